@@ -1,0 +1,1 @@
+"""The reference: closed-loop kinematics and dynamics as equations in numpy. Never calls an engine's dynamics."""

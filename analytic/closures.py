@@ -1,0 +1,175 @@
+"""What closes the loops: the closure residual, its Jacobian Φ and the rate of that.
+
+Rows follow `mechanism.closures`: three world directions [m] for a connect; those and three rotations in the axes of
+body 1 [rad] for a weld; one row in the unit of the joint that follows for a joint closure.
+"""
+
+import numpy as np
+
+from analytic.kinematics import Poses, Twists, skew
+from robots.arrays import AnyArray, Array
+from robots.mechanism import WORLD, ConnectClosure, JointClosure, Mechanism, WeldClosure
+
+RANK_TOLERANCE = 1e-5
+"""Singular values below this fraction of the largest count as zero [-]: CAD models never close below 1e-7 m."""
+
+
+def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
+    """How far the loops are open, φ(q) (Kordjazi and Akbarzadeh 2011, equation (2)).
+
+    Args:
+        mechanism: Robot.
+        at: Its poses; may be complex.
+        q: Joint positions they belong to [m or rad], shape (nt, nq).
+
+    Returns:
+        Residual [m or rad], shape (nt, nc).
+    """
+    rows = [np.zeros((len(q), 0), q.dtype)]
+    for closure in mechanism.closures:
+        if isinstance(closure, JointClosure):
+            follower = _offset(mechanism, q, closure.joint1)
+            rows.append((follower - _polynomial(mechanism, q, closure, order=0))[:, None])
+        else:
+            (p1, R1), (p2, R2) = _ends(closure, at)
+            rows.append(p1 - p2)
+            if isinstance(closure, WeldClosure):
+                E = R1.swapaxes(1, 2) @ R2 @ closure.rotation.T
+                rows.append(np.stack([E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]], axis=1) / 2)
+    return np.concatenate(rows, axis=1)
+
+
+def closure_jacobian(mechanism: Mechanism, at: Poses, K: Array, q: Array) -> Array:
+    """Derivative of the closure residual with respect to the joint velocities' directions, Φ (equation (3)).
+
+    The rows of a weld's rotation hold where the weld is closed.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses.
+        K: Twist of each body per joint velocity [-, m or 1/m], shape (nt, nb, 6, nv).
+        q: Joint positions [m or rad], shape (nt, nq).
+
+    Returns:
+        Φ [m/rad or m/m], shape (nt, nc, nv).
+    """
+    nt, nv = len(q), mechanism.nv
+    rows = [np.zeros((nt, 0, nv))]
+    for closure in mechanism.closures:
+        if isinstance(closure, JointClosure):
+            rows.append(_joint_row(mechanism, closure, _polynomial(mechanism, q, closure, order=1)))
+            continue
+        ends = _ends(closure, at)
+        v1, v2 = (
+            _point_rows(at, K, body, p) for body, (p, _) in zip((closure.body1, closure.body2), ends, strict=True)
+        )
+        rows.append(v1 - v2)
+        if isinstance(closure, WeldClosure):
+            R1_T = ends[0][1].swapaxes(1, 2)
+            rows.append(R1_T @ (_angular(K, closure.body2) - _angular(K, closure.body1)))
+    return np.concatenate(rows, axis=1)
+
+
+def closure_jacobian_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
+    """Time derivative of Φ while the loops stay closed.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses.
+        moving: Its twists.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+    Returns:
+        Rate of Φ [m/rad/s or 1/s], shape (nt, nc, nv).
+    """
+    nt, nv = len(q), mechanism.nv
+    rows = [np.zeros((nt, 0, nv))]
+    for closure in mechanism.closures:
+        if isinstance(closure, JointClosure):
+            leader = 0 if closure.joint2 is None else qd[:, mechanism.dof_slices[closure.joint2].start]
+            curvature = _polynomial(mechanism, q, closure, order=2)
+            rows.append(_joint_row(mechanism, closure, curvature * leader, follower=0.0))
+            continue
+        ends = _ends(closure, at)
+        a1, a2 = (
+            _point_rate_rows(at, moving, body, p) for body, (p, _) in zip((closure.body1, closure.body2), ends, strict=True)
+        )
+        rows.append(a1 - a2)
+        if isinstance(closure, WeldClosure):
+            # the turning of R1 multiplies a relative velocity, which is zero for all motions that keep the weld
+            R1_T = ends[0][1].swapaxes(1, 2)
+            rows.append(R1_T @ (_angular(moving.K_dot, closure.body2) - _angular(moving.K_dot, closure.body1)))
+    return np.concatenate(rows, axis=1)
+
+
+def _ends(closure: ConnectClosure | WeldClosure, at: Poses) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
+    """Both closure points in W, (nt, 3), with the rotations of their bodies, (nt, 3, 3)."""
+    first, second = (
+        (np.broadcast_to(point, (len(at.p), 3)), np.broadcast_to(np.eye(3), (len(at.p), 3, 3)))
+        if body == WORLD
+        else (at.p[:, body] + at.R[:, body] @ point, at.R[:, body])
+        for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2))
+    )
+    return first, second
+
+
+def _angular(K: Array, body: int) -> Array:
+    return np.zeros_like(K[:, 0, :3]) if body == WORLD else K[:, body, :3]
+
+
+def _point_rows(at: Poses, K: Array, body: int, point: Array) -> Array:
+    """Velocity of a point of a body per joint velocity, (nt, 3, nv)."""
+    if body == WORLD:
+        return np.zeros_like(K[:, 0, :3])
+    return K[:, body, 3:] - skew(point - at.c[:, body]) @ K[:, body, :3]
+
+
+def _point_rate_rows(at: Poses, moving: Twists, body: int, point: Array) -> Array:
+    """Rate of `_point_rows` for the point that moves with the body, (nt, 3, nv)."""
+    if body == WORLD:
+        return np.zeros_like(moving.K_dot[:, 0, :3])
+    arm = point - at.c[:, body]
+    arm_dot = np.cross(moving.w[:, body], arm)
+    K, K_dot = moving.K[:, body], moving.K_dot[:, body]
+    return K_dot[:, 3:] - skew(arm) @ K_dot[:, :3] - skew(arm_dot) @ K[:, :3]
+
+
+def _offset(mechanism: Mechanism, q: AnyArray, joint: int) -> AnyArray:
+    """Position of a hinge or slide from its reference, (nt,)."""
+    return q[:, mechanism.q_slices[joint].start] - mechanism.joints[joint].reference[0]
+
+
+def _polynomial(mechanism: Mechanism, q: AnyArray, closure: JointClosure, *, order: int) -> AnyArray:
+    """The polynomial of a joint closure, or its first or second derivative, (nt,)."""
+    if closure.joint2 is None:
+        return np.full(len(q), closure.coefficients[0] if order == 0 else 0.0)
+    polynomial = np.polynomial.Polynomial(closure.coefficients).deriv(order)
+    return polynomial(_offset(mechanism, q, closure.joint2))
+
+
+def _joint_row(mechanism: Mechanism, closure: JointClosure, slope: Array, *, follower: float = 1.0) -> Array:
+    row = np.zeros((len(slope), 1, mechanism.nv))
+    row[:, 0, mechanism.dof_slices[closure.joint1]] = follower
+    if closure.joint2 is not None:
+        row[:, 0, mechanism.dof_slices[closure.joint2].start] = -slope
+    return row
+
+
+def closure_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """The closure that each row of Φ belongs to."""
+    rows = {ConnectClosure: 3, WeldClosure: 6, JointClosure: 1}
+    return tuple(closure.name for closure in mechanism.closures for _ in range(rows[type(closure)]))
+
+
+def solve_dependent(Phi_u: Array, right: Array) -> Array:
+    """Dependent rates from the closure equations Φᵘ x + right = 0, with redundant rows (equation (5)).
+
+    Args:
+        Phi_u: Columns of Φ of the dependent dofs [m/rad or m/m], shape (nt, nc, nu).
+        right: Right-hand side [unit of Φ times that of the rates], shape (nt, nc, any).
+
+    Returns:
+        The rates, least squares and of least norm where rows or columns are redundant, shape (nt, nu, any).
+    """
+    return -np.linalg.pinv(Phi_u, rcond=RANK_TOLERANCE) @ right

@@ -1,0 +1,5 @@
+"""MuJoCo, from the MJCF itself."""
+
+REQUIRES = "mujoco"
+EXTRA = "mujoco"
+LINEAGE = "MuJoCo"

@@ -1,0 +1,5 @@
+"""PyBullet (Bullet's multibody), from a URDF generated from the `Mechanism`."""
+
+REQUIRES = "pybullet"
+EXTRA = "pybullet"
+LINEAGE = "Bullet"

@@ -1,0 +1,40 @@
+"""The array type of loopcheck, and the check that every array passes when it enters a dataclass."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robots.errors import ShapeError
+
+Array: TypeAlias = NDArray[np.float64]
+"""Real numbers in double precision."""
+
+AnyArray: TypeAlias = NDArray[Any]
+"""Real numbers, or complex ones where a derivative is taken by the complex step."""
+
+
+def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Array:
+    """Copy `values` into a read-only array of double precision and check it.
+
+    Args:
+        values: Anything numpy can turn into an array [any unit].
+        shape: Shape wanted; None stands for any length.
+        name: What the array is, for the error message.
+
+    Returns:
+        The read-only copy, of the shape wanted.
+
+    Raises:
+        ShapeError: If the shape differs, or a value is NaN or infinite.
+    """
+    array = np.array(values, dtype=np.float64)
+    matches = array.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, array.shape, strict=True))
+    if not matches:
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ShapeError(f"{name}: want shape ({wanted}), got {array.shape}")
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ShapeError(f"{name}: want finite numbers, got {array[where]} at index {where}")
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,76 @@
+"""What a source returns: the effort of every actuator over time, and how well the source kept to the motion."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from robots.arrays import Array, frozen
+from robots.motion import Motion
+from robots.robot import Case
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One step size of a forward simulation that was run with several."""
+
+    dt: float
+    """Step of the engine [s]."""
+    effort: Array
+    """Efforts read at this step [N or N m], shape (nt, na)."""
+    closure_drift: float
+    """Largest opening of a loop [m or rad]."""
+    tracking_error: float
+    """Largest distance of an actuated joint from its prescribed position [m or rad]."""
+    wall_time: float
+    """Time it took [s]."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "effort", frozen(self.effort, (None, None), name=f"effort at dt={self.dt:g} s"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffortHistory:
+    """Efforts of all actuators on the grid of a motion, before their gears, positive along the joint's direction."""
+
+    source: str
+    """Family and route, as `mujoco/kkt`."""
+    actuators: tuple[str, ...]
+    """Names of the actuators, in the order of the columns."""
+    t: Array
+    """Time [s], shape (nt,)."""
+    effort: Array
+    """Efforts [N or N m], shape (nt, na)."""
+    closure_drift: float | None = None
+    """Largest opening of a loop in the source's own state [m or rad]; None if the state was given."""
+    tracking_error: float | None = None
+    """Largest distance of an actuated joint from its prescribed position [m or rad]; None if the state was given."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Every setting that matters, as text."""
+    ladder: tuple[Rung, ...] = ()
+    """The step sizes it was run with, coarsest first."""
+    note: str = ""
+    """What a reader of the numbers must know."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "t", frozen(self.t, (None,), name=f"{self.source}, t"))
+        shape = (len(self.t), len(self.actuators))
+        object.__setattr__(self, "effort", frozen(self.effort, shape, name=f"{self.source}, effort"))
+
+
+class Source(Protocol):
+    """Anything that computes the efforts of a case: the reference, another analytic model, or a route of an engine."""
+
+    name: str
+    """Family and route, as `mujoco/kkt`."""
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """Efforts of all actuators for the prescribed motion.
+
+        Args:
+            case: Robot, variant, mode and configuration, with the mechanism in the gravity of the configuration.
+            motion: The prescribed motion.
+
+        Raises:
+            HarnessError: If the efforts cannot be computed; nothing else leaves a source.
+        """
+        ...

@@ -1,0 +1,69 @@
+"""Every error that loopcheck raises on purpose. A message says what was wanted, what came and where."""
+
+from collections.abc import Iterable
+
+
+class HarnessError(Exception):
+    """Base of all errors of loopcheck: bad input or an engine that failed, never a bug."""
+
+
+class NotFoundError(HarnessError):
+    """A name that is not known; the message lists the known ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        super().__init__(f"unknown {kind} '{name}': known are {', '.join(self.known) or 'none'}")
+
+
+class MechanismError(HarnessError):
+    """A bad MJCF or TOML file, or a feature of it that is not supported."""
+
+
+class ShapeError(HarnessError):
+    """An array of the wrong shape, with NaN in it, or on another time grid than wanted."""
+
+
+class OutputError(HarnessError):
+    """A folder of results that cannot be written or read."""
+
+
+class LoopClosureError(HarnessError):
+    """The loops cannot be closed.
+
+    Attributes:
+        residual: Smallest closure residual that was reached [m or rad].
+        tolerance: What was wanted [m or rad].
+        time: Time of the motion at which it happened [s].
+    """
+
+    def __init__(self, message: str, *, residual: float, tolerance: float, time: float) -> None:
+        self.residual, self.tolerance, self.time = residual, tolerance, time
+        super().__init__(message)
+
+
+class SingularityError(HarnessError):
+    """The actuated joints do not determine the passive ones: the motion meets a singularity.
+
+    Attributes:
+        time: Time of the motion at which it happens [s].
+        singular_value: Smallest singular value of the passive closure Jacobian there, relative to the largest [-].
+    """
+
+    def __init__(self, message: str, *, time: float, singular_value: float) -> None:
+        self.time, self.singular_value = time, singular_value
+        super().__init__(message)
+
+
+class EngineError(HarnessError):
+    """A physics engine failed, warned, or returned something that is not a result."""
+
+
+class NotRepresentableError(EngineError):
+    """A physics engine cannot carry something of the robot; the message names what would be lost."""
+
+
+class EngineNotInstalledError(EngineError):
+    """A physics engine is not installed; the message says which extra brings it."""
+
+    def __init__(self, engine: str, extra: str) -> None:
+        super().__init__(f"engine '{engine}' is not installed: pip install 'loopcheck[{extra}]'")

@@ -1,0 +1,273 @@
+"""A robot as rigid bodies, the joints of its spanning tree, the closures that make its loops, and its actuators.
+
+Frames: W is the world; every body has a frame B, and its vectors are given in it unless said otherwise. The joints of a
+body act one after the other on the pose the body has in its parent, in the order of MuJoCo's `mj_kinematics`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+
+from robots.arrays import Array, frozen
+from robots.errors import NotFoundError
+
+WORLD = -1
+"""Index of the world where a body is expected."""
+
+JointKind: TypeAlias = Literal["hinge", "slide", "ball", "free"]
+POSITIONS: Mapping[str, int] = {"hinge": 1, "slide": 1, "ball": 4, "free": 7}
+"""Entries of q of a joint; quaternions are (w, x, y, z)."""
+DOFS: Mapping[str, int] = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
+"""Entries of qd of a joint; the angular velocity of ball and free joints is in the axes of the body."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFile:
+    """The MJCF a mechanism was read from, with the changes a variant makes to it."""
+
+    path: Path
+    """The MJCF."""
+    overrides: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """New values by kind of element, its name and its attribute, as `{"body": {"link1": {"mass": 0.5}}}`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A rigid body."""
+
+    name: str
+    parent: int
+    """Index of the parent body, or `WORLD`."""
+    position: Array
+    """Origin of the body in its parent's frame where all joints are at their reference [m], shape (3,)."""
+    rotation: Array
+    """Rotation from the body's to its parent's axes there [-], shape (3, 3)."""
+    mass: float
+    """Mass [kg]."""
+    center: Array
+    """Mass centre in the body frame [m], shape (3,)."""
+    inertia: Array
+    """Inertia about the mass centre, body axes [kg m²], shape (3, 3)."""
+    gravity_compensation: float = 0.0
+    """Fraction of the weight that is held by a force at the mass centre [-]."""
+
+    def __post_init__(self) -> None:
+        for name, shape in (("position", (3,)), ("rotation", (3, 3)), ("center", (3,)), ("inertia", (3, 3))):
+            object.__setattr__(self, name, frozen(getattr(self, name), shape, name=f"body '{self.name}', {name}"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint:
+    """A joint of the spanning tree, between a body and its parent."""
+
+    name: str
+    kind: JointKind
+    body: int
+    """Index of the body that moves."""
+    axis: Array
+    """Unit axis in the body frame [-], shape (3,); unused by ball and free joints."""
+    anchor: Array
+    """A point of the joint in the body frame [m], shape (3,)."""
+    reference: Array
+    """Position at which the body has the pose it is given in [m or rad], shape (1,), (4,) or (7,)."""
+    armature: float = 0.0
+    """Inertia of the drive, felt by each dof [kg or kg m²]."""
+    damping: float = 0.0
+    """Viscous damping [N s/m or N m s/rad]."""
+    stiffness: float = 0.0
+    """Stiffness of the joint's spring [N/m or N m/rad]; hinges and slides only."""
+    spring_reference: float = 0.0
+    """Position at which the spring is at rest [m or rad]."""
+
+    def __post_init__(self) -> None:
+        shapes = (("axis", 3), ("anchor", 3), ("reference", POSITIONS[self.kind]))
+        for name, length in shapes:
+            object.__setattr__(self, name, frozen(getattr(self, name), (length,), name=f"joint '{self.name}', {name}"))
+
+    @property
+    def unit(self) -> str:
+        """Unit of the joint's position: m for slides, else rad."""
+        return "m" if self.kind == "slide" else "rad"
+
+    @property
+    def effort_unit(self) -> str:
+        """Unit of an effort on the joint: N for slides, else N m."""
+        return "N" if self.kind == "slide" else "N m"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectClosure:
+    """A point of one body coincides with a point of another: a ball joint, or a planar hinge."""
+
+    name: str
+    body1: int
+    point1: Array
+    """The point in the frame of `body1` [m], shape (3,)."""
+    body2: int
+    point2: Array
+    """The point in the frame of `body2` [m], shape (3,)."""
+
+    def __post_init__(self) -> None:
+        for name in ("point1", "point2"):
+            object.__setattr__(self, name, frozen(getattr(self, name), (3,), name=f"closure '{self.name}', {name}"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeldClosure:
+    """A frame of one body coincides with a frame of another."""
+
+    name: str
+    body1: int
+    point1: Array
+    """Origin of the frame in the frame of `body1` [m], shape (3,)."""
+    body2: int
+    point2: Array
+    """Origin of the frame in the frame of `body2` [m], shape (3,)."""
+    rotation: Array
+    """Rotation from the axes of `body2` to those of `body1` when closed [-], shape (3, 3)."""
+
+    def __post_init__(self) -> None:
+        for name, shape in (("point1", (3,)), ("point2", (3,)), ("rotation", (3, 3))):
+            object.__setattr__(self, name, frozen(getattr(self, name), shape, name=f"closure '{self.name}', {name}"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointClosure:
+    """The position of a joint is a polynomial of another's, both counted from their references; or it is constant."""
+
+    name: str
+    joint1: int
+    """Index of the joint that follows."""
+    joint2: int | None
+    """Index of the joint that leads; None if `joint1` is held at a constant."""
+    coefficients: Array
+    """Coefficients of the polynomial, from the constant up [m or rad, per powers of m or rad], shape (5,)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coefficients", frozen(self.coefficients, (5,), name=f"closure '{self.name}', polynomial"))
+
+
+Closure: TypeAlias = ConnectClosure | WeldClosure | JointClosure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actuator:
+    """A motor on a hinge or a slide."""
+
+    name: str
+    joint: int
+    """Index of the joint it drives."""
+    gear: float = 1.0
+    """Effort on the joint per effort of the actuator [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A named point of a body."""
+
+    name: str
+    body: int
+    """Index of the body, or `WORLD`."""
+    position: Array
+    """The point in the body frame [m], shape (3,)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "position", frozen(self.position, (3,), name=f"site '{self.name}', position"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism:
+    """A robot with closed loops. Bodies stand after their parents, joints in the order of their bodies."""
+
+    model: ModelFile
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+    closures: tuple[Closure, ...]
+    actuators: tuple[Actuator, ...]
+    sites: tuple[Site, ...]
+    keyframes: Mapping[str, Array]
+    """Named joint positions [m or rad], each of shape (nq,)."""
+    gravity: Array
+    """Acceleration of gravity, world axes [m/s²], shape (3,)."""
+    left_out: tuple[str, ...] = ()
+    """What the model has and no source of loopcheck takes into account, a sentence each."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gravity", frozen(self.gravity, (3,), name="gravity"))
+        keys = {name: frozen(q, (self.nq,), name=f"keyframe '{name}'") for name, q in self.keyframes.items()}
+        object.__setattr__(self, "keyframes", keys)
+
+    @property
+    def nq(self) -> int:
+        """Number of entries of q."""
+        return sum(POSITIONS[joint.kind] for joint in self.joints)
+
+    @property
+    def nv(self) -> int:
+        """Number of entries of qd: the dofs of the spanning tree."""
+        return sum(DOFS[joint.kind] for joint in self.joints)
+
+    @property
+    def na(self) -> int:
+        """Number of actuators."""
+        return len(self.actuators)
+
+    @property
+    def q_slices(self) -> tuple[slice, ...]:
+        """Where each joint stands in q."""
+        return _slices([POSITIONS[joint.kind] for joint in self.joints])
+
+    @property
+    def dof_slices(self) -> tuple[slice, ...]:
+        """Where each joint stands in qd."""
+        return _slices([DOFS[joint.kind] for joint in self.joints])
+
+    @property
+    def reference(self) -> Array:
+        """Joint positions in which the bodies are given, MuJoCo's qpos0 [m or rad], shape (nq,)."""
+        return np.concatenate([np.zeros(0), *(joint.reference for joint in self.joints)])
+
+    @property
+    def actuated_joints(self) -> tuple[int, ...]:
+        """Indices of the joints that have an actuator, in the order of the actuators, each once."""
+        return tuple(dict.fromkeys(actuator.joint for actuator in self.actuators))
+
+    @property
+    def actuator_units(self) -> tuple[str, ...]:
+        """Unit of each actuator's effort, N or N m."""
+        return tuple(self.joints[actuator.joint].effort_unit for actuator in self.actuators)
+
+    @property
+    def selection(self) -> Array:
+        """Actuator velocities per joint velocity, S in τ_joints = Sᵀ τ [-], shape (na, nv)."""
+        S = np.zeros((self.na, self.nv))
+        for row, actuator in enumerate(self.actuators):
+            S[row, self.dof_slices[actuator.joint]] = actuator.gear
+        return S
+
+    def site(self, name: str) -> Site:
+        """The site called `name`.
+
+        Raises:
+            NotFoundError: If there is none.
+        """
+        for site in self.sites:
+            if site.name == name:
+                return site
+        raise NotFoundError("site", name, [site.name for site in self.sites])
+
+    def with_gravity(self, gravity: Array) -> Self:
+        """The same mechanism in another gravity.
+
+        Args:
+            gravity: Acceleration of gravity, world axes [m/s²], shape (3,).
+        """
+        return replace(self, gravity=gravity)
+
+
+def _slices(lengths: list[int]) -> tuple[slice, ...]:
+    ends = np.cumsum([0, *lengths])
+    return tuple(slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True))

@@ -1,0 +1,271 @@
+"""Reads a robot from MJCF through MuJoCo's own compiler, and refuses by name what it cannot carry."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from robots.arrays import Array
+from robots.errors import HarnessError, MechanismError, NotFoundError
+from robots.mechanism import (
+    POSITIONS,
+    WORLD,
+    Actuator,
+    Body,
+    Closure,
+    ConnectClosure,
+    Joint,
+    JointClosure,
+    JointKind,
+    Mechanism,
+    ModelFile,
+    Site,
+    WeldClosure,
+)
+
+KINDS: Mapping[int, JointKind] = {
+    int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
+    int(mujoco.mjtJoint.mjJNT_SLIDE): "slide",
+    int(mujoco.mjtJoint.mjJNT_BALL): "ball",
+    int(mujoco.mjtJoint.mjJNT_FREE): "free",
+}
+# Plain integers, because MuJoCo's enumerations do not equal numpy's integers.
+CONNECT, WELD, JOINT = (int(e) for e in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD, mujoco.mjtEq.mjEQ_JOINT))
+SITE = int(mujoco.mjtObj.mjOBJ_SITE)
+ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+
+
+@contextmanager
+def captured_warnings() -> Iterator[list[str]]:
+    """Collect MuJoCo's warnings in a list, instead of in a log file in the user's folder."""
+    messages: list[str] = []
+    previous = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(messages.append)
+    try:
+        yield messages
+    finally:
+        mujoco.set_mju_user_warning(previous)
+
+
+def load_spec(model: ModelFile) -> Any:
+    """The MJCF as an editable `MjSpec`, with the overrides applied.
+
+    Raises:
+        MechanismError: If the file cannot be read, is not a valid MJCF, or an override names nothing in it.
+    """
+    if not model.path.is_file():
+        raise MechanismError(f"{model.path}: no such file, want an MJCF")
+    with captured_warnings(), _one_line(model):
+        spec = mujoco.MjSpec.from_file(str(model.path))
+    for kind, elements in model.overrides.items():
+        for name, values in elements.items():
+            _override(model, spec, kind, name, values)
+    return spec
+
+
+def compile_model(model: ModelFile, edit: Callable[[Any], None] | None = None) -> Any:
+    """Compile the MJCF into an `MjModel`.
+
+    Args:
+        model: The MJCF and its overrides.
+        edit: Called with the `MjSpec` before it is compiled.
+
+    Raises:
+        MechanismError: If the MJCF does not compile.
+    """
+    spec = load_spec(model)
+    if edit is not None:
+        edit(spec)
+    with captured_warnings(), _one_line(model):
+        return spec.compile()
+
+
+def read_mechanism(model: ModelFile) -> Mechanism:
+    """Read a mechanism from MJCF.
+
+    Raises:
+        MechanismError: If the MJCF does not compile, has a number that is not finite, or has something that the
+            analytic models do not carry; the message names it.
+    """
+    m = compile_model(model)
+    try:
+        _refuse_unsupported(m)
+        mechanism = Mechanism(
+            model=model,
+            bodies=tuple(_body(m, i) for i in range(1, m.nbody)),
+            joints=tuple(_joint(m, i) for i in range(m.njnt)),
+            closures=tuple(_closure(m, i) for i in range(m.neq) if m.eq_active0[i] and _equality_enabled(m)),
+            actuators=tuple(_actuator(m, i) for i in range(m.nu)),
+            sites=tuple(_site(m, i) for i in range(m.nsite)),
+            keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
+            gravity=np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity,
+            left_out=tuple(_left_out(m)),
+        )
+    except HarnessError as error:
+        raise MechanismError(f"{model.path}: {error}") from error
+    return mechanism
+
+
+@contextmanager
+def _one_line(model: ModelFile) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, mujoco.FatalError) as error:
+        reason = " ".join(str(error).split())
+        raise MechanismError(f"{model.path}: MuJoCo's compiler refuses it: {reason}") from error
+
+
+def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping[str, Any]) -> None:
+    elements = {"body": spec.bodies, "joint": spec.joints, "site": spec.sites, "equality": spec.equalities}
+    if kind not in elements:
+        raise NotFoundError(f"kind of element in the overrides of {model.path.name}", kind, elements)
+    named = {element.name: element for element in elements[kind]}
+    if name not in named:
+        raise NotFoundError(f"{kind} in {model.path.name}", name, named)
+    for attribute, value in values.items():
+        if attribute.startswith("_") or not hasattr(named[name], attribute):
+            known = [a for a in dir(named[name]) if not a.startswith("_")]
+            raise NotFoundError(f"attribute of {kind} '{name}' in {model.path.name}", attribute, known)
+        try:
+            setattr(named[name], attribute, value)
+        except (TypeError, ValueError) as error:
+            raise MechanismError(f"{model.path}: {kind} '{name}': {attribute} cannot be {value!r}") from error
+
+
+def _matrix(quaternion: Array) -> Array:
+    """Rotation matrix of a quaternion (w, x, y, z), which need not have unit length."""
+    R = np.zeros(9)
+    mujoco.mju_quat2Mat(R, np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion))
+    return R.reshape(3, 3)
+
+
+def _body(m: Any, i: int) -> Body:
+    body = m.body(i)
+    R = _matrix(m.body_iquat[i])
+    return Body(
+        name=body.name or f"body{i}",
+        parent=int(m.body_parentid[i]) - 1,  # MuJoCo counts the world as body 0
+        position=m.body_pos[i],
+        rotation=_matrix(m.body_quat[i]),
+        mass=float(m.body_mass[i]),
+        center=m.body_ipos[i],
+        inertia=R @ np.diag(m.body_inertia[i]) @ R.T,
+        gravity_compensation=float(m.body_gravcomp[i]),
+    )
+
+
+def _joint(m: Any, i: int) -> Joint:
+    kind = KINDS[int(m.jnt_type[i])]
+    dof, q = int(m.jnt_dofadr[i]), int(m.jnt_qposadr[i])
+    return Joint(
+        name=_joint_name(m, i),
+        kind=kind,
+        body=int(m.jnt_bodyid[i]) - 1,
+        axis=m.jnt_axis[i],
+        anchor=m.jnt_pos[i],
+        reference=m.qpos0[q : q + POSITIONS[kind]],
+        armature=float(m.dof_armature[dof]),
+        damping=float(m.dof_damping[dof]),
+        stiffness=float(m.jnt_stiffness[i]),
+        spring_reference=float(m.qpos_spring[q]),
+    )
+
+
+def _joint_name(m: Any, i: int) -> str:
+    return m.joint(i).name or f"joint{i}"
+
+
+def _closure(m: Any, i: int) -> Closure:
+    name = m.equality(i).name or f"equality{i}"
+    ids, data = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
+    if m.eq_type[i] == JOINT:
+        leader = None if ids[1] < 0 else ids[1]
+        polynomial = data[:5] if leader is not None else [data[0], 0, 0, 0, 0]
+        return JointClosure(name=name, joint1=ids[0], joint2=leader, coefficients=polynomial)
+    by_site = m.eq_objtype[i] == SITE
+    body1, body2 = (int(m.site_bodyid[k]) - 1 if by_site else k - 1 for k in ids)
+    if m.eq_type[i] == CONNECT:
+        point1, point2 = (m.site_pos[k] for k in ids) if by_site else (data[0:3], data[3:6])
+        return ConnectClosure(name=name, body1=body1, point1=point1, body2=body2, point2=point2)
+    if by_site:
+        point1, point2 = (m.site_pos[k] for k in ids)
+        rotation = _matrix(m.site_quat[ids[0]]) @ _matrix(m.site_quat[ids[1]]).T
+    else:  # MuJoCo keeps the anchor of body 2 first, then that of body 1
+        point1, point2, rotation = data[3:6], data[0:3], _matrix(data[6:10])
+    return WeldClosure(name=name, body1=body1, point1=point1, body2=body2, point2=point2, rotation=rotation)
+
+
+def _actuator(m: Any, i: int) -> Actuator:
+    return Actuator(
+        name=m.actuator(i).name or f"actuator{i}", joint=int(m.actuator_trnid[i, 0]), gear=float(m.actuator_gear[i, 0])
+    )
+
+
+def _site(m: Any, i: int) -> Site:
+    return Site(name=m.site(i).name or f"site{i}", body=int(m.site_bodyid[i]) - 1 if m.site_bodyid[i] else WORLD, position=m.site_pos[i])
+
+
+def _equality_enabled(m: Any) -> bool:
+    off = mujoco.mjtDisableBit.mjDSBL_EQUALITY | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    return not m.opt.disableflags & off
+
+
+def _refuse_unsupported(m: Any) -> None:
+    """Raise for whatever changes the dynamics and is not in `Mechanism`."""
+    for what in _unsupported(m):
+        raise MechanismError(f"not supported: {what}")
+
+
+def _unsupported(m: Any) -> Iterator[str]:
+    for i in range(m.ntendon):
+        yield f"tendon '{m.tendon(i).name}'"
+    for i in range(m.neq):
+        if m.eq_type[i] not in (CONNECT, WELD, JOINT):
+            yield f"equality '{m.equality(i).name}' of type {mujoco.mjtEq(m.eq_type[i]).name}"
+    yield from _unsupported_joints(m)
+    yield from _unsupported_actuators(m)
+    if m.nflex or m.nplugin:
+        yield "flexible bodies and plugins"
+    if m.opt.density or m.opt.viscosity:
+        yield "a medium (option density, viscosity): its drag is not in the analytic models"
+    for bit in ("mjDSBL_SPRING", "mjDSBL_DAMPER"):
+        if m.opt.disableflags & getattr(mujoco.mjtDisableBit, bit):
+            yield f"option flag {bit.removeprefix('mjDSBL_').lower()}='disable'"
+
+
+def _unsupported_joints(m: Any) -> Iterator[str]:
+    for i in range(m.njnt):
+        dof = int(m.jnt_dofadr[i])
+        if not _is_scalar(m, i) and (m.jnt_stiffness[i] or m.dof_damping[dof] or m.dof_armature[dof]):
+            yield f"stiffness, damping or armature of the ball or free joint '{_joint_name(m, i)}'"
+        if np.any(m.jnt_stiffnesspoly[i]) or np.any(m.dof_dampingpoly[dof]):
+            yield f"nonlinear spring or damper of joint '{_joint_name(m, i)}'"
+
+
+def _unsupported_actuators(m: Any) -> Iterator[str]:
+    for i in range(m.nu):
+        if m.actuator_trntype[i] not in ON_JOINT or not _is_scalar(m, int(m.actuator_trnid[i, 0])):
+            yield f"actuator '{m.actuator(i).name}': only motors on hinges and slides are"
+        elif not m.actuator_gear[i, 0]:
+            yield f"actuator '{m.actuator(i).name}' with gear 0"
+
+
+def _is_scalar(m: Any, joint: int) -> bool:
+    return KINDS[int(m.jnt_type[joint])] in ("hinge", "slide")
+
+
+def _left_out(m: Any) -> Iterator[str]:
+    """What the model has and every source leaves out, a sentence each."""
+    dry = sorted({_joint_name(m, int(m.dof_jntid[d])) for d in np.flatnonzero(m.dof_frictionloss)})
+    if dry:
+        yield f"dry friction of joints {', '.join(dry)}"
+    limited = [_joint_name(m, i) for i in np.flatnonzero(m.jnt_limited)]
+    if limited:
+        yield f"limits of joints {', '.join(limited)}"
+    if np.any((m.geom_contype != 0) | (m.geom_conaffinity != 0)) or m.npair:
+        yield "contacts between geoms"
+    inactive = [m.equality(i).name or f"equality{i}" for i in range(m.neq) if not m.eq_active0[i]]
+    if inactive:
+        yield f"equalities {', '.join(inactive)}, inactive in the model"

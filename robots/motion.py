@@ -1,0 +1,79 @@
+"""The prescribed motion of a robot: every joint on a time grid, with the loops closed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from robots.arrays import Array, frozen
+from robots.errors import ShapeError
+
+
+class Drive(NamedTuple):
+    """Prescribed coordinates of the actuated joints, in the order of `Mechanism.actuated_joints`."""
+
+    q: Array
+    """Positions [m or rad], shape (nt, actuated joints)."""
+    qd: Array
+    """Velocities [m/s or rad/s], shape (nt, actuated joints)."""
+    qdd: Array
+    """Accelerations [m/s² or rad/s²], shape (nt, actuated joints)."""
+
+
+Law: TypeAlias = Callable[[Array], Drive]
+"""A motion law: what is prescribed at times [s] of shape (nt,), also a little before and after the span."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Motion:
+    """A motion of a mechanism that closes its loops.
+
+    A route that steps in time drives the robot by `law` and starts from `assemble(times)`; all others use the grid.
+    """
+
+    t: Array
+    """Time [s], shape (nt,), equally spaced."""
+    q: Array
+    """Joint positions [m or rad], shape (nt, nq)."""
+    qd: Array
+    """Joint velocities [m/s or rad/s], shape (nt, nv)."""
+    qdd: Array
+    """Joint accelerations [m/s² or rad/s²], shape (nt, nv)."""
+    law: Law
+    """The prescribed coordinates at any time."""
+    assemble: Callable[[Array], "Motion"]
+    """The same motion on another grid of increasing times [s] of shape (nt,), for instance just before the span."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "t", frozen(self.t, (None,), name="motion, t"))
+        for name in ("q", "qd", "qdd"):
+            values = frozen(getattr(self, name), (len(self.t), None), name=f"motion, {name}")
+            object.__setattr__(self, name, values)
+
+    @property
+    def dt(self) -> float:
+        """Step of the grid [s]."""
+        return float(self.t[-1] - self.t[0]) / (len(self.t) - 1)
+
+
+def report_grid(span: tuple[float, float], *, dt: float | None = None) -> Array:
+    """The times at which efforts are reported.
+
+    Args:
+        span: First and last time [s].
+        dt: Step [s]; by default 10 ms for spans up to 2 s, 20 ms up to 4 s, 50 ms above.
+
+    Returns:
+        Times [s], shape (nt,).
+
+    Raises:
+        ShapeError: If the step does not divide the span.
+    """
+    length = span[1] - span[0]
+    if dt is None:
+        dt = 0.010 if length <= 2 else 0.020 if length <= 4 else 0.050
+    steps = round(length / dt) if dt > 0 else 0
+    if steps < 1 or abs(steps * dt - length) > 1e-9 * length:
+        raise ShapeError(f"report grid: want a step that divides the span of {length:g} s, got {dt:g} s")
+    return np.linspace(span[0], span[1], steps + 1)

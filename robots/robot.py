@@ -1,0 +1,163 @@
+"""The catalogue: a folder for each robot, with its MJCF and its robot.toml."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from robots.arrays import Array
+from robots.errors import MechanismError, NotFoundError
+from robots.mechanism import Mechanism, ModelFile
+from robots.mjcf import read_mechanism
+
+CATALOGUE = Path(__file__).parent
+HOME = "home"
+DEFAULT = "default"
+
+
+class MotionSpec(BaseModel):
+    """The motion law of a robot, and its parameters."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    law: str
+    """Name of a law of `analytic.laws`."""
+    parameters: Mapping[str, Any] = Field(default_factory=dict)
+    """Keyword arguments of the law."""
+
+
+class Robot(BaseModel):
+    """A robot of the catalogue: what its `robot.toml` says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    """Name of its folder."""
+    folder: Path
+    title: str
+    mjcf: str
+    """File name of the MJCF in the folder."""
+    motion: MotionSpec
+    source: str
+    """Where every number comes from: paper, table, drawing."""
+    paper: str | None = None
+    """Module of `analytic.papers` with the closed-form model of the paper."""
+    trace: str | None = None
+    """Site whose path is drawn."""
+    assumptions: tuple[str, ...] = ()
+    """What the source leaves out and was chosen here, a sentence each."""
+    variants: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = Field(default_factory=dict)
+    """Overrides of the MJCF by variant, kind of element, name and attribute."""
+    expected: Mapping[str, Literal["not comparable"]] = Field(default_factory=dict)
+    """Verdict that is expected of a mode."""
+
+    @field_validator("motion", mode="before")
+    @classmethod
+    def _name_alone_is_a_law(cls, value: object) -> object:
+        return {"law": value} if isinstance(value, str) else value
+
+    @property
+    def variant_names(self) -> tuple[str, ...]:
+        """All variants, `default` first."""
+        return (DEFAULT, *(name for name in self.variants if name != DEFAULT))
+
+    def mechanism(self, variant: str = DEFAULT) -> Mechanism:
+        """The mechanism of a variant, in the gravity of its file.
+
+        Raises:
+            NotFoundError: If there is no such variant.
+            MechanismError: If the MJCF is bad.
+        """
+        if variant not in self.variant_names:
+            raise NotFoundError(f"variant of {self.name}", variant, self.variant_names)
+        overrides = self.variants.get(variant, {})
+        return read_mechanism(ModelFile(path=self.folder / self.mjcf, overrides=overrides))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One robot in one variant, mode and configuration."""
+
+    robot: Robot
+    variant: str
+    mode: str
+    configuration: str
+    mechanism: Mechanism
+    """In the gravity of the configuration."""
+
+    @property
+    def guess(self) -> Array:
+        """Joint positions near which the loops are assembled [m or rad], shape (nq,)."""
+        return modes(self.mechanism)[self.mode]
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Robot, variant, mode and configuration."""
+        return (self.robot.name, self.variant, self.mode, self.configuration)
+
+
+def names(folder: Path = CATALOGUE) -> tuple[str, ...]:
+    """Names of all robots in a folder of robots."""
+    return tuple(sorted(path.parent.name for path in folder.glob("*/robot.toml")))
+
+
+def load(name: str, folder: Path = CATALOGUE) -> Robot:
+    """Load a robot of the catalogue.
+
+    Raises:
+        NotFoundError: If there is no robot of that name.
+        MechanismError: If its `robot.toml` is bad.
+    """
+    if name not in names(folder):
+        raise NotFoundError("robot", name, names(folder))
+    path = folder / name / "robot.toml"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Robot(name=name, folder=path.parent, **table)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
+        raise MechanismError(f"{path}: want a table of TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise MechanismError(f"{path}: {where}: {first['msg']}") from error
+
+
+def modes(mechanism: Mechanism) -> Mapping[str, Array]:
+    """Named starting guesses for the assembly: the keyframes, or `home` = qpos0 where there are none."""
+    return mechanism.keyframes or {HOME: mechanism.reference}
+
+
+def configurations(mechanism: Mechanism) -> Mapping[str, Array]:
+    """Named accelerations of gravity [m/s²], each of shape (3,).
+
+    `horizontal` is the gravity of the file, `vertical` the same turned by −90° about X; only the former if it is zero.
+    """
+    gx, gy, gz = mechanism.gravity
+    vertical = {"vertical": np.array([gx, gz, -gy])} if np.any(mechanism.gravity) else {}
+    return {"horizontal": mechanism.gravity, **vertical}
+
+
+def make_case(robot: Robot, *, variant: str, mode: str, configuration: str) -> Case:
+    """One case of a robot.
+
+    Raises:
+        NotFoundError: If the variant, mode or configuration is unknown; the message lists the known ones.
+        MechanismError: If the MJCF is bad.
+    """
+    mechanism = robot.mechanism(variant)
+    known_modes, known_configurations = modes(mechanism), configurations(mechanism)
+    if mode not in known_modes:
+        raise NotFoundError(f"mode of {robot.name}", mode, known_modes)
+    if configuration not in known_configurations:
+        raise NotFoundError(f"configuration of {robot.name}", configuration, known_configurations)
+    return Case(
+        robot=robot,
+        variant=variant,
+        mode=mode,
+        configuration=configuration,
+        mechanism=mechanism.with_gravity(known_configurations[configuration]),
+    )

@@ -1,0 +1,1 @@
+"""The judge: runs all sources on all cases, compares them, and reports."""

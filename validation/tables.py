@@ -1,0 +1,135 @@
+"""The tables of a run: their columns declared once, written whole or not at all, read back with a check."""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pandera.pandas as pa
+from pandera.errors import SchemaError
+
+from robots.errors import OutputError
+
+VERDICTS = ("agree", "disagree", "not comparable", "not run", "informational")
+
+_CASE = {name: pa.Column(str) for name in ("robot", "variant", "mode", "configuration", "source")}
+_NUMBER = pa.Column(float, nullable=True)
+_MOTION = {name: pa.Column(str) for name in ("robot", "variant", "mode")}
+
+SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
+    name: pa.DataFrameSchema(columns, strict=True, ordered=True, coerce=True)
+    for name, columns in {
+        # effort of each actuator over time [unit]
+        "efforts": {**_CASE, "actuator": pa.Column(str), "unit": pa.Column(str), "t": pa.Column(float), "effort": pa.Column(float)},
+        # position, velocity and acceleration of each joint over time [m or rad, per s, per s²]
+        "motion": {**_MOTION, "t": pa.Column(float), "joint": pa.Column(str), "q": _NUMBER, "qd": _NUMBER, "qdd": _NUMBER},
+        # a verdict for each actuator; errors and peak [unit], drift and tracking [m or rad], wall time [s]
+        "summary": {
+            **_CASE,
+            "reference": pa.Column(str),
+            "actuator": pa.Column(str),
+            "unit": pa.Column(str),
+            **dict.fromkeys(("peak", "max_error", "rms_error", "relative_error", "tolerance"), _NUMBER),
+            "verdict": pa.Column(str, pa.Check.isin(VERDICTS)),
+            **dict.fromkeys(("closure_drift", "tracking_error", "wall_time"), _NUMBER),
+            "note": pa.Column(str, nullable=True),
+        },
+        # step sizes a forward route was run with: error against the reference and change from the coarser step, both
+        # relative to the peak; order observed from three steps
+        "ladder": {
+            **_CASE,
+            **dict.fromkeys(("dt", "relative_error", "change", "order", "closure_drift", "tracking_error", "wall_time"), _NUMBER),
+        },
+        # points of the bodies, to draw the robot [m]; the traced point has body "trace"
+        "points": {**_MOTION, "t": pa.Column(float), "body": pa.Column(str), "point": pa.Column(str), "x": _NUMBER, "y": _NUMBER, "z": _NUMBER},
+    }.items()
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Everything a run has found, and all that its report is made from."""
+
+    efforts: pd.DataFrame
+    motion: pd.DataFrame
+    summary: pd.DataFrame
+    ladder: pd.DataFrame
+    points: pd.DataFrame
+    run: Mapping[str, Any]
+    """What `run.json` holds."""
+
+
+def table(name: str, rows: list[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
+    """A table of the given name, its columns and their types checked."""
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(SCHEMAS[name].columns))
+    return SCHEMAS[name].validate(frame)
+
+
+def want_writable(folder: Path) -> None:
+    """Make the folder of results, and see that a file can be written there.
+
+    Raises:
+        OutputError: If it cannot.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(f"{folder}: want a folder that can be written: {error.strerror}") from error
+
+
+def write(results: Results, folder: Path) -> None:
+    """Write all tables into a folder; either all of them are replaced or, on an error, none.
+
+    Raises:
+        OutputError: If the folder cannot be written.
+    """
+    want_writable(folder)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
+            draft = Path(name)
+            for table_name in SCHEMAS:
+                frame: pd.DataFrame = getattr(results, table_name)
+                frame.to_csv(draft / f"{table_name}.csv", index=False, float_format="%.17g")
+            results.efforts.to_parquet(draft / "efforts.parquet", index=False)
+            (draft / "run.json").write_text(json.dumps(results.run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            put(draft, folder)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot write the results: {error.strerror}") from error
+
+
+def put(draft: Path, folder: Path) -> None:
+    """Move every file of a draft folder into its place, replacing what was there."""
+    for path in sorted(draft.iterdir()):
+        os.replace(path, folder / path.name)
+
+
+def read(folder: Path) -> Results:
+    """Read the tables of a run back.
+
+    Raises:
+        OutputError: If a table is missing or not what it should be.
+    """
+    frames = {name: _read_table(folder / f"{name}.csv", name) for name in SCHEMAS}
+    path = folder / "run.json"
+    try:
+        run = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{path}: want what `loopcheck run` has written: {error}") from error
+    return Results(**frames, run=run)
+
+
+def _read_table(path: Path, name: str) -> pd.DataFrame:
+    numbers = {c: float for c, column in SCHEMAS[name].columns.items() if column.dtype is not None and "float" in str(column.dtype)}
+    texts = {c: str for c in SCHEMAS[name].columns if c not in numbers}
+    try:
+        frame = pd.read_csv(path, dtype={**numbers, **texts}, keep_default_na=False, na_values={c: [""] for c in numbers})
+        return SCHEMAS[name].validate(frame)
+    except (OSError, ValueError, SchemaError) as error:
+        reason = " ".join(str(error).split())
+        raise OutputError(f"{path}: want a table of `loopcheck run`: {reason}") from error
