@@ -1,0 +1,59 @@
+"""Power balance: what the actuators put in must raise the energy of the robot or be damped, whatever the source.
+
+The energy is evaluated along a curve that has the position, velocity and acceleration of the motion, and differentiated
+along it by the complex step: no equation of motion is used.
+"""
+
+import numpy as np
+
+from analytic.kinematics import poses, retract, twist_matrices
+from analytic.lagrange import potential_energy
+from robots.arrays import AnyArray, Array
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+STEP = 1e-40
+"""Imaginary step in time [s]."""
+
+
+def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
+    """Kinetic energy of all bodies and rotors, and potential energy of weights and springs.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq); may be complex.
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv); may be complex.
+
+    Returns:
+        Energy [J], shape (nt,).
+    """
+    at = poses(mechanism, q)
+    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, at), qd)
+    w = np.einsum("tbji,tbj->tbi", at.R, t[..., :3])
+    inertia = np.array([body.inertia for body in mechanism.bodies])
+    T = (w * np.einsum("bij,tbj->tbi", inertia, w)).sum((1, 2)) / 2
+    T = T + (t[..., 3:] ** 2).sum(2) @ np.array([body.mass for body in mechanism.bodies]) / 2
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        T = T + joint.armature * (qd[:, dofs] ** 2).sum(1) / 2
+    return T + potential_energy(mechanism, q)
+
+
+def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> float:
+    """Largest difference between power in, power damped and rate of change of energy, relative to the peak power in.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+        effort: Efforts of the actuators [N or N m], shape (nt, na).
+
+    Returns:
+        Relative imbalance [-].
+    """
+    s = 1j * STEP
+    q = retract(mechanism, motion.q, motion.qd * s)  # the quadratic term is below round-off
+    rate = total_energy(mechanism, q, motion.qd + motion.qdd * s).imag / STEP
+    damping = np.zeros(mechanism.nv)
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        damping[dofs] = joint.damping
+    power = (effort * (motion.qd @ mechanism.selection.T)).sum(1)
+    return float(np.abs(power - (motion.qd**2) @ damping - rate).max() / np.abs(power).max())

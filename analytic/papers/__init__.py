@@ -1,0 +1,81 @@
+"""One file a paper: its closed-form model as the authors wrote it, with each erratum switchable to its printed form.
+
+A module of a paper has `ERRATA` and `efforts(case, motion, printed)`; it shares no dynamics code with the other sources.
+"""
+
+import importlib
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Protocol
+
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.errors import MechanismError, NotFoundError
+from robots.motion import Motion
+from robots.robot import Case
+
+AS_CORRECTED: Set[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erratum:
+    """A place where a paper cannot be right as printed."""
+
+    key: str
+    """Name by which its printed form is switched on."""
+    equation: str
+    printed: str
+    corrected: str
+    computes: bool = True
+    """Whether it stands in an equation that can be computed as printed; the others are slips of notation."""
+
+
+class PaperModel(Protocol):
+    """What a module of this package offers."""
+
+    ERRATA: tuple[Erratum, ...]
+
+    def efforts(self, case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Array:
+        """Efforts of all actuators [N or N m], shape (nt, na), with the named errata as printed."""
+        ...
+
+
+class Paper:
+    """Efforts by the closed-form model of the paper the robot comes from, errata corrected."""
+
+    name = "analytic/paper"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        if case.robot.paper is None:
+            raise MechanismError(f"{self.name}: {case.robot.name} does not come from a paper")
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
+            t=motion.t,
+            effort=paper_model(case.robot.paper).efforts(case, motion),
+            settings={"paper": case.robot.paper, "errata": "corrected"},
+        )
+
+
+def paper_model(name: str) -> PaperModel:
+    """The module of a paper.
+
+    Raises:
+        NotFoundError: If there is none of that name.
+    """
+    try:
+        return importlib.import_module(f"{__name__}.{name}")  # type: ignore[return-value]
+    except ModuleNotFoundError as error:
+        raise NotFoundError("paper", name, ("kordjazi2011",)) from error
+
+
+def want_known(printed: Set[str], errata: tuple[Erratum, ...]) -> None:
+    """Check the names of errata that are to be switched on.
+
+    Raises:
+        NotFoundError: If one is unknown, or is a slip of notation that cannot be computed.
+    """
+    known = [erratum.key for erratum in errata if erratum.computes]
+    for key in sorted(printed - set(known)):
+        raise NotFoundError("erratum", key, known)

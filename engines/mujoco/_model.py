@@ -1,0 +1,114 @@
+"""MuJoCo's model of a mechanism: the MJCF itself, in the case's gravity, with what every source leaves out switched off."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from robots.arrays import AnyArray, Array
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.mjcf import captured_warnings, compile_model
+
+_OFF = mujoco.mjtDisableBit
+LEFT_OUT = _OFF.mjDSBL_CONTACT | _OFF.mjDSBL_LIMIT | _OFF.mjDSBL_FRICTIONLOSS
+EQUALITY_ROW = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+
+
+def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> Any:
+    """Compile the MJCF of a mechanism into an `MjModel`.
+
+    Contacts, joint limits and dry friction are off, as in every source; a state that is not finite stays so instead of
+    being reset. All other settings are those of the file.
+
+    Args:
+        mechanism: Robot.
+        edit: Called with the `MjSpec` before it is compiled.
+    """
+    model = compile_model(mechanism.model, edit)
+    model.opt.gravity[:] = mechanism.gravity
+    model.opt.disableflags |= LEFT_OUT | _OFF.mjDSBL_AUTORESET
+    return model
+
+
+def driven(mechanism: Mechanism) -> Any:
+    """Compile the model with a joint equality for each actuated joint, after all of its own, to hold it to a motion.
+
+    The file's own actuators are off. MuJoCo counts the constant of a joint equality from qpos0.
+    """
+
+    def add_drives(spec: Any) -> None:
+        for joint in mechanism.actuated_joints:
+            drive = spec.add_equality()
+            drive.type, drive.objtype = mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
+            drive.name, drive.name1 = f"drive of {mechanism.joints[joint].name}", mechanism.joints[joint].name
+
+    model = build(mechanism, add_drives)
+    own_actuators_off(model)
+    return model
+
+
+def rows_of_drives(mechanism: Mechanism, model: Any, data: Any) -> tuple[AnyArray, AnyArray]:
+    """Indices of the rows of `efc_*` that belong to the drives of a driven model, and of those that close its loops."""
+    rows = equality_rows(data)
+    is_drive = data.efc_id[rows] >= model.neq - len(mechanism.actuated_joints)
+    return rows[is_drive], rows[~is_drive]
+
+
+def actuator_efforts(mechanism: Mechanism, on_joints: Array) -> Array:
+    """Efforts of the actuators that act on the actuated joints as given.
+
+    Args:
+        mechanism: Robot.
+        on_joints: Efforts on the actuated joints [N or N m], shape (nt, actuated joints).
+
+    Returns:
+        Efforts before the gears, least norm where two actuators share a joint [N or N m], shape (nt, na).
+    """
+    dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
+    return on_joints @ np.linalg.pinv(mechanism.selection[:, dofs])
+
+
+def own_actuators_off(model: Any) -> None:
+    """Switch the file's actuators off, servos included: the effort is what the route measures."""
+    model.opt.disableflags |= _OFF.mjDSBL_ACTUATION
+
+
+@contextmanager
+def guarded(route: str) -> Iterator[None]:
+    """Turn MuJoCo's warnings and errors into an `EngineError`."""
+    try:
+        with captured_warnings() as warnings:
+            yield
+    except (mujoco.FatalError, mujoco.UnexpectedError) as error:
+        raise EngineError(f"{route}: {error}") from error
+    if warnings:
+        raise EngineError(f"{route}: MuJoCo warned: {' '.join(warnings[0].split())}")
+
+
+def equality_rows(data: Any) -> AnyArray:
+    """Indices of the rows of `efc_*` that are equalities."""
+    return np.flatnonzero(data.efc_type[: data.nefc] == EQUALITY_ROW)
+
+
+def constraint_jacobian(model: Any, data: Any) -> Array:
+    """The engine's Jacobian of all its constraints [m/rad or m/m], shape (rows, nv)."""
+    if not mujoco.mj_isSparse(model):
+        return np.array(data.efc_J).reshape(-1, model.nv)[: data.nefc].copy()
+    J = np.zeros((data.nefc, model.nv))
+    mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+    return J
+
+
+def transmission(model: Any, data: Any) -> Array:
+    """The engine's actuator velocities per joint velocity, gears included [-], shape (nu, nv)."""
+    S = np.zeros((model.nu, model.nv))
+    mujoco.mju_sparse2dense(S, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
+    return S
+
+
+def actuator_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """Names of the actuators in the order of efforts."""
+    return tuple(actuator.name for actuator in mechanism.actuators)

@@ -1,0 +1,164 @@
+"""MuJoCo's own constraint solver on the closed loop, the actuated joints held to the motion by equality constraints.
+
+Each actuated joint gets a `<joint>` equality whose force is the effort. MuJoCo knows no moving target, so the equality's
+constant is set such that the reference acceleration of its row equals the prescribed one, plus feedback on what has
+drifted. Two things would spoil the reading, and both are removed by running more than once:
+
+- the step: `mj_step` freezes targets over a step, so the classical Runge-Kutta method of fourth order is written here on
+  `mj_forward`, and run on a ladder of steps;
+- the softness: MuJoCo lets no constraint be rigid. The error is proportional to the compliance (the inverse weights of
+  bodies and dofs), so the efforts at two compliances are extrapolated to none.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.mujoco._model import actuator_efforts, actuator_names, driven, guarded, rows_of_drives
+from robots.arrays import AnyArray, Array
+from robots.efforts import EffortHistory, Rung
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+FINEST = 1.25e-3
+"""Upper bound of the finest step [s]; the ladder doubles it three times."""
+RUNGS = 4
+COMPLIANCES = (0.01, 0.02)
+"""Factors on the model's inverse weights."""
+IMPEDANCE = 0.9999
+"""The largest MuJoCo accepts, and constant over the violation."""
+SOLREF = (-100.0, -20.0)
+"""Stiffness [1/s²] and damping [1/s] of the feedback on drift; stiffer ruins the Runge-Kutta method."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    effort: Array  # on the actuated joints, (nt, actuated joints)
+    closure_drift: float
+    tracking_error: float
+
+
+class MujocoForward:
+    """Efforts from a simulation of the closed loop, extrapolated to rigid constraints."""
+
+    name = "mujoco/forward"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        with guarded(self.name):
+            ladder = tuple(self._rung(case.mechanism, motion, dt) for dt in _steps(motion.dt))
+        steps = ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder)
+        return EffortHistory(
+            source=self.name,
+            actuators=actuator_names(case.mechanism),
+            t=motion.t,
+            effort=ladder[-1].effort,
+            closure_drift=ladder[-1].closure_drift,
+            tracking_error=ladder[-1].tracking_error,
+            settings={
+                "integrator": "classical Runge-Kutta, 4th order, on mj_forward",
+                "steps": f"{steps} ms; the finest is reported",
+                "solver": "Newton, dense, tolerance 0, at most 100 iterations",
+                "impedance": f"{IMPEDANCE} constant (solimp)",
+                "drift feedback": f"solref {SOLREF[0]:g} {SOLREF[1]:g}",
+                "compliance": f"body and dof inverse weights times {COMPLIANCES[0]:g} and {COMPLIANCES[1]:g}, extrapolated to 0",
+                "actuators": "a joint equality each, its constraint force is the effort",
+            },
+            ladder=ladder,
+            note="extrapolated to rigid constraints from two compliances",
+        )
+
+    def _rung(self, mechanism: Mechanism, motion: Motion, dt: float) -> Rung:
+        start = time.perf_counter()
+        soft = [_simulate(mechanism, motion, dt, compliance) for compliance in COMPLIANCES]
+        a, b = COMPLIANCES
+        on_joints = (b * soft[0].effort - a * soft[1].effort) / (b - a)
+        if not np.isfinite(on_joints).all():
+            raise EngineError(f"{self.name}: the simulation with dt = {dt:g} s diverged")
+        return Rung(
+            dt=dt,
+            effort=actuator_efforts(mechanism, on_joints),
+            closure_drift=max(run.closure_drift for run in soft),
+            tracking_error=max(run.tracking_error for run in soft),
+            wall_time=time.perf_counter() - start,
+        )
+
+
+def _steps(report: float) -> list[float]:
+    """Steps that divide the report grid, coarsest first [s]."""
+    halvings = max(0, int(np.ceil(np.log2(report / FINEST) - 1e-9)))
+    return [report / 2**k for k in range(max(0, halvings - RUNGS + 1), halvings + 1)]
+
+
+def _simulate(mechanism: Mechanism, motion: Motion, dt: float, compliance: float) -> _Run:
+    """Simulate the whole motion and read the drives on the report grid."""
+    model = _nearly_rigid(mechanism, compliance)
+    data = mujoco.MjData(model)
+    first_drive = model.neq - len(mechanism.actuated_joints)
+    columns = [mechanism.q_slices[j].start for j in mechanism.actuated_joints]
+    steps = round((motion.t[-1] - motion.t[0]) / dt)
+    target = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
+    start = motion.assemble(motion.t[:1])
+    data.qpos[:], data.qvel[:] = start.q[0], start.qd[0]
+    mujoco.mj_forward(model, data)
+    of_drives, of_loops = rows_of_drives(mechanism, model, data)
+    K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[of_drives[0]]
+    # reference acceleration of a row: −B v − K·imp·(q − qpos0 − constant); the constant makes it q̈ − B (v − q̇) − K·imp (q − x)
+    constants = target.q - model.qpos0[columns] + (B * target.qd + target.qdd) / (K * impedance)
+
+    def acceleration(half_step: int) -> Array:
+        model.eq_data[first_drive:, 0] = constants[half_step]
+        mujoco.mj_forward(model, data)
+        return np.array(data.qacc)
+
+    effort, drift, tracking = np.zeros((len(motion.t), len(of_drives))), 0.0, 0.0
+    every = round(motion.dt / dt)
+    for k in range(steps + 1):
+        a1 = acceleration(2 * k)
+        drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))
+        tracking = max(tracking, float(np.abs(data.qpos[columns] - target.q[2 * k]).max()))
+        if k % every == 0:
+            effort[k // every] = data.efc_force[of_drives]
+        if k < steps:
+            _runge_kutta(model, data, dt, lambda c, k=k: acceleration(2 * k + c), a1)
+    return _Run(effort=effort, closure_drift=drift, tracking_error=tracking)
+
+
+def _nearly_rigid(mechanism: Mechanism, compliance: float) -> Any:
+    """The driven model with the hardest constraints MuJoCo allows, of the given compliance."""
+    model = driven(mechanism)
+    model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    model.opt.tolerance, model.opt.iterations = 0.0, 100
+    model.eq_solref[:] = SOLREF
+    model.eq_solimp[:] = (IMPEDANCE, IMPEDANCE, 0.001, 0.5, 1.0)
+    model.body_invweight0[:] *= compliance
+    model.dof_invweight0[:] *= compliance
+    return model
+
+
+def _runge_kutta(model: Any, data: Any, dt: float, acceleration: Callable[[int], Array], a1: Array) -> None:
+    """One step of the classical method; `acceleration(c)` is at the state in `data` and c half steps into the step."""
+    q, v1 = np.array(data.qpos), np.array(data.qvel)
+
+    def move(velocity: AnyArray, change: AnyArray, h: float) -> None:
+        data.qpos[:] = q
+        mujoco.mj_integratePos(model, data.qpos, velocity, h)
+        data.qvel[:] = v1 + h * change
+
+    v2 = v1 + dt / 2 * a1
+    move(v1, a1, dt / 2)
+    a2 = acceleration(1)
+    v3 = v1 + dt / 2 * a2
+    move(v2, a2, dt / 2)
+    a3 = acceleration(1)
+    v4 = v1 + dt * a3
+    move(v3, a3, dt)
+    a4 = acceleration(2)
+    move((v1 + 2 * v2 + 2 * v3 + v4) / 6, (a1 + 2 * a2 + 2 * a3 + a4) / 6, dt)

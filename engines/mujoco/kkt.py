@@ -1,0 +1,60 @@
+"""MuJoCo's mass matrix, bias, passive forces, loop Jacobian and actuator moments at the exact state."""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.mujoco._model import (
+    actuator_names,
+    build,
+    constraint_jacobian,
+    equality_rows,
+    guarded,
+    own_actuators_off,
+    transmission,
+)
+from engines.projection import RANK_TOLERANCE, projected_efforts
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.motion import Motion
+from robots.robot import Case
+
+
+class MujocoKkt:
+    """Efforts from the engine's matrices, projected on the motions that keep its loops closed."""
+
+    name = "mujoco/kkt"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        model = build(case.mechanism)
+        own_actuators_off(model)
+        data = mujoco.MjData(model)
+        effort, gap = np.zeros((len(motion.t), model.nu)), 0.0
+        with guarded(self.name):
+            for k in range(len(motion.t)):
+                data.qpos[:], data.qvel[:], data.qacc[:] = motion.q[k], motion.qd[k], motion.qdd[k]
+                force = _joint_forces(model, data)
+                rows = equality_rows(data)
+                J, S = constraint_jacobian(model, data)[rows], transmission(model, data)
+                effort[k] = projected_efforts(force, J, S)
+                gap = max(gap, float(np.abs(data.efc_pos[rows]).max(initial=0.0)))
+        return EffortHistory(
+            source=self.name,
+            actuators=actuator_names(case.mechanism),
+            t=motion.t,
+            effort=effort,
+            closure_drift=gap,
+            settings={"rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value"},
+            note="state given; drift is the gap the engine sees in it",
+        )
+
+
+def _joint_forces(model: Any, data: Any) -> Array:
+    """M q̈ + bias − passive forces at the state in `data` [N or N m], shape (nv,)."""
+    mujoco.mj_fwdPosition(model, data)
+    mujoco.mj_fwdVelocity(model, data)
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, M)
+    return M @ data.qacc + data.qfrc_bias - data.qfrc_passive
