@@ -70,17 +70,17 @@ def table(name: str, rows: list[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFra
 
 
 def want_writable(folder: Path) -> None:
-    """Make the folder of results, and see that a file can be written there.
+    """See that results can be written into a folder, without making it yet.
 
     Raises:
-        OutputError: If it cannot.
+        OutputError: If they cannot.
     """
+    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
-        raise OutputError(f"{folder}: want a folder that can be written: {error.strerror}") from error
+        raise OutputError(f"{folder}: want a folder that can be written: {nearest}: {error.strerror}") from error
 
 
 def write(results: Results, folder: Path) -> None:
@@ -89,8 +89,8 @@ def write(results: Results, folder: Path) -> None:
     Raises:
         OutputError: If the folder cannot be written.
     """
-    want_writable(folder)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
             draft = Path(name)
             for table_name in SCHEMAS:

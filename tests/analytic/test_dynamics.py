@@ -1,0 +1,86 @@
+"""The analytic sources against each other, against energy, and against the structure their equations must have."""
+
+import numpy as np
+import pytest
+
+from analytic.closures import closure_jacobian, closure_residual
+from analytic.energy import power_imbalance, total_energy
+from analytic.kinematics import poses, retract, twist_matrices
+from analytic.lagrange import Lagrange, inertia_matrix, lagrange_model
+from analytic.noc import Noc, independent_dofs, noc_model
+from robots.motion import Motion
+from robots.robot import Case
+from validation.compare import relative_error
+
+ROUND_OFF = 1e-11
+"""Tolerance of exact equations in double precision, relative to the peak [-]."""
+
+
+def test_lagrange_agrees_with_noc(zoo_case: Case, zoo_motion: Motion) -> None:
+    noc, lagrange = (source.compute_efforts(zoo_case, zoo_motion).effort for source in (Noc(), Lagrange()))
+    assert relative_error(lagrange, noc) < ROUND_OFF
+
+
+@pytest.mark.parametrize("source", [Noc(), Lagrange()], ids=["noc", "lagrange"])
+def test_power_in_is_rate_of_energy(source: Noc | Lagrange, zoo_case: Case, zoo_motion: Motion) -> None:
+    effort = source.compute_efforts(zoo_case, zoo_motion).effort
+    assert power_imbalance(zoo_case.mechanism, zoo_motion, effort) < ROUND_OFF
+    assert power_imbalance(zoo_case.mechanism, zoo_motion, 1.000001 * effort) > 1e-7  # it can fail
+
+
+def test_energy_rate_is_the_slope_of_the_energy(prr: Case, prr_motion: Motion) -> None:
+    """The complex step of the power balance against a difference of energies at neighbouring times."""
+    h = 1e-4
+    later, earlier = (prr_motion.assemble(prr_motion.t[1:-1] + s * h) for s in (1, -1))
+    slope = (_energy(prr, later) - _energy(prr, earlier)) / (2 * h)
+    effort = Noc().compute_efforts(prr, prr_motion).effort
+    power = (effort * (prr_motion.qd @ prr.mechanism.selection.T)).sum(1)[1:-1]
+    np.testing.assert_allclose(slope, power, atol=1e-6 * np.abs(power).max())
+
+
+def test_noc_matrices_have_their_structure(zoo_case: Case, zoo_motion: Motion) -> None:
+    """M symmetric and positive definite, Φ L = 0, Ṁ − 2C skew (up to armature, which is constant)."""
+    mechanism, motion = zoo_case.mechanism, zoo_motion
+    independent = independent_dofs(mechanism, motion)
+    h = 1e-5
+    later, earlier = (motion.assemble(motion.t[1:-1] + s * h) for s in (1, -1))
+    model = noc_model(mechanism, motion.q[1:-1], motion.qd[1:-1], independent)
+    np.testing.assert_allclose(model.M, model.M.swapaxes(1, 2), atol=1e-12)
+    assert np.linalg.eigvalsh(model.M).min() > 0
+    at = poses(mechanism, motion.q[1:-1])
+    Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), motion.q[1:-1])
+    np.testing.assert_allclose(Phi @ model.L, 0, atol=1e-10)
+    M_dot = (
+        noc_model(mechanism, later.q, later.qd, independent).M - noc_model(mechanism, earlier.q, earlier.qd, independent).M
+    ) / (2 * h)
+    skew = M_dot - 2 * model.C
+    np.testing.assert_allclose(skew + skew.swapaxes(1, 2), 0, atol=1e-5 * np.abs(M_dot).max(initial=1))
+
+
+def test_lagrange_derivatives_are_derivatives(zoo_case: Case, zoo_motion: Motion) -> None:
+    """The complex step against central differences: closure Jacobian and gravity, and the one of the other source."""
+    mechanism, q = zoo_case.mechanism, zoo_motion.q[::25]
+    qd, h = zoo_motion.qd[::25], 1e-5
+    model = lagrange_model(mechanism, q, qd)
+    at = poses(mechanism, q)
+    np.testing.assert_allclose(
+        model.Phi, closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q), atol=1e-12
+    )
+    for dof, step in enumerate(h * np.eye(mechanism.nv)):
+        ahead, behind = (retract(mechanism, q, np.tile(s * step, (len(q), 1))) for s in (1, -1))
+        slope = [closure_residual(mechanism, poses(mechanism, x), x) for x in (ahead, behind)]
+        np.testing.assert_allclose(model.Phi[..., dof], (slope[0] - slope[1]) / (2 * h), atol=1e-8)
+        still = np.zeros_like(qd)
+        energy = [total_energy(mechanism, x, still).real for x in (ahead, behind)]
+        np.testing.assert_allclose(model.gravity[:, dof], (energy[0] - energy[1]) / (2 * h), atol=1e-7)
+
+
+def test_inertia_matrix_gives_the_kinetic_energy(zoo_case: Case, zoo_motion: Motion) -> None:
+    mechanism, q, qd = zoo_case.mechanism, zoo_motion.q, zoo_motion.qd
+    M = inertia_matrix(mechanism, poses(mechanism, q))
+    kinetic = total_energy(mechanism, q, qd) - total_energy(mechanism, q, np.zeros_like(qd))
+    np.testing.assert_allclose(np.einsum("ti,tij,tj->t", qd, M, qd) / 2, kinetic, atol=1e-12)
+
+
+def _energy(case: Case, motion: Motion) -> np.ndarray:
+    return total_energy(case.mechanism, motion.q, motion.qd).real

@@ -1,0 +1,68 @@
+"""Options and fixtures of all tests."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analytic.assembly import prescribe
+from robots.motion import Motion
+from robots.robot import Case, Robot, load, make_case
+
+MODELS = Path(__file__).parent / "models"
+ZOO = tuple(sorted(path.stem for path in MODELS.glob("*.xml")))
+"""Small mechanisms with what no robot of the catalogue has."""
+AMPLITUDES = {"six_legs": 0.02}
+"""Half swing of the actuated joints [m or rad] where 0.1 is too much."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require-engines",
+        action="store_true",
+        help="A source whose engine is not installed fails instead of being skipped.",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "zoo_name" in metafunc.fixturenames:
+        metafunc.parametrize("zoo_name", ZOO, scope="session")
+
+
+CaseMaker = Callable[..., Case]
+
+
+@pytest.fixture(scope="session")
+def model_case() -> CaseMaker:
+    """Makes a case of any MJCF, moved by the sine law."""
+
+    def make(path: Path, *, mode: str = "home", configuration: str = "horizontal", **law: Any) -> Case:
+        spec = {"law": "sine", "parameters": law}
+        robot = Robot(name=path.stem, folder=path.parent, title="", mjcf=path.name, motion=spec, source="test")  # type: ignore[arg-type]
+        return make_case(robot, variant="default", mode=mode, configuration=configuration)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def zoo_case(zoo_name: str, model_case: CaseMaker) -> Case:
+    """A mechanism of the zoo, upright."""
+    path = MODELS / f"{zoo_name}.xml"
+    return model_case(path, configuration="vertical", amplitude=AMPLITUDES.get(zoo_name, 0.1))
+
+
+@pytest.fixture(scope="session")
+def zoo_motion(zoo_case: Case) -> Motion:
+    return prescribe(zoo_case)
+
+
+@pytest.fixture(scope="session")
+def prr() -> Case:
+    """The 3-PRR, upright, in mode plus."""
+    return make_case(load("3prr"), variant="default", mode="plus", configuration="vertical")
+
+
+@pytest.fixture(scope="session")
+def prr_motion(prr: Case) -> Motion:
+    return prescribe(prr)

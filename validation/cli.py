@@ -1,0 +1,105 @@
+"""The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from robots.errors import HarnessError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BAD_INPUT = 2
+
+
+def main() -> None:
+    """Entry point: bad input is one line on stderr and exit status 2."""
+    try:
+        status = cli(standalone_mode=False)
+    except (HarnessError, click.ClickException) as error:
+        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        click.echo(f"loopcheck: {' '.join(message.split())}", err=True)
+        status = BAD_INPUT
+    except click.exceptions.Abort:
+        click.echo("loopcheck: interrupted, nothing was written", err=True)
+        status = 130
+    sys.exit(status)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}, no_args_is_help=True)
+@click.version_option(package_name="loopcheck")
+def cli() -> None:
+    """Say whether a physics engine gets the actuator efforts of a closed-loop robot right.
+
+    \b
+    Examples:
+      loopcheck list
+      loopcheck run 3prr
+      loopcheck run 3prr --configuration vertical --mode plus --source mujoco/forward --out results
+      loopcheck report results
+
+    Exit status: 0 every judged comparison agrees; 1 at least one disagrees; 3 none disagrees but something was not
+    comparable or did not run; 2 bad input.
+    """
+
+
+@cli.command("list")
+def list_() -> None:
+    """List robots, modes, variants and sources, and which engines are installed."""
+    from validation.console import print_catalogue
+
+    print_catalogue()
+
+
+@cli.command()
+@click.argument("robots", metavar="[ROBOT]...", nargs=-1)
+@click.option("--configuration", "configurations", multiple=True, help="horizontal or vertical; default: both.")
+@click.option("--mode", "modes", multiple=True, help="Working mode, a keyframe of the MJCF; default: all.")
+@click.option("--variant", "variants", multiple=True, help="Variant of the parameters; default: all.")
+@click.option("--source", "sources", multiple=True, help="Source, as mujoco/forward; default: all. The reference always runs.")
+@click.option("--dt", type=float, help="Step of the report grid in s; default: 0.01 for up to 2 s, 0.02 up to 4 s, 0.05 above.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Folder of the results.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Worker processes; default: one for each core.")
+def run(out: Path, jobs: int | None, **selection: Any) -> int:
+    """Compute every source of the ROBOTs, compare them, and write tables and report. Without a ROBOT: all of them.
+
+    \b
+    Examples:
+      loopcheck run 3prr
+      loopcheck run 3prr --configuration vertical --source mujoco/kkt --source pybullet/kkt
+    """
+    from validation.compare import exit_status
+    from validation.console import print_summary
+    from validation.record import expected_verdicts
+    from validation.report import write_report
+    from validation.run import Selection
+    from validation.run import run as run_selection
+    from validation.tables import want_writable, write
+
+    want_writable(out)
+    results = run_selection(Selection(**selection), jobs=jobs, command=["loopcheck", *sys.argv[1:]])
+    write(results, out)
+    write_report(results, out)
+    print_summary(results, out)
+    return exit_status(results.summary, expected_verdicts(results.run))
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def report(folder: Path) -> int:
+    """Rebuild report.html and report.md from the tables in DIR.
+
+    \b
+    Example:
+      loopcheck report results
+    """
+    from validation.console import print_summary
+    from validation.report import write_report
+    from validation.tables import read
+
+    results = read(folder)
+    write_report(results, folder)
+    print_summary(results, folder)
+    return 0

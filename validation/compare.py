@@ -1,0 +1,191 @@
+"""Compares every source with the reference, actuator by actuator, and says what follows.
+
+A comparison fails closed: whatever did not run, compared nothing or is not a number can never read `agree`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.robot import Case
+from validation import sources
+from validation.evaluate import Outcome
+from validation.tables import table
+from validation.tolerances import Tolerance, registered
+
+JUDGED = ("agree", "disagree")
+
+
+def summarize(outcomes: Sequence[Outcome], tolerances: Mapping[str, Tolerance] | None = None) -> pd.DataFrame:
+    """The table of verdicts: a row for each case, source and actuator.
+
+    Args:
+        outcomes: What all sources found, the reference among them.
+        tolerances: By name of the source; by default the registered ones.
+    """
+    tolerances = registered() if tolerances is None else tolerances
+    references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
+    rows = []
+    for outcome in outcomes:
+        rows += _rows(outcome, references[outcome.case.key], tolerances)
+    return table("summary", rows)
+
+
+def exit_status(summary: pd.DataFrame, expected: Mapping[tuple[str, str], str]) -> int:
+    """Exit status of a run: 0 if all agree, 1 if one disagrees, 3 if none does but something was not compared.
+
+    Args:
+        summary: The table of verdicts.
+        expected: Verdict that is expected of a robot and mode: met, it does not count; a judgement instead of it is a
+            disagreement.
+    """
+    counted, all_met = set(), False
+    for robot, mode, verdict in summary[["robot", "mode", "verdict"]].itertuples(index=False):
+        wanted = expected.get((robot, mode))
+        if wanted == verdict:
+            all_met = True
+        else:
+            counted.add("disagree" if wanted is not None and verdict in JUDGED else verdict)
+    if "disagree" in counted:
+        return 1
+    if counted & {"not comparable", "not run"}:
+        return 3
+    return 0 if "agree" in counted or all_met else 3  # a run that compared nothing is no pass
+
+
+def relative_error(candidate: Array, reference: Array) -> float:
+    """Largest error over time and actuators, over the largest reference effort [-].
+
+    Args:
+        candidate: Efforts to judge [N or N m], shape (nt, na).
+        reference: Reference efforts [N or N m], shape (nt, na).
+    """
+    return _over(float(np.abs(candidate - reference).max()), float(np.abs(reference).max()))
+
+
+def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str, Any]]:
+    """Rows of the ladder table of one source on one case: error, change and observed order at each step."""
+    ladder = outcome.history.ladder if outcome.history else ()
+    peak = float(np.abs(reference.effort).max())
+    changes = [np.nan] + [
+        float(np.abs(fine.effort - coarse.effort).max()) for coarse, fine in zip(ladder, ladder[1:], strict=False)
+    ]
+    rows = []
+    for k, rung in enumerate(ladder):
+        ratio = ladder[k - 1].dt / rung.dt if k else np.nan
+        order = np.log(changes[k - 1] / changes[k]) / np.log(ratio) if k > 1 and changes[k] > 0 else np.nan
+        rows.append(
+            {
+                **_key(outcome),
+                "dt": rung.dt,
+                "relative_error": relative_error(rung.effort, reference.effort),
+                "change": _over(changes[k], peak),
+                "order": float(order),
+                "closure_drift": rung.closure_drift,
+                "tracking_error": rung.tracking_error,
+                "wall_time": rung.wall_time,
+            }
+        )
+    return rows
+
+
+def _rows(outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance]) -> list[Mapping[str, Any]]:
+    mechanism, tolerance = outcome.case.mechanism, tolerances.get(outcome.source)
+    rows = []
+    for name, unit in zip((a.name for a in mechanism.actuators), mechanism.actuator_units, strict=True):
+        judged = None if outcome is reference else outcome.history
+        numbers = _numbers(judged, reference.history, name)
+        verdict, reason = _verdict(outcome, reference, tolerances, numbers["relative_error"])
+        history = outcome.history
+        rows.append(
+            {
+                **_key(outcome),
+                "reference": sources.REFERENCE,
+                "actuator": name,
+                "unit": unit,
+                **numbers,
+                "tolerance": tolerance.relative_error if tolerance else None,
+                "verdict": verdict,
+                "closure_drift": history.closure_drift if history else None,
+                "tracking_error": history.tracking_error if history else None,
+                "wall_time": outcome.wall_time,
+                "note": "; ".join(part for part in (reason, outcome.note, _balance(outcome)) if part),
+            }
+        )
+    return rows
+
+
+def _key(outcome: Outcome) -> dict[str, str]:
+    robot, variant, mode, configuration = outcome.case.key
+    return {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": outcome.source}
+
+
+def _numbers(candidate: EffortHistory | None, reference: EffortHistory | None, actuator: str) -> dict[str, float]:
+    """Peak of the case, largest, root mean square and relative error of one actuator; NaN where nothing compares."""
+    found = dict.fromkeys(("peak", "max_error", "rms_error", "relative_error"), np.nan)
+    if reference is None:
+        return found
+    found["peak"] = float(np.abs(reference.effort).max(initial=0.0))
+    if candidate is None or not _comparable(candidate, reference, actuator):
+        return found
+    error = candidate.effort[:, candidate.actuators.index(actuator)] - reference.effort[:, reference.actuators.index(actuator)]
+    found["max_error"] = float(np.abs(error).max())
+    found["rms_error"] = float(np.sqrt(np.mean(error**2)))
+    found["relative_error"] = _over(found["max_error"], found["peak"])
+    return found
+
+
+def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: str) -> bool:
+    same_grid = candidate.t.shape == reference.t.shape and np.allclose(candidate.t, reference.t, rtol=0, atol=1e-9)
+    return same_grid and len(reference.t) > 0 and actuator in candidate.actuators and actuator in reference.actuators
+
+
+def _verdict(
+    outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance], error: float
+) -> tuple[str, str]:
+    """Verdict of one actuator, and the reason where it is not plain."""
+    doubt = _beyond(reference, tolerances[sources.REFERENCE]) if reference.history else "it did not run"
+    tolerance = tolerances.get(outcome.source)
+    if outcome.history is None:
+        return outcome.failure, ""
+    if outcome.source == sources.REFERENCE:
+        return ("disagree", doubt) if doubt else ("informational", "the reference")
+    if doubt:
+        return "not comparable", f"the reference cannot be trusted: {doubt}"
+    if tolerance is None:
+        return "not comparable", "no tolerance is registered for this source"
+    if tolerance.relative_error is None:
+        return "informational", ""
+    if not np.isfinite(error):
+        return "not comparable", "no effort of this actuator on the reference's time grid, or a reference of zero"
+    beyond = _beyond(outcome, tolerance)
+    if beyond:
+        return "disagree", beyond
+    return ("agree" if error <= tolerance.relative_error else "disagree"), ""
+
+
+def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
+    """The first limit besides the effort error that an outcome exceeds, or nothing."""
+    history = outcome.history
+    measured = {
+        "closure_drift": history.closure_drift if history else None,
+        "tracking_error": history.tracking_error if history else None,
+        "power_imbalance": outcome.power_imbalance,
+    }
+    for name, value in measured.items():
+        limit = getattr(tolerance, name)
+        if limit is not None and not (value is not None and value <= limit):
+            return f"{name.replace('_', ' ')} {'not reported' if value is None else f'{value:.3g}'}, want at most {limit:g}"
+    return ""
+
+
+def _balance(outcome: Outcome) -> str:
+    return "" if outcome.power_imbalance is None else f"power balance {outcome.power_imbalance:.1e} of the peak power"
+
+
+def _over(value: float, peak: float) -> float:
+    return value / peak if peak > 0 else np.nan

@@ -1,0 +1,215 @@
+"""Collects the tables of a run, and records what another engineer needs to repeat it."""
+
+import hashlib
+import importlib.metadata
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+
+import engines
+from analytic.closures import RANK_TOLERANCE, closure_jacobian
+from analytic.kinematics import poses, twist_matrices
+from analytic.papers import paper_model
+from robots.mechanism import JointClosure, Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+from validation import sources
+from validation.compare import ladder_rows, summarize
+from validation.evaluate import Outcome
+from validation.geometry import point_rows
+from validation.tables import Results, table
+from validation.tolerances import REGISTER, digest, registered
+
+LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
+
+
+def collect(
+    cases: Sequence[Case],
+    motions: Mapping[tuple[str, ...], Motion],
+    outcomes: Sequence[Outcome],
+    *,
+    start: datetime,
+    command: Sequence[str],
+) -> Results:
+    """All tables of a run.
+
+    Args:
+        cases: What was run.
+        motions: Motions by robot, variant and mode.
+        outcomes: What every source found on every case.
+        start: When the run started.
+        command: The command line.
+    """
+    one_per_motion = {case.key[:3]: case for case in cases if case.key[:3] in motions}
+    references = {outcome.case.key: outcome.history for outcome in outcomes if outcome.source == sources.REFERENCE}
+    rungs = [
+        row
+        for outcome in outcomes
+        for reference in [references[outcome.case.key]]
+        if reference is not None
+        for row in ladder_rows(outcome, reference)
+    ]
+    return Results(
+        efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
+        motion=table("motion", [row for key, case in one_per_motion.items() for row in _motion_rows(case, motions[key])]),
+        summary=summarize(outcomes),
+        ladder=table("ladder", rungs),
+        points=table(
+            "points",
+            [
+                {**_of_motion(case), **row}
+                for key, case in one_per_motion.items()
+                for row in point_rows(case.mechanism, motions[key], case.robot.trace)
+            ],
+        ),
+        run=_run_record(cases, motions, outcomes, start=start, command=command),
+    )
+
+
+def expected_verdicts(run: Mapping[str, Any]) -> Mapping[tuple[str, str], str]:
+    """Verdict that is expected of a robot and mode, from the record of a run."""
+    return {(name, mode): verdict for name, robot in run["robots"].items() for mode, verdict in robot["expected"].items()}
+
+
+def _effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
+    if outcome.history is None:
+        return
+    robot, variant, mode, configuration = outcome.case.key
+    units = {a.name: unit for a, unit in zip(outcome.case.mechanism.actuators, outcome.case.mechanism.actuator_units, strict=True)}
+    for column, actuator in enumerate(outcome.history.actuators):
+        for t, effort in zip(outcome.history.t, outcome.history.effort[:, column], strict=True):
+            yield {
+                "robot": robot,
+                "variant": variant,
+                "mode": mode,
+                "configuration": configuration,
+                "source": outcome.source,
+                "actuator": actuator,
+                "unit": units.get(actuator, ""),
+                "t": t,
+                "effort": effort,
+            }
+
+
+def _motion_rows(case: Case, motion: Motion) -> Iterator[Mapping[str, Any]]:
+    """A row for each entry of q; a quaternion has four, of which the last three carry the angular velocity."""
+    mechanism = case.mechanism
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        entries = {"ball": "wxyz", "free": ("x", "y", "z", "qw", "qx", "qy", "qz")}.get(joint.kind, ("",))
+        rates = iter(range(dofs.start, dofs.stop))
+        for entry, column in zip(entries, range(columns.start, columns.stop), strict=True):
+            dof = None if entry in ("w", "qw") else next(rates)
+            for k, t in enumerate(motion.t):
+                yield {
+                    **_of_motion(case),
+                    "t": t,
+                    "joint": f"{joint.name}.{entry}" if entry else joint.name,
+                    "q": motion.q[k, column],
+                    "qd": np.nan if dof is None else motion.qd[k, dof],
+                    "qdd": np.nan if dof is None else motion.qdd[k, dof],
+                }
+
+
+def _of_motion(case: Case) -> dict[str, str]:
+    return {"robot": case.robot.name, "variant": case.variant, "mode": case.mode}
+
+
+def _run_record(
+    cases: Sequence[Case],
+    motions: Mapping[tuple[str, ...], Motion],
+    outcomes: Sequence[Outcome],
+    *,
+    start: datetime,
+    command: Sequence[str],
+) -> dict[str, Any]:
+    """What `run.json` holds."""
+    run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
+    first = {case.robot.name: case for case in reversed(cases)}
+    return {
+        "loopcheck": importlib.metadata.version("loopcheck"),
+        "command": list(command),
+        "start": start.isoformat(timespec="seconds"),
+        "duration_s": (datetime.now(UTC) - start).total_seconds(),
+        "versions": {
+            "python": platform.python_version(),
+            **{library: importlib.metadata.version(library) for library in LIBRARIES},
+            **engines.versions(),
+        },
+        "cpu": {"model": _cpu_model(), "cores": cpu_count(), "platform": platform.platform()},
+        "seeds": {},  # nothing in a run is random
+        "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
+        "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
+        "tolerances": {
+            "file": REGISTER.name,
+            "sha256": digest(),
+            "routes": {
+                name: {**tolerance.model_dump(exclude_none=True), "margin": tolerance.margin, "unit": "-"}
+                for name, tolerance in registered().items()
+                if name in run_sources
+            },
+        },
+        "models": {name: _model_record(case) for name, case in first.items()},
+        "robots": {name: _robot_record(case, motions.get(case.key[:3])) for name, case in first.items()},
+    }
+
+
+def _is_installed(source: str) -> bool:
+    return source in sources.ANALYTIC or engines.installed(source.split("/")[0])
+
+
+def _model_record(case: Case) -> Mapping[str, str]:
+    path = case.mechanism.model.path
+    return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
+    robot = case.robot
+    errata = paper_model(robot.paper).ERRATA if robot.paper else ()
+    return {
+        "title": robot.title,
+        "source": robot.source,
+        "trace": robot.trace,
+        "assumptions": list(robot.assumptions),
+        "left_out": list(case.mechanism.left_out),
+        "expected": dict(robot.expected),
+        "errata": [
+            {
+                "key": erratum.key,
+                "equation": erratum.equation,
+                "printed": erratum.printed,
+                "corrected": erratum.corrected,
+                "effect": "switchable" if erratum.computes else "slip of notation",
+            }
+            for erratum in errata
+        ],
+        "mechanism": _mechanism_record(case.mechanism, motion),
+    }
+
+
+def _mechanism_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, int]:
+    """What kind of mechanism it is, counted at the middle of its motion (Euler's count of the loops)."""
+    q = mechanism.reference[None] if motion is None else motion.q[[len(motion.t) // 2]]
+    at = poses(mechanism, q)
+    Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)[0]
+    rank = int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE)) if Phi.size else 0
+    return {
+        "bodies": len(mechanism.bodies),
+        "joints": len(mechanism.joints),
+        "loops": sum(not isinstance(closure, JointClosure) for closure in mechanism.closures),
+        "closure rows": len(Phi),
+        "rank": rank,
+        "dof": mechanism.nv - rank,
+        "actuators": mechanism.na,
+    }
+
+
+def _cpu_model() -> str:
+    """Name of the processor, where the system tells it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())

@@ -1,0 +1,137 @@
+"""Plans the cases of a run, computes them in worker processes, and collects the tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from joblib import Parallel, cpu_count, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from rich.console import Console
+from rich.progress import Progress
+
+from robots.errors import HarnessError, NotFoundError, SingularityError
+from robots.motion import Motion
+from robots.robot import Case, Robot, configurations, load, make_case, modes
+from robots.robot import names as robot_names
+from validation import sources
+from validation.evaluate import Outcome, evaluate, prescribe_or_error
+from validation.record import collect
+from validation.tables import Results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What to run; an empty tuple means all there is."""
+
+    robots: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    configurations: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    dt: float | None = None
+    """Step of the report grid [s]; None for that of `robots.motion.report_grid`."""
+
+
+def run(selection: Selection, *, jobs: int | None = None, command: Sequence[str] = ()) -> Results:
+    """Run everything selected, one worker process for each core unless `jobs` says otherwise.
+
+    Interrupted, or when a worker process dies, it returns what is there; the rest reads `not run`.
+
+    Args:
+        selection: Robots, variants, modes, configurations and sources.
+        jobs: Number of worker processes.
+        command: The command line, to be recorded.
+
+    Raises:
+        HarnessError: If a name is unknown, a model is bad, or a motion cannot be assembled and this is not expected.
+    """
+    start = datetime.now(UTC)
+    cases = plan(selection)
+    tasks = [(case, source) for case in cases for source in _sources_of(case.robot, selection.sources)]
+    with (
+        Parallel(n_jobs=jobs or cpu_count(), return_as="generator") as pool,
+        Progress(console=Console(stderr=True), transient=True) as progress,
+    ):
+        one_per_motion = list({_motion_key(case): case for case in cases}.values())
+        calls = (delayed(prescribe_or_error)(case, selection.dt) for case in one_per_motion)
+        motions = dict(
+            zip(map(_motion_key, one_per_motion), progress.track(pool(calls), len(one_per_motion), description="motions"), strict=True)
+        )
+        _want_motions(one_per_motion, motions)
+        computed = [(case, source) for case, source in tasks if isinstance(motions[_motion_key(case)], Motion)]
+        calls = (delayed(evaluate)(case, motions[_motion_key(case)], source) for case, source in computed)
+        found = _gather(progress.track(pool(calls), len(computed), description="sources"), computed)
+    outcomes = [found.get((case.key, source)) or _without_motion(case, source, motions) for case, source in tasks]
+    assembled = {key: motion for key, motion in motions.items() if isinstance(motion, Motion)}
+    return collect(cases, assembled, outcomes, start=start, command=command)
+
+
+def plan(selection: Selection) -> list[Case]:
+    """The cases of a selection.
+
+    Raises:
+        NotFoundError: If a name is not known to any robot selected; the message lists the known ones.
+        MechanismError: If the model of a robot is bad.
+    """
+    sources.want_known(selection.sources)
+    robots = [load(name) for name in selection.robots or robot_names()]
+    every = [
+        (robot, variant, mode, configuration)
+        for robot in robots
+        for variant in robot.variant_names
+        for mechanism in [robot.mechanism(variant)]
+        for mode in modes(mechanism)
+        for configuration in configurations(mechanism)
+    ]
+    wanted = (selection.variants, selection.modes, selection.configurations)
+    for column, (kind, names) in enumerate(zip(("variant", "mode", "configuration"), wanted, strict=True), start=1):
+        known = tuple(dict.fromkeys(combination[column] for combination in every))
+        for name in names:
+            if name not in known:
+                raise NotFoundError(f"{kind} of {', '.join(robot.name for robot in robots)}", name, known)
+    return [
+        make_case(robot, variant=variant, mode=mode, configuration=configuration)
+        for robot, variant, mode, configuration in every
+        if all(not names or name in names for names, name in zip(wanted, (variant, mode, configuration), strict=True))
+    ]
+
+
+def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """The sources to run, the reference always and first."""
+    return tuple(dict.fromkeys((sources.REFERENCE, *(wanted or sources.names(robot)))))
+
+
+def _motion_key(case: Case) -> tuple[str, str, str]:
+    """What a motion depends on: robot, variant and mode."""
+    return case.key[:3]
+
+
+def _want_motions(cases: Iterable[Case], motions: Mapping[Any, Motion | HarnessError]) -> None:
+    """Raise for the first motion that could not be assembled, unless a singularity is expected of its mode."""
+    for case in cases:
+        motion = motions[_motion_key(case)]
+        expected = case.robot.expected.get(case.mode) == "not comparable" and isinstance(motion, SingularityError)
+        if isinstance(motion, HarnessError) and not expected:
+            raise motion
+
+
+def _gather(outcomes: Iterable[Outcome], tasks: Sequence[tuple[Case, str]]) -> dict[Any, Outcome]:
+    """Outcomes by case and source; those that an interruption or a dead worker took away read `not run`."""
+    found, reason = {}, "interrupted"
+    try:
+        for outcome in outcomes:
+            found[outcome.case.key, outcome.source] = outcome
+    except KeyboardInterrupt:
+        pass
+    except TerminatedWorkerError:
+        reason = "a worker process died: an engine crashed, or memory ran out"
+    for case, source in tasks:
+        lost = Outcome(case=case, source=source, history=None, failure="not run", note=reason)
+        found.setdefault((case.key, source), lost)
+    return found
+
+
+def _without_motion(case: Case, source: str, motions: Mapping[Any, Motion | HarnessError]) -> Outcome:
+    note = str(motions[_motion_key(case)])
+    return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)

@@ -1,0 +1,48 @@
+"""All sources by name: the analytic ones and the routes of the engines."""
+
+import inspect
+from collections.abc import Mapping
+
+import engines
+from analytic.lagrange import Lagrange
+from analytic.noc import Noc
+from analytic.papers import Paper
+from robots.efforts import Source
+from robots.errors import NotFoundError
+from robots.robot import Robot
+
+REFERENCE = Noc.name
+ANALYTIC: Mapping[str, type[Source]] = {source.name: source for source in (Noc, Lagrange, Paper)}
+
+
+def names(robot: Robot) -> tuple[str, ...]:
+    """Names of the sources of a robot, the reference first; `analytic/paper` only if it comes from a paper."""
+    analytic = [name for name in ANALYTIC if name != Paper.name or robot.paper is not None]
+    return (*analytic, *engines.names())
+
+
+def load(name: str) -> Source:
+    """The source of that name.
+
+    Raises:
+        NotFoundError: If there is none.
+        EngineNotInstalledError: If it is a route of an engine that is not installed.
+    """
+    return ANALYTIC[name]() if name in ANALYTIC else engines.load(name)
+
+
+def want_known(wanted: tuple[str, ...]) -> None:
+    """Check names of sources.
+
+    Raises:
+        NotFoundError: If one is unknown; the message lists the known ones.
+    """
+    known = (*ANALYTIC, *engines.names())
+    for name in wanted:
+        if name not in known:
+            raise NotFoundError("source", name, known)
+
+
+def description(name: str) -> str:
+    """What a source exercises, the first sentence of its class."""
+    return (inspect.getdoc(type(load(name))) or "").split("\n")[0]

@@ -1,0 +1,56 @@
+"""The registered tolerances: data in `tolerances.toml`, each with its measured noise, its margin and its reason."""
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
+
+REGISTER = Path(__file__).with_name("tolerances.toml")
+
+
+class Tolerance(BaseModel):
+    """What a source must reach to agree with the reference; all limits are the largest values allowed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    relative_error: PositiveFloat | None = None
+    """Effort error over the peak of the case [-]; None if the source is informational."""
+    closure_drift: PositiveFloat | None = None
+    """Opening of the loops in the source's own state [m or rad]."""
+    tracking_error: PositiveFloat | None = None
+    """Distance of an actuated joint from the motion [m or rad]."""
+    power_imbalance: PositiveFloat | None = None
+    """Power in less rate of change of energy, relative to the peak power [-]."""
+    noise: PositiveFloat | None = None
+    """Measured noise of `relative_error` [-]."""
+    noise_from: str = ""
+    """How the noise was measured."""
+    reason: str
+    """Why this value, or why the source is not judged."""
+
+    @property
+    def margin(self) -> float | None:
+        """Tolerance over noise [-]."""
+        return None if self.relative_error is None or self.noise is None else self.relative_error / self.noise
+
+
+class Register(BaseModel):
+    """The file of tolerances."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    routes: Mapping[str, Tolerance] = Field(default_factory=dict)
+
+
+@cache
+def registered() -> Mapping[str, Tolerance]:
+    """Tolerances by name of the source."""
+    return Register.model_validate(tomllib.loads(REGISTER.read_text(encoding="utf-8"))).routes
+
+
+def digest() -> str:
+    """SHA-256 of the file of tolerances."""
+    return hashlib.sha256(REGISTER.read_bytes()).hexdigest()
