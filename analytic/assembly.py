@@ -1,7 +1,8 @@
 """Closes the loops along a prescribed motion: positions by Newton's method, velocities and accelerations exactly.
 
-The actuated joints are given, the passive ones follow from the closures. Each sample starts from the one before, so that
-the robot stays in its working mode; a motion that leaves the workspace or meets a singularity is refused with the time.
+The actuated joints are given, the passive ones follow from the closures. Each sample starts from the one before, so
+that the robot stays in its working mode; a motion that leaves the workspace or meets a singularity is refused, with the
+time at which it does.
 """
 
 from dataclasses import dataclass
@@ -47,11 +48,12 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     mechanism = case.mechanism
     if not mechanism.actuators:
         raise MechanismError(f"{mechanism.model.path}: no actuators, so no joint to prescribe a motion for")
-    wanted = prescription(case.robot.motion, mechanism, case.guess)
-    return assemble(mechanism, wanted.law, case.guess, report_grid(wanted.span, dt=dt))
+    wanted = prescription(case)
+    where = f"{mechanism.model.path}, mode {case.mode}"
+    return assemble(mechanism, wanted.law, case.guess, report_grid(wanted.span, dt=dt), where=where)
 
 
-def assemble(mechanism: Mechanism, law: Law, guess: Array, t: Array) -> Motion:
+def assemble(mechanism: Mechanism, law: Law, guess: Array, t: Array, *, where: str = "") -> Motion:
     """Close the loops along a motion law.
 
     Args:
@@ -59,20 +61,22 @@ def assemble(mechanism: Mechanism, law: Law, guess: Array, t: Array) -> Motion:
         law: What is prescribed for the actuated joints.
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
         t: Increasing times [s], shape (nt,).
+        where: What is assembled, for the error messages; by default the file of the model.
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the first time.
         SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
         MechanismError: If the actuators do not determine the motion.
     """
-    tracer = _Tracer(mechanism=mechanism, law=law, actuated=_actuated_dofs(mechanism))
+    where = where or str(mechanism.model.path)
+    tracer = _Tracer(mechanism=mechanism, law=law, actuated=_actuated_dofs(mechanism), where=where)
     states = [tracer.start(guess, float(t[0]))]
     for time in t[1:]:
         states.append(tracer.advance(states[-1], float(time)))
     q = np.concatenate([state.q for state in states])
     tracer.refuse_singularities(states, tracer.dependent_jacobian(q))
     qd, qdd = tracer.rates(q, law(t))
-    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law, assemble=partial(assemble, mechanism, law, q[0]))
+    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law, assemble=partial(assemble, mechanism, law, q[0], where=where))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +93,14 @@ class _Tracer:
     law: Law
     actuated: AnyArray
     """Mask of the actuated dofs, shape (nv,)."""
+    where: str
 
     def start(self, guess: Array, t: float) -> _State:
         """Close the loops near a guess of shape (nq,)."""
         q, residual = self._close(guess[None], t)
         if residual > CLOSED:
             raise LoopClosureError(
-                f"{self.mechanism.model.path}: the loops cannot be closed at the start, t = {t:g} s: want a gap of at "
+                f"{self.where}: the loops cannot be closed at the start, t = {t:g} s: want a gap of at "
                 f"most {CLOSED:g}, got {residual:.3g} (m or rad) at closure '{self._widest(q)}'",
                 residual=residual,
                 tolerance=CLOSED,
@@ -189,14 +194,14 @@ class _Tracer:
         dof = self.mechanism.nv - (int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE)) if Phi.size else 0)
         if dof > self.actuated.sum():
             raise MechanismError(
-                f"{self.mechanism.model.path}: want an actuated joint for each of the {dof} degrees of freedom at the "
+                f"{self.where}: want an actuated joint for each of the {dof} degrees of freedom at the "
                 f"start, got {self.actuated.sum()}: dofs that nothing drives are not supported"
             )
 
     def _singular(self, what: str, state: _State) -> SingularityError:
         ratios, smallest = _conditioning(self.dependent_jacobian(state.q))
         return SingularityError(
-            f"{self.mechanism.model.path}: the motion {what} at t = {state.t:.6f} s: smallest singular value of the "
+            f"{self.where}: the motion {what} at t = {state.t:.6f} s: smallest singular value of the "
             f"passive closure Jacobian {smallest[0]:.3g}, {ratios[0]:.3g} of the largest",
             time=state.t,
             singular_value=float(ratios[0]),
@@ -216,5 +221,5 @@ def _actuated_dofs(mechanism: Mechanism) -> AnyArray:
 
 def _conditioning(Phi_u: Array) -> tuple[Array, Array]:
     """Smallest singular value of each sample relative to the largest, and by itself; both of shape (nt,)."""
-    values = np.linalg.svd(Phi_u, compute_uv=False)
+    values = np.asarray(np.linalg.svd(Phi_u, compute_uv=False), dtype=np.float64)
     return values[:, -1] / values[:, 0], values[:, -1]

@@ -35,7 +35,9 @@ def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
             rows.append(p1 - p2)
             if isinstance(closure, WeldClosure):
                 E = R1.swapaxes(1, 2) @ R2 @ closure.rotation.T
-                rows.append(np.stack([E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]], axis=1) / 2)
+                rows.append(
+                    np.stack([E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]], axis=1) / 2
+                )
     return np.concatenate(rows, axis=1)
 
 
@@ -93,7 +95,8 @@ def closure_jacobian_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Ar
             continue
         ends = _ends(closure, at)
         a1, a2 = (
-            _point_rate_rows(at, moving, body, p) for body, (p, _) in zip((closure.body1, closure.body2), ends, strict=True)
+            _point_rate_rows(at, moving, body, p)
+            for body, (p, _) in zip((closure.body1, closure.body2), ends, strict=True)
         )
         rows.append(a1 - a2)
         if isinstance(closure, WeldClosure):
@@ -103,7 +106,9 @@ def closure_jacobian_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Ar
     return np.concatenate(rows, axis=1)
 
 
-def _ends(closure: ConnectClosure | WeldClosure, at: Poses) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
+def _ends(
+    closure: ConnectClosure | WeldClosure, at: Poses
+) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
     """Both closure points in W, (nt, 3), with the rotations of their bodies, (nt, 3, 3)."""
     first, second = (
         (np.broadcast_to(point, (len(at.p), 3)), np.broadcast_to(np.eye(3), (len(at.p), 3, 3)))

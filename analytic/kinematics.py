@@ -1,7 +1,7 @@
 """Poses and twists of all bodies of the spanning tree, on a batch of samples at once.
 
-Poses accept complex joint positions, so that a derivative can be taken by the complex step (Squire and Trapp 1998), which
-has no cancellation. Twists stack the angular velocity and the velocity of the mass centre, world axes.
+Poses accept complex joint positions, so that a derivative can be taken by the complex step (Squire and Trapp 1998),
+which has no cancellation. Twists stack the angular velocity and the velocity of the mass centre, world axes.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Poses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Twists:
-    """How all bodies move, in W, as linear maps of the joint velocities (Kordjazi and Akbarzadeh 2011, equation (7))."""
+    """How all bodies move, in W, as linear maps of the joint velocities (Kordjazi and Akbarzadeh 2011, (7))."""
 
     K: Array
     """Twist of each body per joint velocity, t = K qd [-, m or 1/m], shape (nt, nb, 6, nv)."""
@@ -175,7 +175,7 @@ def twist_matrices(mechanism: Mechanism, at: Poses) -> AnyArray:
 def twists(mechanism: Mechanism, at: Poses, qd: Array) -> Twists:
     """Twist matrices and their time derivatives.
 
-    The direction of a dof and its anchor are fixed in a body, or between two joints of a body: they turn and move with it.
+    The direction of a dof and its anchor are fixed in a body, or between two joints of a body, and move with it.
 
     Args:
         mechanism: Robot.

@@ -14,7 +14,7 @@ from robots.arrays import Array
 from robots.errors import MechanismError, NotFoundError
 from robots.mechanism import Mechanism
 from robots.motion import Drive, Law
-from robots.robot import MotionSpec
+from robots.robot import Case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,26 +68,21 @@ LawMaker: TypeAlias = Callable[..., Prescription]
 LAWS: Mapping[str, LawMaker] = {"kordjazi2011": kordjazi2011, "sine": sine}
 
 
-def prescription(spec: MotionSpec, mechanism: Mechanism, guess: Array) -> Prescription:
+def prescription(case: Case) -> Prescription:
     """The motion law that a robot asks for.
-
-    Args:
-        spec: Name and parameters of the law.
-        mechanism: Robot.
-        guess: Joint positions near which the robot starts [m or rad], shape (nq,).
 
     Raises:
         NotFoundError: If there is no such law.
         MechanismError: If a parameter is unknown or bad, or the law is for another robot.
     """
+    spec, mechanism = case.robot.motion, case.mechanism
     if spec.law not in LAWS:
-        raise NotFoundError("motion law", spec.law, LAWS)
-    start = guess[[mechanism.q_slices[j].start for j in mechanism.actuated_joints]]
-    parameters: Mapping[str, Any] = spec.parameters
+        raise NotFoundError(f"motion law of {case.robot.name}", spec.law, LAWS)
+    start = case.guess[[mechanism.q_slices[j].start for j in mechanism.actuated_joints]]
     try:
-        return LAWS[spec.law](mechanism, start, **parameters)
+        return LAWS[spec.law](mechanism, start, **spec.parameters)
     except TypeError as error:
-        raise MechanismError(f"motion law '{spec.law}': {error}") from error
+        raise MechanismError(f"motion law '{spec.law}' of {case.robot.name}: {error}") from error
 
 
 def _accelerated_sines(displacement: float, t: Array) -> Drive:

@@ -1,7 +1,7 @@
 """Inverse dynamics by the natural orthogonal complement: Newton-Euler equations of all bodies, no multipliers.
 
-Equations (3) to (20) of Kordjazi and Akbarzadeh 2011 (after Angeles and Lee 1988), for any mechanism in space. The loops
-enter through L, which gives all joint velocities from the independent ones, so constraint forces never appear.
+Equations (3) to (20) of Kordjazi and Akbarzadeh 2011 (after Angeles and Lee 1988), for any mechanism in space. The
+loops enter through L, which gives all joint velocities from the independent ones, so constraint forces never appear.
 """
 
 from dataclasses import dataclass
@@ -81,7 +81,9 @@ def noc_model(mechanism: Mechanism, q: Array, qd: Array, independent: AnyArray) 
     T_T, L_T = T.swapaxes(1, 2), L.swapaxes(1, 2)
     armature, damping, spring = _joint_effects(mechanism, q)
     M = T_T @ _blocks(M_total, T) + L_T @ (armature[:, None] * L)  # (13), and the rotors of the drives
-    C = T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ (armature[:, None] * L_dot)  # (14)
+    C = (
+        T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ (armature[:, None] * L_dot)
+    )  # (14)
     G = -(T_T @ _weights(mechanism)[:, None])[..., 0]  # (15)
     passive = (L_T @ (spring + damping * qd)[..., None])[..., 0]
     return NocModel(L=L, T=T, M=M, C=C, G=G + passive)
@@ -156,4 +158,8 @@ def _joint_effects(mechanism: Mechanism, q: Array) -> tuple[Array, Array, Array]
 
 
 def _dof_names(mechanism: Mechanism) -> list[str]:
-    return [joint.name for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True) for _ in range(dofs.stop - dofs.start)]
+    return [
+        joint.name
+        for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+        for _ in range(dofs.stop - dofs.start)
+    ]

@@ -1,8 +1,8 @@
 """What is judged: one folder an engine, one file a route. Imports robots, never analytic.
 
-A route is found by its place: `engines/<engine>/<route>.py` holds the class whose `name` is `<engine>/<route>`; files that
-start with an underscore are not routes. The package of an engine says what it needs: `REQUIRES`, the module that must be
-importable, `EXTRA`, the extra that brings it, and `LINEAGE`, whose code computes.
+A route is found by its place: `engines/<engine>/<route>.py` holds the class whose `name` is `<engine>/<route>`; files
+that start with an underscore are not routes. The package of an engine says what it needs: `REQUIRES`, the module that
+must be importable, `EXTRA`, the extra that brings it, and `LINEAGE`, whose code computes.
 """
 
 import importlib

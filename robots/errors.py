@@ -1,10 +1,15 @@
 """Every error that loopcheck raises on purpose. A message says what was wanted, what came and where."""
 
 from collections.abc import Iterable
+from typing import Any
 
 
 class HarnessError(Exception):
     """Base of all errors of loopcheck: bad input or an engine that failed, never a bug."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors come back from worker processes; the default would call __init__ with the message alone.
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class NotFoundError(HarnessError):
@@ -54,12 +59,12 @@ class SingularityError(HarnessError):
         super().__init__(message)
 
 
+class NotRepresentableError(HarnessError):
+    """A source cannot carry something of the robot; the message names what would be lost."""
+
+
 class EngineError(HarnessError):
     """A physics engine failed, warned, or returned something that is not a result."""
-
-
-class NotRepresentableError(EngineError):
-    """A physics engine cannot carry something of the robot; the message names what would be lost."""
 
 
 class EngineNotInstalledError(EngineError):
@@ -67,3 +72,9 @@ class EngineNotInstalledError(EngineError):
 
     def __init__(self, engine: str, extra: str) -> None:
         super().__init__(f"engine '{engine}' is not installed: pip install 'loopcheck[{extra}]'")
+
+
+def _restored(kind: type[HarnessError], args: tuple[Any, ...], attributes: dict[str, Any]) -> HarnessError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error

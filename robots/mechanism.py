@@ -6,6 +6,7 @@ body act one after the other on the pose the body has in its parent, in the orde
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
@@ -147,7 +148,9 @@ class JointClosure:
     """Coefficients of the polynomial, from the constant up [m or rad, per powers of m or rad], shape (5,)."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coefficients", frozen(self.coefficients, (5,), name=f"closure '{self.name}', polynomial"))
+        object.__setattr__(
+            self, "coefficients", frozen(self.coefficients, (5,), name=f"closure '{self.name}', polynomial")
+        )
 
 
 Closure: TypeAlias = ConnectClosure | WeldClosure | JointClosure
@@ -270,4 +273,4 @@ class Mechanism:
 
 def _slices(lengths: list[int]) -> tuple[slice, ...]:
     ends = np.cumsum([0, *lengths])
-    return tuple(slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True))
+    return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))

@@ -1,5 +1,6 @@
 """Reads a robot from MJCF through MuJoCo's own compiler, and refuses by name what it cannot carry."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -57,8 +58,10 @@ def load_spec(model: ModelFile) -> Any:
     """
     if not model.path.is_file():
         raise MechanismError(f"{model.path}: no such file, want an MJCF")
-    with captured_warnings(), _one_line(model):
+    with captured_warnings() as warnings, _one_line(model):
         spec = mujoco.MjSpec.from_file(str(model.path))
+    if any("NaN" in warning for warning in warnings):
+        raise MechanismError(f"{model.path}: want finite numbers, got {_first_nan(model)}")
     for kind, elements in model.overrides.items():
         for name, values in elements.items():
             _override(model, spec, kind, name, values)
@@ -115,6 +118,16 @@ def _one_line(model: ModelFile) -> Iterator[None]:
     except (ValueError, mujoco.FatalError) as error:
         reason = " ".join(str(error).split())
         raise MechanismError(f"{model.path}: MuJoCo's compiler refuses it: {reason}") from error
+
+
+def _first_nan(model: ModelFile) -> str:
+    """The first number of the file that is not one, with its line."""
+    lines = model.path.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
+        found = re.search(r'(\w+)\s*=\s*"[^"]*\bnan\b[^"]*"', line, re.IGNORECASE)
+        if found:
+            return f"{found[0]} in line {number}"
+    return "NaN in an included file"
 
 
 def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping[str, Any]) -> None:
@@ -182,7 +195,7 @@ def _closure(m: Any, i: int) -> Closure:
     ids, data = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
     if m.eq_type[i] == JOINT:
         leader = None if ids[1] < 0 else ids[1]
-        polynomial = data[:5] if leader is not None else [data[0], 0, 0, 0, 0]
+        polynomial = data[:5] * ([1.0] * 5 if leader is not None else [1.0, 0.0, 0.0, 0.0, 0.0])
         return JointClosure(name=name, joint1=ids[0], joint2=leader, coefficients=polynomial)
     by_site = m.eq_objtype[i] == SITE
     body1, body2 = (int(m.site_bodyid[k]) - 1 if by_site else k - 1 for k in ids)
@@ -204,7 +217,11 @@ def _actuator(m: Any, i: int) -> Actuator:
 
 
 def _site(m: Any, i: int) -> Site:
-    return Site(name=m.site(i).name or f"site{i}", body=int(m.site_bodyid[i]) - 1 if m.site_bodyid[i] else WORLD, position=m.site_pos[i])
+    return Site(
+        name=m.site(i).name or f"site{i}",
+        body=int(m.site_bodyid[i]) - 1 if m.site_bodyid[i] else WORLD,
+        position=m.site_pos[i],
+    )
 
 
 def _equality_enabled(m: Any) -> bool:
@@ -261,7 +278,7 @@ def _left_out(m: Any) -> Iterator[str]:
     dry = sorted({_joint_name(m, int(m.dof_jntid[d])) for d in np.flatnonzero(m.dof_frictionloss)})
     if dry:
         yield f"dry friction of joints {', '.join(dry)}"
-    limited = [_joint_name(m, i) for i in np.flatnonzero(m.jnt_limited)]
+    limited = [_joint_name(m, int(i)) for i in np.flatnonzero(m.jnt_limited)]
     if limited:
         yield f"limits of joints {', '.join(limited)}"
     if np.any((m.geom_contype != 0) | (m.geom_conaffinity != 0)) or m.npair:

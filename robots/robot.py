@@ -100,21 +100,21 @@ class Case:
         return (self.robot.name, self.variant, self.mode, self.configuration)
 
 
-def names(folder: Path = CATALOGUE) -> tuple[str, ...]:
-    """Names of all robots in a folder of robots."""
-    return tuple(sorted(path.parent.name for path in folder.glob("*/robot.toml")))
+def names() -> tuple[str, ...]:
+    """Names of all robots of the catalogue."""
+    return tuple(sorted(path.parent.name for path in CATALOGUE.glob("*/robot.toml")))
 
 
-def load(name: str, folder: Path = CATALOGUE) -> Robot:
+def load(name: str) -> Robot:
     """Load a robot of the catalogue.
 
     Raises:
         NotFoundError: If there is no robot of that name.
         MechanismError: If its `robot.toml` is bad.
     """
-    if name not in names(folder):
-        raise NotFoundError("robot", name, names(folder))
-    path = folder / name / "robot.toml"
+    if name not in names():
+        raise NotFoundError("robot", name, names())
+    path = CATALOGUE / name / "robot.toml"
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         return Robot(name=name, folder=path.parent, **table)

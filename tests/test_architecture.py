@@ -47,7 +47,9 @@ def test_every_array_argument_has_a_unit_and_a_shape(path: Path) -> None:
     for function in _public_functions(path):
         doc = ast.get_docstring(function) or ""
         arguments = [*function.args.args, *function.args.kwonlyargs]
-        arrays = [a.arg for a in arguments if a.annotation is not None and ast.unparse(a.annotation) in ("Array", "AnyArray")]
+        arrays = [
+            a.arg for a in arguments if a.annotation is not None and ast.unparse(a.annotation) in ("Array", "AnyArray")
+        ]
         for name in arrays:
             entry = re.search(rf"^    {name}: (.*?)(?=^    \w+: |^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
             assert entry, f"{path.name}: {function.name}: argument {name} is not described"

@@ -16,7 +16,17 @@ from validation import sources
 from validation.compare import summarize
 from validation.evaluate import Outcome, evaluate, prescribe_or_error
 
-FIGURES = ("peak", "max_error", "rms_error", "relative_error", "tolerance", "closure_drift", "tracking_error", "wall_time", "note")
+FIGURES = (
+    "peak",
+    "max_error",
+    "rms_error",
+    "relative_error",
+    "tolerance",
+    "closure_drift",
+    "tracking_error",
+    "wall_time",
+    "note",
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -31,7 +31,7 @@ def main() -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}, no_args_is_help=True)
 @click.version_option(package_name="loopcheck")
 def cli() -> None:
-    """Say whether a physics engine gets the actuator efforts of a closed-loop robot right.
+    r"""Say whether a physics engine gets the actuator efforts of a closed-loop robot right.
 
     \b
     Examples:
@@ -58,12 +58,18 @@ def list_() -> None:
 @click.option("--configuration", "configurations", multiple=True, help="horizontal or vertical; default: both.")
 @click.option("--mode", "modes", multiple=True, help="Working mode, a keyframe of the MJCF; default: all.")
 @click.option("--variant", "variants", multiple=True, help="Variant of the parameters; default: all.")
-@click.option("--source", "sources", multiple=True, help="Source, as mujoco/forward; default: all. The reference always runs.")
-@click.option("--dt", type=float, help="Step of the report grid in s; default: 0.01 for up to 2 s, 0.02 up to 4 s, 0.05 above.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Folder of the results.")
+@click.option(
+    "--source", "sources", multiple=True, help="Source, as mujoco/forward; default: all. The reference always runs."
+)
+@click.option(
+    "--dt", type=float, help="Step of the report grid in s; default: 0.01 for up to 2 s, 0.02 up to 4 s, 0.05 above."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Folder of the results."
+)
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes; default: one for each core.")
 def run(out: Path, jobs: int | None, **selection: Any) -> int:
-    """Compute every source of the ROBOTs, compare them, and write tables and report. Without a ROBOT: all of them.
+    r"""Compute every source of the ROBOTs, compare them, and write tables and report. Without a ROBOT: all of them.
 
     \b
     Examples:
@@ -89,7 +95,7 @@ def run(out: Path, jobs: int | None, **selection: Any) -> int:
 @cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def report(folder: Path) -> int:
-    """Rebuild report.html and report.md from the tables in DIR.
+    r"""Rebuild report.html and report.md from the tables in DIR.
 
     \b
     Example:

@@ -4,6 +4,7 @@ A comparison fails closed: whatever did not run, compared nothing or is not a nu
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import pandas as pd
 
 from robots.arrays import Array
 from robots.efforts import EffortHistory
-from robots.robot import Case
 from validation import sources
 from validation.evaluate import Outcome
 from validation.tables import table
@@ -71,10 +71,8 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str,
     """Rows of the ladder table of one source on one case: error, change and observed order at each step."""
     ladder = outcome.history.ladder if outcome.history else ()
     peak = float(np.abs(reference.effort).max())
-    changes = [np.nan] + [
-        float(np.abs(fine.effort - coarse.effort).max()) for coarse, fine in zip(ladder, ladder[1:], strict=False)
-    ]
-    rows = []
+    changes = [np.nan] + [float(np.abs(fine.effort - coarse.effort).max()) for coarse, fine in pairwise(ladder)]
+    rows: list[Mapping[str, Any]] = []
     for k, rung in enumerate(ladder):
         ratio = ladder[k - 1].dt / rung.dt if k else np.nan
         order = np.log(changes[k - 1] / changes[k]) / np.log(ratio) if k > 1 and changes[k] > 0 else np.nan
@@ -95,7 +93,7 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str,
 
 def _rows(outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance]) -> list[Mapping[str, Any]]:
     mechanism, tolerance = outcome.case.mechanism, tolerances.get(outcome.source)
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for name, unit in zip((a.name for a in mechanism.actuators), mechanism.actuator_units, strict=True):
         judged = None if outcome is reference else outcome.history
         numbers = _numbers(judged, reference.history, name)
@@ -132,7 +130,10 @@ def _numbers(candidate: EffortHistory | None, reference: EffortHistory | None, a
     found["peak"] = float(np.abs(reference.effort).max(initial=0.0))
     if candidate is None or not _comparable(candidate, reference, actuator):
         return found
-    error = candidate.effort[:, candidate.actuators.index(actuator)] - reference.effort[:, reference.actuators.index(actuator)]
+    error = (
+        candidate.effort[:, candidate.actuators.index(actuator)]
+        - reference.effort[:, reference.actuators.index(actuator)]
+    )
     found["max_error"] = float(np.abs(error).max())
     found["rms_error"] = float(np.sqrt(np.mean(error**2)))
     found["relative_error"] = _over(found["max_error"], found["peak"])
@@ -179,7 +180,8 @@ def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
     for name, value in measured.items():
         limit = getattr(tolerance, name)
         if limit is not None and not (value is not None and value <= limit):
-            return f"{name.replace('_', ' ')} {'not reported' if value is None else f'{value:.3g}'}, want at most {limit:g}"
+            got = "not reported" if value is None else f"{value:.3g}"
+            return f"{name.replace('_', ' ')} {got}, want at most {limit:g}"
     return ""
 
 

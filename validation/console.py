@@ -13,7 +13,13 @@ from validation import sources
 from validation.tables import VERDICTS, Results
 
 SEVERITY = ("disagree", "not run", "not comparable", "agree", "informational")
-COLOURS = {"agree": "green", "disagree": "bold red", "not run": "yellow", "not comparable": "yellow", "informational": "dim"}
+COLOURS = {
+    "agree": "green",
+    "disagree": "bold red",
+    "not run": "yellow",
+    "not comparable": "yellow",
+    "informational": "dim",
+}
 
 
 def print_catalogue() -> None:
@@ -26,7 +32,9 @@ def print_catalogue() -> None:
             "variants": robot.variant_names,
             "modes": modes(mechanism),
             "configurations": configurations(mechanism),
-            "actuators": [f"{a.name} [{u}]" for a, u in zip(mechanism.actuators, mechanism.actuator_units, strict=True)],
+            "actuators": [
+                f"{a.name} [{u}]" for a, u in zip(mechanism.actuators, mechanism.actuator_units, strict=True)
+            ],
             "sources": sources.names(robot),
         }.items():
             click.echo(f"  {what + ':':16}{', '.join(known)}")
@@ -42,9 +50,11 @@ def print_summary(results: Results, folder: Path) -> None:
     console, summary = Console(), results.summary
     for robot, of_robot in summary.groupby("robot", sort=False):
         columns = of_robot["configuration"].unique()
-        matrix = Table("source", *columns, title=f"{robot}: worst relative effort error", title_justify="left")
+        matrix = Table(
+            "source", *map(str, columns), title=f"{robot}: worst relative effort error", title_justify="left"
+        )
         for source, rows in of_robot.groupby("source", sort=False):
-            matrix.add_row(source, *(_cell(rows[rows["configuration"] == column]) for column in columns))
+            matrix.add_row(str(source), *(_cell(rows[rows["configuration"] == column]) for column in columns))
         console.print(matrix)
     comparisons = summary.groupby(["robot", "variant", "mode", "configuration", "source"], sort=False)
     worst = comparisons["verdict"].agg(lambda verdicts: min(verdicts, key=SEVERITY.index))

@@ -36,7 +36,11 @@ def _points(mechanism: Mechanism, at: Poses, trace: str | None) -> Iterator[tupl
         child, parent = joint.body, mechanism.bodies[joint.body].parent
         yield _name(mechanism, child), joint.name, _path(at, child, joint.anchor)
         if joint.kind == "slide" and parent == WORLD:
-            yield "world", joint.name, mechanism.bodies[child].position + mechanism.bodies[child].rotation @ joint.anchor
+            yield (
+                "world",
+                joint.name,
+                mechanism.bodies[child].position + mechanism.bodies[child].rotation @ joint.anchor,
+            )
         elif joint.kind != "free":
             yield _name(mechanism, parent), joint.name, at.anchors[:, dofs.start]
     for closure in mechanism.closures:

@@ -30,7 +30,7 @@ LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 
 def collect(
     cases: Sequence[Case],
-    motions: Mapping[tuple[str, ...], Motion],
+    motions: Mapping[tuple[str, str, str], Motion],
     outcomes: Sequence[Outcome],
     *,
     start: datetime,
@@ -56,7 +56,9 @@ def collect(
     ]
     return Results(
         efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
-        motion=table("motion", [row for key, case in one_per_motion.items() for row in _motion_rows(case, motions[key])]),
+        motion=table(
+            "motion", [row for key, case in one_per_motion.items() for row in _motion_rows(case, motions[key])]
+        ),
         summary=summarize(outcomes),
         ladder=table("ladder", rungs),
         points=table(
@@ -73,14 +75,19 @@ def collect(
 
 def expected_verdicts(run: Mapping[str, Any]) -> Mapping[tuple[str, str], str]:
     """Verdict that is expected of a robot and mode, from the record of a run."""
-    return {(name, mode): verdict for name, robot in run["robots"].items() for mode, verdict in robot["expected"].items()}
+    return {
+        (name, mode): verdict for name, robot in run["robots"].items() for mode, verdict in robot["expected"].items()
+    }
 
 
 def _effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
     if outcome.history is None:
         return
     robot, variant, mode, configuration = outcome.case.key
-    units = {a.name: unit for a, unit in zip(outcome.case.mechanism.actuators, outcome.case.mechanism.actuator_units, strict=True)}
+    units = {
+        a.name: unit
+        for a, unit in zip(outcome.case.mechanism.actuators, outcome.case.mechanism.actuator_units, strict=True)
+    }
     for column, actuator in enumerate(outcome.history.actuators):
         for t, effort in zip(outcome.history.t, outcome.history.effort[:, column], strict=True):
             yield {
@@ -121,7 +128,7 @@ def _of_motion(case: Case) -> dict[str, str]:
 
 def _run_record(
     cases: Sequence[Case],
-    motions: Mapping[tuple[str, ...], Motion],
+    motions: Mapping[tuple[str, str, str], Motion],
     outcomes: Sequence[Outcome],
     *,
     start: datetime,
@@ -212,4 +219,6 @@ def _cpu_model() -> str:
     """Name of the processor, where the system tells it."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )

@@ -49,14 +49,19 @@ def run(selection: Selection, *, jobs: int | None = None, command: Sequence[str]
     start = datetime.now(UTC)
     cases = plan(selection)
     tasks = [(case, source) for case in cases for source in _sources_of(case.robot, selection.sources)]
+    terminal = Console(stderr=True)
     with (
         Parallel(n_jobs=jobs or cpu_count(), return_as="generator") as pool,
-        Progress(console=Console(stderr=True), transient=True) as progress,
+        Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
     ):
         one_per_motion = list({_motion_key(case): case for case in cases}.values())
         calls = (delayed(prescribe_or_error)(case, selection.dt) for case in one_per_motion)
         motions = dict(
-            zip(map(_motion_key, one_per_motion), progress.track(pool(calls), len(one_per_motion), description="motions"), strict=True)
+            zip(
+                map(_motion_key, one_per_motion),
+                progress.track(pool(calls), len(one_per_motion), description="motions"),
+                strict=True,
+            )
         )
         _want_motions(one_per_motion, motions)
         computed = [(case, source) for case, source in tasks if isinstance(motions[_motion_key(case)], Motion)]
@@ -76,7 +81,7 @@ def plan(selection: Selection) -> list[Case]:
     """
     sources.want_known(selection.sources)
     robots = [load(name) for name in selection.robots or robot_names()]
-    every = [
+    every: list[tuple[Robot, str, str, str]] = [
         (robot, variant, mode, configuration)
         for robot in robots
         for variant in robot.variant_names
@@ -86,7 +91,7 @@ def plan(selection: Selection) -> list[Case]:
     ]
     wanted = (selection.variants, selection.modes, selection.configurations)
     for column, (kind, names) in enumerate(zip(("variant", "mode", "configuration"), wanted, strict=True), start=1):
-        known = tuple(dict.fromkeys(combination[column] for combination in every))
+        known = tuple(dict.fromkeys(str(combination[column]) for combination in every))
         for name in names:
             if name not in known:
                 raise NotFoundError(f"{kind} of {', '.join(robot.name for robot in robots)}", name, known)

@@ -1,7 +1,6 @@
 """The tables of a run: their columns declared once, written whole or not at all, read back with a check."""
 
 import json
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,9 +23,22 @@ SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
     name: pa.DataFrameSchema(columns, strict=True, ordered=True, coerce=True)
     for name, columns in {
         # effort of each actuator over time [unit]
-        "efforts": {**_CASE, "actuator": pa.Column(str), "unit": pa.Column(str), "t": pa.Column(float), "effort": pa.Column(float)},
+        "efforts": {
+            **_CASE,
+            "actuator": pa.Column(str),
+            "unit": pa.Column(str),
+            "t": pa.Column(float),
+            "effort": pa.Column(float),
+        },
         # position, velocity and acceleration of each joint over time [m or rad, per s, per s²]
-        "motion": {**_MOTION, "t": pa.Column(float), "joint": pa.Column(str), "q": _NUMBER, "qd": _NUMBER, "qdd": _NUMBER},
+        "motion": {
+            **_MOTION,
+            "t": pa.Column(float),
+            "joint": pa.Column(str),
+            "q": _NUMBER,
+            "qd": _NUMBER,
+            "qdd": _NUMBER,
+        },
         # a verdict for each actuator; errors and peak [unit], drift and tracking [m or rad], wall time [s]
         "summary": {
             **_CASE,
@@ -42,10 +54,20 @@ SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
         # relative to the peak; order observed from three steps
         "ladder": {
             **_CASE,
-            **dict.fromkeys(("dt", "relative_error", "change", "order", "closure_drift", "tracking_error", "wall_time"), _NUMBER),
+            **dict.fromkeys(
+                ("dt", "relative_error", "change", "order", "closure_drift", "tracking_error", "wall_time"), _NUMBER
+            ),
         },
         # points of the bodies, to draw the robot [m]; the traced point has body "trace"
-        "points": {**_MOTION, "t": pa.Column(float), "body": pa.Column(str), "point": pa.Column(str), "x": _NUMBER, "y": _NUMBER, "z": _NUMBER},
+        "points": {
+            **_MOTION,
+            "t": pa.Column(float),
+            "body": pa.Column(str),
+            "point": pa.Column(str),
+            "x": _NUMBER,
+            "y": _NUMBER,
+            "z": _NUMBER,
+        },
     }.items()
 }
 
@@ -97,7 +119,9 @@ def write(results: Results, folder: Path) -> None:
                 frame: pd.DataFrame = getattr(results, table_name)
                 frame.to_csv(draft / f"{table_name}.csv", index=False, float_format="%.17g")
             results.efforts.to_parquet(draft / "efforts.parquet", index=False)
-            (draft / "run.json").write_text(json.dumps(results.run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            (draft / "run.json").write_text(
+                json.dumps(results.run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
             put(draft, folder)
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the results: {error.strerror}") from error
@@ -106,7 +130,7 @@ def write(results: Results, folder: Path) -> None:
 def put(draft: Path, folder: Path) -> None:
     """Move every file of a draft folder into its place, replacing what was there."""
     for path in sorted(draft.iterdir()):
-        os.replace(path, folder / path.name)
+        path.replace(folder / path.name)
 
 
 def read(folder: Path) -> Results:
@@ -125,10 +149,16 @@ def read(folder: Path) -> Results:
 
 
 def _read_table(path: Path, name: str) -> pd.DataFrame:
-    numbers = {c: float for c, column in SCHEMAS[name].columns.items() if column.dtype is not None and "float" in str(column.dtype)}
+    numbers = {
+        c: float
+        for c, column in SCHEMAS[name].columns.items()
+        if column.dtype is not None and "float" in str(column.dtype)
+    }
     texts = {c: str for c in SCHEMAS[name].columns if c not in numbers}
     try:
-        frame = pd.read_csv(path, dtype={**numbers, **texts}, keep_default_na=False, na_values={c: [""] for c in numbers})
+        frame = pd.read_csv(
+            path, dtype={**numbers, **texts}, keep_default_na=False, na_values={c: [""] for c in numbers}
+        )
         return SCHEMAS[name].validate(frame)
     except (OSError, ValueError, SchemaError) as error:
         reason = " ".join(str(error).split())

@@ -1,6 +1,6 @@
 """One file a paper: its closed-form model as the authors wrote it, with each erratum switchable to its printed form.
 
-A module of a paper has `ERRATA` and `efforts(case, motion, printed)`; it shares no dynamics code with the other sources.
+A module of a paper has `ERRATA` and `efforts(case, motion, printed)`; it shares no dynamics code with other sources.
 """
 
 import importlib
@@ -65,7 +65,7 @@ def paper_model(name: str) -> PaperModel:
         NotFoundError: If there is none of that name.
     """
     try:
-        return importlib.import_module(f"{__name__}.{name}")  # type: ignore[return-value]
+        return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
         raise NotFoundError("paper", name, ("kordjazi2011",)) from error
 

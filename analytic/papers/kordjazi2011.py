@@ -1,8 +1,8 @@
 """Kordjazi and Akbarzadeh 2011: inverse dynamics of the planar 3-PRR, equations (23) to (35) in their notation.
 
-Nine joint coordinates q1 … q9, numbered as in the paper's figure 3: sliders q1 q2 q3 from their corners, slider-link hinges
-q4 q5 q6, link-platform hinges q7 q8 q9, all relative. Bodies 1 2 3 are the sliders, 4 5 6 the links, 7 the platform.
-Planar vectors are complex numbers x + iy in the equations of the loops, three-vectors in those of the twists.
+Nine joint coordinates q1 … q9, numbered as in the paper's figure 3: sliders q1 q2 q3 from their corners, slider-link
+hinges q4 q5 q6, link-platform hinges q7 q8 q9, all relative. Bodies 1 2 3 are the sliders, 4 5 6 the links, 7 the
+platform. Planar vectors are complex numbers x + iy in the equations of the loops, three-vectors in those of the twists.
 """
 
 from collections.abc import Set
@@ -12,8 +12,8 @@ import numpy as np
 
 from analytic.papers import AS_CORRECTED, Erratum, want_known
 from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError, MechanismError
-from robots.mechanism import Body, Mechanism
+from robots.errors import LoopClosureError, NotRepresentableError
+from robots.mechanism import Body, ConnectClosure, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -50,7 +50,9 @@ ERRATA = (
     ),
     Erratum(key="link_frames", equation="(24)", printed="⁸₈T and ⁹₉T, read as identities", corrected="⁵₈T and ⁶₉T"),
     Erratum(key="phi_shape", equation="(3)", printed="Φ is (m−n)×n", corrected="Φ is (m−n)×m", computes=False),
-    Erratum(key="k_columns", equation="(11)", printed="Kᵘ has n−m columns", corrected="Kᵘ has m−n columns", computes=False),
+    Erratum(
+        key="k_columns", equation="(11)", printed="Kᵘ has n−m columns", corrected="Kᵘ has m−n columns", computes=False
+    ),
 )
 
 CORNERS = 2 * np.pi / 3 * np.arange(3)
@@ -82,13 +84,14 @@ def parameters(mechanism: Mechanism) -> Parameters:
     """The paper's parameters of the model, which must have the paper's bodies and symmetry.
 
     Raises:
-        MechanismError: If a body is missing, the legs differ, or a mass centre is off its line.
+        NotRepresentableError: If a body is missing, the legs differ, a mass centre is off its line, or a joint has what
+            the paper's model has not.
     """
     bodies = {body.name: body for body in mechanism.bodies}
     wanted = [*(f"slider{i}" for i in (1, 2, 3)), *(f"link{i}" for i in (1, 2, 3)), "platform"]
     missing = [name for name in wanted if name not in bodies]
     if missing:
-        raise MechanismError(f"{mechanism.model.path}: the paper's 3-PRR has a body '{missing[0]}', the model has none")
+        raise NotRepresentableError(f"analytic/paper: the paper's 3-PRR has a body '{missing[0]}', the model has none")
     ordered = [bodies[name] for name in wanted]
     P = mechanism.site("P")
     own = Parameters(
@@ -106,18 +109,30 @@ def parameters(mechanism: Mechanism) -> Parameters:
 def _want_paper_geometry(mechanism: Mechanism, ordered: list[Body], own: Parameters) -> None:
     corners = own.l3 * np.array([0, 1, np.exp(1j * np.pi / 3)])
     on_platform = own.l2 * (1 - np.exp(1j * CORNERS))  # joints 7, 8, 9 from joint 7, x towards P
-    points = {closure.name: closure for closure in mechanism.closures}
+    loops = {closure.name: closure for closure in mechanism.closures if isinstance(closure, ConnectClosure)}
+    if set(loops) != {"q8", "q9"}:
+        raise NotRepresentableError("analytic/paper: the paper's 3-PRR has the closures 'q8' and 'q9'")
     pairs = [
         *(("corner", _planar(body.position), corner) for body, corner in zip(ordered[:3], corners, strict=True)),
         *(("mass centre of a slider", _planar(body.center), 0) for body in ordered[:3]),
         *(("mass centre of a link", _planar(body.center), own.lc) for body in ordered[3:6]),
         ("mass centre of the platform", _planar(ordered[6].center), own.l2),
-        *((f"platform point of {n}", _planar(points[n].point1), on_platform[k]) for k, n in ((1, "q8"), (2, "q9"))),
-        *((f"link point of {n}", _planar(points[n].point2), own.l1) for n in ("q8", "q9")),
+        *((f"platform point of {n}", _planar(loops[n].point1), on_platform[k]) for k, n in ((1, "q8"), (2, "q9"))),
+        *((f"link point of {n}", _planar(loops[n].point2), own.l1) for n in ("q8", "q9")),
     ]
     for what, got, wanted in pairs:
         if abs(got - wanted) > ROUND_OFF:
-            raise MechanismError(f"{mechanism.model.path}: {what}: the paper's model wants {wanted:g} m, got {got:g} m")
+            raise NotRepresentableError(f"analytic/paper: {what}: the paper's model wants {wanted:g} m, got {got:g} m")
+    for joint in mechanism.joints:
+        if joint.armature or joint.damping or joint.stiffness:
+            raise NotRepresentableError(
+                f"analytic/paper: armature, damping or spring of joint '{joint.name}': the paper's model has none"
+            )
+    for body in mechanism.bodies:
+        if body.gravity_compensation:
+            raise NotRepresentableError(
+                f"analytic/paper: gravity compensation of '{body.name}': the paper's model has none"
+            )
 
 
 def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Array:
@@ -140,14 +155,16 @@ def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Arr
     drive = motion.law(motion.t)
     q = joint_coordinates(p, drive.q, _guess(case), printed)
     Phi_a, Phi_u = np.split(loop_jacobian(p, q, printed), [3], axis=2)
-    L = np.concatenate([np.broadcast_to(np.eye(3), Phi_a.shape[:1] + (3, 3)), -np.linalg.solve(Phi_u, Phi_a)], axis=1)  # (9)
+    L = np.concatenate([np.broadcast_to(np.eye(3), (len(q), 3, 3)), -np.linalg.solve(Phi_u, Phi_a)], axis=1)  # (9)
     qd = (L @ drive.qd[..., None])[..., 0]  # (8)
     L_dot = np.zeros_like(L)
     L_dot[:, 3:] = -np.linalg.solve(Phi_u, loop_jacobian_rate(p, q, qd, printed) @ L)
     K, K_dot, w = twist_matrix(p, q, qd, printed)
     T, T_dot = K @ L, K_dot @ L + K @ L_dot  # (11)
     inertia = p.I * (1e-6 if "inertia_unit" in printed else 1.0)
-    M_total = np.concatenate([np.concatenate([np.full(3, I), np.full(3, m)]) for I, m in zip(inertia, p.m, strict=True)])
+    M_total = np.concatenate(
+        [np.concatenate([np.full(3, I), np.full(3, m)]) for I, m in zip(inertia, p.m, strict=True)]
+    )
     weight = np.concatenate([np.concatenate([np.zeros(3), m * case.mechanism.gravity]) for m in p.m])  # (20)
     T_T = T.swapaxes(1, 2)
     M = T_T @ (M_total[:, None] * T)  # (13)

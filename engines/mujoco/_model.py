@@ -1,4 +1,4 @@
-"""MuJoCo's model of a mechanism: the MJCF itself, in the case's gravity, with what every source leaves out switched off."""
+"""MuJoCo's model of a mechanism: the MJCF itself, in the case's gravity, without what every source leaves out."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,11 +1,11 @@
 """MuJoCo's own constraint solver on the closed loop, the actuated joints held to the motion by equality constraints.
 
-Each actuated joint gets a `<joint>` equality whose force is the effort. MuJoCo knows no moving target, so the equality's
-constant is set such that the reference acceleration of its row equals the prescribed one, plus feedback on what has
-drifted. Two things would spoil the reading, and both are removed by running more than once:
+Each actuated joint gets a `<joint>` equality whose force is the effort. MuJoCo knows no moving target, so the
+equality's constant is set such that the reference acceleration of its row equals the prescribed one, plus feedback on
+what has drifted. Two things would spoil the reading, and both are removed by running more than once:
 
-- the step: `mj_step` freezes targets over a step, so the classical Runge-Kutta method of fourth order is written here on
-  `mj_forward`, and run on a ladder of steps;
+- the step: `mj_step` freezes targets over a step, so the classical Runge-Kutta method of fourth order is written here
+  on `mj_forward`, and run on a ladder of steps;
 - the softness: MuJoCo lets no constraint be rigid. The error is proportional to the compliance (the inverse weights of
   bodies and dofs), so the efforts at two compliances are extrapolated to none.
 """
@@ -13,6 +13,7 @@ drifted. Two things would spoil the reading, and both are removed by running mor
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -67,7 +68,9 @@ class MujocoForward:
                 "solver": "Newton, dense, tolerance 0, at most 100 iterations",
                 "impedance": f"{IMPEDANCE} constant (solimp)",
                 "drift feedback": f"solref {SOLREF[0]:g} {SOLREF[1]:g}",
-                "compliance": f"body and dof inverse weights times {COMPLIANCES[0]:g} and {COMPLIANCES[1]:g}, extrapolated to 0",
+                "compliance": "body and dof inverse weights times {:g} and {:g}, extrapolated to 0".format(
+                    *COMPLIANCES
+                ),
                 "actuators": "a joint equality each, its constraint force is the effort",
             },
             ladder=ladder,
@@ -109,11 +112,11 @@ def _simulate(mechanism: Mechanism, motion: Motion, dt: float, compliance: float
     mujoco.mj_forward(model, data)
     of_drives, of_loops = rows_of_drives(mechanism, model, data)
     K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[of_drives[0]]
-    # reference acceleration of a row: −B v − K·imp·(q − qpos0 − constant); the constant makes it q̈ − B (v − q̇) − K·imp (q − x)
+    # A row accelerates by −B v − K·imp·(q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K·imp (q − x).
     constants = target.q - model.qpos0[columns] + (B * target.qd + target.qdd) / (K * impedance)
 
-    def acceleration(half_step: int) -> Array:
-        model.eq_data[first_drive:, 0] = constants[half_step]
+    def acceleration(half_steps: int, more: int = 0) -> Array:
+        model.eq_data[first_drive:, 0] = constants[half_steps + more]
         mujoco.mj_forward(model, data)
         return np.array(data.qacc)
 
@@ -126,7 +129,7 @@ def _simulate(mechanism: Mechanism, motion: Motion, dt: float, compliance: float
         if k % every == 0:
             effort[k // every] = data.efc_force[of_drives]
         if k < steps:
-            _runge_kutta(model, data, dt, lambda c, k=k: acceleration(2 * k + c), a1)
+            _runge_kutta(model, data, dt, partial(acceleration, 2 * k), a1)
     return _Run(effort=effort, closure_drift=drift, tracking_error=tracking)
 
 

@@ -57,7 +57,7 @@ def test_a_start_that_cannot_close_is_refused(prr: Case) -> None:
 
 def test_leaving_the_workspace_is_refused_with_the_time(prr: Case) -> None:
     """The sliders run back together; the outstretched pose is 4.7 mm away."""
-    with pytest.raises(SingularityError, match="leaves the workspace or meets a singularity at t = 0.4") as caught:
+    with pytest.raises(SingularityError, match=r"leaves the workspace or meets a singularity at t = 0\.4") as caught:
         assemble(prr.mechanism, _sliders(0.1595, 0.1595, -0.01 * np.ones(3)), prr.guess, np.linspace(0, 1, 101))
     assert caught.value.time == pytest.approx(0.47, abs=0.02)
     assert caught.value.singular_value < 0.01

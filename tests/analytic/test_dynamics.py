@@ -51,7 +51,8 @@ def test_noc_matrices_have_their_structure(zoo_case: Case, zoo_motion: Motion) -
     Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), motion.q[1:-1])
     np.testing.assert_allclose(Phi @ model.L, 0, atol=1e-10)
     M_dot = (
-        noc_model(mechanism, later.q, later.qd, independent).M - noc_model(mechanism, earlier.q, earlier.qd, independent).M
+        noc_model(mechanism, later.q, later.qd, independent).M
+        - noc_model(mechanism, earlier.q, earlier.qd, independent).M
     ) / (2 * h)
     skew = M_dot - 2 * model.C
     np.testing.assert_allclose(skew + skew.swapaxes(1, 2), 0, atol=1e-5 * np.abs(M_dot).max(initial=1))
@@ -63,9 +64,7 @@ def test_lagrange_derivatives_are_derivatives(zoo_case: Case, zoo_motion: Motion
     qd, h = zoo_motion.qd[::25], 1e-5
     model = lagrange_model(mechanism, q, qd)
     at = poses(mechanism, q)
-    np.testing.assert_allclose(
-        model.Phi, closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q), atol=1e-12
-    )
+    np.testing.assert_allclose(model.Phi, closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q), atol=1e-12)
     for dof, step in enumerate(h * np.eye(mechanism.nv)):
         ahead, behind = (retract(mechanism, q, np.tile(s * step, (len(q), 1))) for s in (1, -1))
         slope = [closure_residual(mechanism, poses(mechanism, x), x) for x in (ahead, behind)]

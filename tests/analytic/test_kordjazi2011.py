@@ -1,5 +1,7 @@
 """The paper's own model of the 3-PRR: its equations, its table, and what each erratum costs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from analytic.assembly import prescribe
 from analytic.noc import Noc
 from analytic.papers import kordjazi2011 as paper
 from robots.arrays import Array
-from robots.errors import MechanismError, NotFoundError
+from robots.errors import NotFoundError, NotRepresentableError
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from validation.compare import relative_error
@@ -54,7 +56,9 @@ def test_loop_jacobian_against_finite_differences(parameters: paper.Parameters, 
     q, qd = _random_q(), np.random.default_rng(3).normal(size=(5, 9))
     Phi = paper.loop_jacobian(parameters, q, printed)
     for column, step in enumerate(H * np.eye(9)):
-        slope = paper.loop_equations(parameters, q + step, printed) - paper.loop_equations(parameters, q - step, printed)
+        slope = paper.loop_equations(parameters, q + step, printed) - paper.loop_equations(
+            parameters, q - step, printed
+        )
         np.testing.assert_allclose(Phi[..., column], slope / (2 * H), atol=1e-8)
     slope = paper.loop_jacobian(parameters, q + H * qd, printed) - paper.loop_jacobian(parameters, q - H * qd, printed)
     np.testing.assert_allclose(paper.loop_jacobian_rate(parameters, q, qd, printed), slope / (2 * H), atol=1e-8)
@@ -106,9 +110,15 @@ def test_an_unknown_erratum_is_refused(prr: Case, prr_motion: Motion) -> None:
 def test_another_geometry_is_refused(model_case) -> None:  # type: ignore[no-untyped-def]
     from tests.conftest import MODELS
 
-    with pytest.raises(MechanismError, match="has a body 'slider1', the model has none"):
+    with pytest.raises(NotRepresentableError, match="has a body 'slider1', the model has none"):
         paper.parameters(model_case(MODELS / "four_bar.xml").mechanism)
 
 
 def _random_q() -> Array:
     return np.random.default_rng(2).normal(size=(5, 9)) * 0.3
+
+
+def test_what_the_paper_has_not_is_refused(prr: Case) -> None:
+    joints = tuple(replace(joint, armature=0.1) if joint.name == "q4" else joint for joint in prr.mechanism.joints)
+    with pytest.raises(NotRepresentableError, match="armature, damping or spring of joint 'q4'"):
+        paper.parameters(replace(prr.mechanism, joints=joints))

@@ -1,0 +1,103 @@
+"""What is wrong with a model is said in one line; what is not carried is refused by name, never dropped."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robots.errors import MechanismError, NotFoundError
+from robots.mechanism import ModelFile
+from robots.mjcf import read_mechanism
+
+BODY = '<body name="arm"><joint name="j"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
+MODEL = f"<mujoco><worldbody>{BODY}</worldbody></mujoco>"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<body", "<bdy", "MuJoCo's compiler refuses it: XML parse error"),
+        ("</mujoco>", "", "MuJoCo's compiler refuses it: XML parse error"),
+        (
+            "<worldbody>",
+            "<worldbdy/><worldbody>",
+            "refuses it: XML Error: .* unrecognized element Element 'worldbdy', line 1",
+        ),
+        ('mass="1"', 'mass="nan"', 'want finite numbers, got mass="nan" in line 1'),
+        ('pos="0 0 0"', 'pos="0 nan 0"', 'want finite numbers, got pos="0 nan 0" in line 1'),
+        ('<joint name="j"/>', "<joint name='j' axis='0 0 0'/>", "MuJoCo's compiler refuses it: .*axis"),
+        (
+            "</mujoco>",
+            '<keyframe><key name="k" qpos="0 0"/></keyframe></mujoco>',
+            "MuJoCo's compiler refuses it: .*qpos",
+        ),
+        (
+            "</mujoco>",
+            '<tendon><fixed name="cable"><joint joint="j" coef="1"/></fixed></tendon></mujoco>',
+            "not supported: tendon 'cable'",
+        ),
+        ('<joint name="j"/>', '<joint name="j" type="ball" damping="1"/>', "not supported: .* ball or free joint 'j'"),
+        ("<worldbody>", '<option density="1.2"/><worldbody>', "not supported: a medium"),
+        ("<worldbody>", '<option><flag spring="disable"/></option><worldbody>', "not supported: option flag spring"),
+        (
+            "</mujoco>",
+            '<actuator><motor name="m" site="s"/></actuator></mujoco>',
+            "MuJoCo's compiler refuses it|not supported: actuator 'm'",
+        ),
+    ],
+)
+def test_a_bad_model_is_refused_in_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "bad.xml"
+    path.write_text(MODEL.replace(old, new), encoding="utf-8")
+    with pytest.raises(MechanismError, match=message) as caught:
+        read_mechanism(ModelFile(path=path))
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MechanismError, match=r"nowhere\.xml: no such file, want an MJCF"):
+        read_mechanism(ModelFile(path=tmp_path / "nowhere.xml"))
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    text = MODEL.replace(
+        '<joint name="j"/>', '<joint name="j" frictionloss="1" range="-1 1" limited="true"/><geom size="1"/>'
+    )
+    (tmp_path / "model.xml").write_text(text, encoding="utf-8")
+    left_out = read_mechanism(ModelFile(path=tmp_path / "model.xml")).left_out
+    assert left_out == ("dry friction of joints j", "limits of joints j", "contacts between geoms")
+
+
+def test_overrides_change_the_model(tmp_path: Path) -> None:
+    (tmp_path / "model.xml").write_text(MODEL, encoding="utf-8")
+    model = ModelFile(path=tmp_path / "model.xml", overrides={"body": {"arm": {"mass": 2.5, "inertia": [1, 2, 2.5]}}})
+    arm = read_mechanism(model).bodies[0]
+    assert arm.mass == 2.5
+    np.testing.assert_allclose(arm.inertia, np.diag([1, 2, 2.5]), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            {"bodyy": {"arm": {"mass": 1.0}}},
+            "unknown kind of element in the overrides of model.xml 'bodyy': known are body",
+        ),
+        ({"body": {"leg": {"mass": 1.0}}}, "unknown body in model.xml 'leg': known are world, arm"),
+        ({"body": {"arm": {"mas": 1.0}}}, "unknown attribute of body 'arm' in model.xml 'mas': known are .*mass"),
+        ({"body": {"arm": {"mass": "heavy"}}}, "body 'arm': mass cannot be 'heavy'"),
+    ],
+)
+def test_an_override_of_nothing_is_refused(tmp_path: Path, overrides: dict, message: str) -> None:  # type: ignore[type-arg]
+    (tmp_path / "model.xml").write_text(MODEL, encoding="utf-8")
+    with pytest.raises((MechanismError, NotFoundError), match=message):
+        read_mechanism(ModelFile(path=tmp_path / "model.xml", overrides=overrides))
+
+
+def test_no_log_file_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.xml").write_text(MODEL.replace('pos="0 0 0"', 'pos="0 nan 0"'), encoding="utf-8")
+    with pytest.raises(MechanismError):
+        read_mechanism(ModelFile(path=tmp_path / "bad.xml"))
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.xml"]

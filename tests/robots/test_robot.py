@@ -1,0 +1,88 @@
+"""The catalogue: every folder is complete, and bad input is named."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robots.errors import MechanismError, NotFoundError, ShapeError
+from robots.motion import report_grid
+from robots.robot import CATALOGUE, configurations, load, make_case, names
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_robot_is_documented(name: str) -> None:
+    robot = load(name)
+    assert robot.source
+    assert (CATALOGUE / name / "README.md").read_text(encoding="utf-8").startswith("# ")
+    if robot.trace:
+        robot.mechanism().site(robot.trace)
+
+
+@pytest.mark.parametrize("variant", load("3prr").variant_names)
+def test_the_3prr_has_the_names_others_rely_on(variant: str) -> None:
+    mechanism = load("3prr").mechanism(variant)
+    assert [actuator.name for actuator in mechanism.actuators] == ["q1", "q2", "q3"]
+    assert [mechanism.joints[actuator.joint].name for actuator in mechanism.actuators] == ["q1", "q2", "q3"]
+    assert list(mechanism.keyframes) == ["plus", "minus"]
+    assert {closure.name for closure in mechanism.closures} == {"q8", "q9"}
+    np.testing.assert_array_equal(mechanism.reference, np.zeros(7))
+
+
+def test_vertical_is_horizontal_turned_about_x() -> None:
+    gravity = configurations(load("3prr").mechanism())
+    np.testing.assert_array_equal(gravity["horizontal"], [0, 0, -9.81])
+    np.testing.assert_array_equal(gravity["vertical"], [0, -9.81, 0])
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"mode": "zero"}, "unknown mode of 3prr 'zero': known are plus, minus"),
+        ({"variant": "heavy"}, "unknown variant of 3prr 'heavy': known are default, printed_inertia"),
+        ({"configuration": "tilted"}, "unknown configuration of 3prr 'tilted': known are horizontal, vertical"),
+    ],
+)
+def test_unknown_names_list_the_known_ones(what: dict[str, str], message: str) -> None:
+    known = {"mode": "plus", "variant": "default", "configuration": "vertical"}
+    with pytest.raises(NotFoundError, match=message):
+        make_case(load("3prr"), **{**known, **what})
+
+
+def test_an_unknown_robot_is_refused() -> None:
+    with pytest.raises(NotFoundError, match=r"unknown robot '3ppr': known are .*3prr"):
+        load("3ppr")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title =", "titel =", "robot.toml: title: Field required"),
+        ("trace =", "trase =", "robot.toml: trase: Extra inputs are not permitted"),
+        ("title =", "title", "robot.toml: want a table of TOML"),
+        ('mjcf = "3prr.xml"', "mjcf = 3", "robot.toml: mjcf: Input should be a valid string"),
+    ],
+)
+def test_a_bad_robot_toml_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
+) -> None:
+    shutil.copytree(CATALOGUE / "3prr", tmp_path / "mine")
+    monkeypatch.setattr("robots.robot.CATALOGUE", tmp_path)
+    toml = tmp_path / "mine" / "robot.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(MechanismError, match=message):
+        load("mine")
+
+
+@pytest.mark.parametrize(("length", "dt"), [(1.0, 0.01), (2.0, 0.01), (4.0, 0.02), (10.0, 0.05)])
+def test_the_report_grid(length: float, dt: float) -> None:
+    t = report_grid((0.0, length))
+    np.testing.assert_allclose(np.diff(t), dt, rtol=1e-9)
+    assert (t[0], t[-1]) == (0.0, length)
+
+
+@pytest.mark.parametrize("dt", [0.003, 0.0, -0.1, 2.0, float("nan")])
+def test_a_step_that_does_not_divide_the_span_is_refused(dt: float) -> None:
+    with pytest.raises(ShapeError, match="want a step that divides the span of 1 s"):
+        report_grid((0.0, 1.0), dt=dt)

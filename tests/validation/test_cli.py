@@ -1,0 +1,222 @@
+"""The command line as a user meets it: what it writes, what it prints, its exit status, and bad input in one line."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from robots.robot import CATALOGUE
+from validation.cli import main
+from validation.tables import SCHEMAS, read
+from validation.tolerances import registered
+
+Command = Callable[..., tuple[int, str, str]]
+
+FAST = ("--mode", "plus", "--variant", "default", "--configuration", "vertical", "--jobs", "1")
+
+
+@pytest.fixture
+def loopcheck(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command in this process; returns exit status, stdout and stderr."""
+
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["loopcheck", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def own_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A catalogue of one robot, `mine`, a copy of the 3-PRR that a test may spoil."""
+    shutil.copytree(CATALOGUE / "3prr", tmp_path / "robots" / "mine")
+    monkeypatch.setattr("robots.robot.CATALOGUE", tmp_path / "robots")
+    return tmp_path / "robots" / "mine"
+
+
+def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> None:
+    chosen = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--source", "mujoco/default")
+    status, out, err = loopcheck("run", "3prr", *FAST, *chosen, "--out", tmp_path / "new" / "results")
+    assert status == 0, err
+    folder = tmp_path / "new" / "results"
+    written = {path.name for path in folder.iterdir()}
+    assert written == {*(f"{name}.csv" for name in SCHEMAS), "efforts.parquet", "run.json", "report.html", "report.md"}
+    summary = pd.read_csv(folder / "summary.csv")
+    assert list(summary["source"].unique()) == ["analytic/noc", "analytic/lagrange", "mujoco/kkt", "mujoco/default"]
+    assert list(summary["actuator"].unique()) == ["q1", "q2", "q3"]
+    assert set(summary.loc[summary["source"] == "mujoco/kkt", "verdict"]) == {"agree"}
+    assert set(summary.loc[summary["source"] == "mujoco/default", "verdict"]) == {"informational"}
+    assert "4 comparisons: 2 agree, 2 informational" in out
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    assert record["command"][:3] == ["loopcheck", "run", "3prr"]
+    assert set(record["tolerances"]["routes"]) == set(summary["source"])
+
+
+def test_numbers_survive_the_tables(loopcheck: Command, tmp_path: Path) -> None:
+    """Seventeen digits: what is read back is what was computed, bit for bit."""
+    loopcheck("run", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
+    efforts = read(tmp_path).efforts
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(tmp_path / "efforts.parquet"), efforts, check_exact=True, check_dtype=False
+    )
+
+
+def test_report_is_rebuilt_from_the_tables_alone(loopcheck: Command, tmp_path: Path) -> None:
+    loopcheck("run", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
+    before = {name: (tmp_path / name).read_bytes() for name in ("report.html", "report.md")}
+    for name in before:
+        (tmp_path / name).unlink()
+    assert loopcheck("report", tmp_path)[0] == 0
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def test_the_number_of_workers_does_not_matter(loopcheck: Command, tmp_path: Path) -> None:
+    chosen = ("run", "3prr", "--variant", "default", "--source", "analytic/lagrange", "--source", "mujoco/forward")
+    for jobs in ("1", "2"):
+        assert loopcheck(*chosen, "--jobs", jobs, "--out", tmp_path / jobs)[0] == 0
+    one, two = (read(tmp_path / jobs) for jobs in ("1", "2"))
+    pd.testing.assert_frame_equal(one.efforts, two.efforts, check_exact=True)
+
+
+def test_a_disagreement_is_exit_status_1(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strict = {**registered(), "mujoco/kkt": registered()["mujoco/kkt"].model_copy(update={"relative_error": 1e-20})}
+    monkeypatch.setattr("validation.compare.registered", lambda: strict)
+    status, out, _ = loopcheck("run", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
+    assert (status, "1 disagree" in out) == (1, True)
+
+
+def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp_path: Path, own_robot: Path) -> None:
+    model = own_robot / "3prr.xml"
+    text = model.read_text(encoding="utf-8").replace('name="q4" type="hinge"', 'name="q4" type="hinge" armature="0.01"')
+    model.write_text(text, encoding="utf-8")
+    chosen = ("--source", "analytic/paper", "--source", "mujoco/kkt")
+    status, out, _ = loopcheck("run", "mine", *FAST, *chosen, "--out", tmp_path / "out")
+    assert (status, "1 agree, 1 not comparable" in out) == (3, True)
+
+
+def test_nothing_judged_is_no_pass(loopcheck: Command, tmp_path: Path) -> None:
+    assert loopcheck("run", "3prr", *FAST, "--source", "mujoco/inverse", "--out", tmp_path)[0] == 3
+
+
+def test_list_names_everything(loopcheck: Command) -> None:
+    status, out, _ = loopcheck("list")
+    assert status == 0
+    for name in (
+        "3prr",
+        "printed_inertia",
+        "plus, minus",
+        "horizontal, vertical",
+        "q1 [N]",
+        "analytic/noc",
+        "mujoco/forward",
+    ):
+        assert name in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "3ppr"), "unknown robot '3ppr': known are 3prr"),
+        (("run", "3prr", "--mode", "home"), "unknown mode of 3prr 'home': known are plus, minus"),
+        (("run", "3prr", "--variant", "x"), "unknown variant of 3prr 'x': known are default, printed_inertia"),
+        (("run", "3prr", "--configuration", "x"), "unknown configuration of 3prr 'x': known are horizontal, vertical"),
+        (
+            ("run", "3prr", "--source", "mujoco/x"),
+            "unknown source 'mujoco/x': known are analytic/noc, analytic/lagrange",
+        ),
+        (("run", "3prr", "--dt", "0.003"), "want a step that divides the span of 1 s, got 0.003 s"),
+        (("run", "3prr", "--jobs", "0"), "Invalid value for '--jobs'"),
+        (("run", "3prr", "--colour"), "No such option"),
+        (("runn",), "No such command 'runn'"),
+        (("report", "nowhere"), "nowhere/efforts.csv: want a table of `loopcheck run`"),
+    ],
+)
+def test_bad_input_is_one_line(
+    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _is_refused(loopcheck(*arguments), message)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<worldbody>", "<worldbdy>", "3prr.xml: MuJoCo's compiler refuses it"),
+        ('mass="1.4195"', 'mass="nan"', '3prr.xml: want finite numbers, got mass="nan" in line '),
+        ('name="plus" qpos="0.1595', 'name="plus" qpos="nan', "3prr.xml: want finite numbers"),
+        (
+            '<site name="link2_end" pos="0.3 0 0"/>',
+            '<site name="link2_end" pos="0.03 0 0"/>',
+            "the loops cannot be closed at the start, t = 0 s",
+        ),
+    ],
+)
+def test_a_bad_model_is_one_line(
+    loopcheck: Command, own_robot: Path, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    model = own_robot / "3prr.xml"
+    text = model.read_text(encoding="utf-8")
+    assert old in text
+    model.write_text(text.replace(old, new), encoding="utf-8")
+    _is_refused(loopcheck("run", "mine", "--out", tmp_path / "out"), message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_model_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
+    (own_robot / "3prr.xml").unlink()
+    _is_refused(loopcheck("run", "mine", "--out", tmp_path / "out"), "3prr.xml: no such file, want an MJCF")
+
+
+def test_a_singular_motion_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
+    toml = own_robot / "robot.toml"
+    law = 'motion = { law = "sine", parameters = { amplitude = 0.05, duration = 1.0 } }'
+    toml.write_text(toml.read_text(encoding="utf-8").replace('motion = "kordjazi2011"', law), encoding="utf-8")
+    _is_refused(
+        loopcheck("run", "mine", "--out", tmp_path / "out"),
+        "3prr.xml, mode plus: the motion leaves the workspace or meets a singularity at t = 0.",
+    )
+
+
+def test_a_bad_law_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
+    toml = own_robot / "robot.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace('"kordjazi2011"', '"cosine"', 1), encoding="utf-8")
+    _is_refused(
+        loopcheck("run", "mine", "--out", tmp_path / "out"),
+        "unknown motion law of mine 'cosine': known are kordjazi2011, sine",
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    _is_refused(loopcheck("run", "3prr", *FAST, "--out", tmp_path / "file"), "want a folder that can be written")
+    _is_refused(
+        loopcheck("run", "3prr", *FAST, "--out", tmp_path / "file" / "below"), "want a folder that can be written"
+    )
+
+
+def test_the_installed_command_answers() -> None:
+    """The entry point in a process of its own: help, and bad input without a traceback."""
+    command = [sys.executable, "-m", "validation"]
+    helped = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
+    assert helped.returncode == 0
+    assert "loopcheck run 3prr" in helped.stdout
+    refused = subprocess.run([*command, "run", "3ppr"], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "loopcheck: unknown robot '3ppr': known are 3prr\n"
+
+
+def _is_refused(answer: tuple[int, str, str], message: str) -> None:
+    status, out, err = answer
+    assert status == 2, out + err
+    assert message in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err

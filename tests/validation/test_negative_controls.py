@@ -1,0 +1,165 @@
+"""The harness can fail: wrong engines, wrong models and wrong readings must not agree."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from robots.efforts import EffortHistory, Source
+from robots.errors import EngineError, ShapeError
+from robots.mechanism import ModelFile
+from robots.mjcf import read_mechanism
+from robots.motion import Motion
+from robots.robot import Case, load
+from validation import sources
+from validation.compare import exit_status, summarize
+from validation.evaluate import Outcome, evaluate
+
+JUDGED = ("/kkt", "/forward", "/lagrange", "/paper")
+ROUTES = [name for name in sources.names(load("3prr")) if name.endswith(JUDGED)]
+EXACT = [name for name in ROUTES if not name.endswith("/forward")]
+
+Wrong = Callable[[Source, Case, Motion], EffortHistory]
+
+
+def gravity_flipped(source: Source, case: Case, motion: Motion) -> EffortHistory:
+    return source.compute_efforts(replace(case, mechanism=case.mechanism.with_gravity(-case.mechanism.gravity)), motion)
+
+
+def one_mass_off_by_1_ppm(source: Source, case: Case, motion: Motion) -> EffortHistory:
+    heavier = {"body": {"link2": {"mass": 0.5201 * (1 + 1e-6)}}}
+    mechanism = read_mechanism(ModelFile(path=case.mechanism.model.path, overrides=heavier))
+    return source.compute_efforts(replace(case, mechanism=mechanism.with_gravity(case.mechanism.gravity)), motion)
+
+
+def one_step_late(source: Source, case: Case, motion: Motion) -> EffortHistory:
+    history = source.compute_efforts(case, motion)
+    return replace(history, effort=np.roll(history.effort, 1, axis=0))
+
+
+def two_actuators_swapped(source: Source, case: Case, motion: Motion) -> EffortHistory:
+    return replace(source.compute_efforts(case, motion), actuators=("q2", "q1", "q3"))
+
+
+def sign_of_one_actuator(source: Source, case: Case, motion: Motion) -> EffortHistory:
+    history = source.compute_efforts(case, motion)
+    return replace(history, effort=history.effort * [1, 1, -1])
+
+
+@pytest.mark.parametrize("wrong", [gravity_flipped, one_step_late, two_actuators_swapped, sign_of_one_actuator])
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_wrong_engine_disagrees(wrong: Wrong, route: str, prr: Case, prr_motion: Motion) -> None:
+    verdicts = _verdicts(wrong, route, prr, prr_motion)
+    assert "disagree" in set(verdicts)
+
+
+@pytest.mark.parametrize("route", EXACT)
+def test_a_millionth_of_a_mass_is_seen(route: str, prr: Case, prr_motion: Motion) -> None:
+    assert set(_verdicts(one_mass_off_by_1_ppm, route, prr, prr_motion)) == {"disagree"}
+
+
+@pytest.mark.parametrize("route", EXACT)
+def test_the_same_wrapper_without_a_fault_agrees(route: str, prr: Case, prr_motion: Motion) -> None:
+    assert set(
+        _verdicts(lambda source, case, motion: source.compute_efforts(case, motion), route, prr, prr_motion)
+    ) == {"agree"}
+
+
+def test_not_a_number_is_no_effort(prr: Case, prr_motion: Motion) -> None:
+    with pytest.raises(ShapeError, match="want finite numbers, got nan at index"):
+        _history(prr_motion, effort=np.full((len(prr_motion.t), 3), np.nan))
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({"actuators": ("q1", "q2", "q7")}, "not comparable"),
+        ({"t": np.linspace(0, 1.01, 101)}, "not comparable"),
+        ({"closure_drift": 1e-4}, "disagree"),
+        ({"tracking_error": 1e-4}, "disagree"),
+        ({"closure_drift": None}, "disagree"),
+        ({}, "agree"),
+    ],
+    ids=["unmatched actuator", "other time grid", "open loops", "off the motion", "drift not reported", "right"],
+)
+def test_what_cannot_be_compared_never_agrees(
+    change: dict[str, object], verdict: str, prr: Case, prr_motion: Motion
+) -> None:
+    reference = evaluate(prr, prr_motion, sources.REFERENCE)
+    assert reference.history is not None
+    right = replace(reference.history, source="mujoco/forward", closure_drift=1e-9, tracking_error=1e-9)
+    outcome = Outcome(case=prr, source="mujoco/forward", history=replace(right, **change))  # type: ignore[arg-type]
+    rows = _rows_of(summarize([reference, outcome]), "mujoco/forward")
+    assert verdict in set(rows["verdict"])
+    assert verdict == "agree" or "agree" not in set(rows.loc[rows["actuator"] == "q3", "verdict"])
+
+
+def test_a_source_without_a_tolerance_is_not_judged(prr: Case, prr_motion: Motion) -> None:
+    reference = evaluate(prr, prr_motion, sources.REFERENCE)
+    outcome = Outcome(case=prr, source="drake/kkt", history=reference.history)
+    assert set(_rows_of(summarize([reference, outcome]), "drake/kkt")["verdict"]) == {"not comparable"}
+
+
+def test_a_reference_out_of_balance_is_not_trusted(prr: Case, prr_motion: Motion) -> None:
+    reference = evaluate(prr, prr_motion, sources.REFERENCE)
+    assert reference.history is not None
+    wrong = replace(reference, power_imbalance=1e-3)
+    outcome = Outcome(case=prr, source="mujoco/kkt", history=reference.history)
+    summary = summarize([wrong, outcome])
+    assert set(_rows_of(summary, sources.REFERENCE)["verdict"]) == {"disagree"}
+    assert set(_rows_of(summary, "mujoco/kkt")["verdict"]) == {"not comparable"}
+
+
+@pytest.mark.parametrize("error", [EngineError("it exploded"), ZeroDivisionError("a bug")])
+def test_a_source_that_fails_is_a_result(
+    error: Exception, prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing:
+        def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+            raise error
+
+    reference = evaluate(prr, prr_motion, sources.REFERENCE)
+    monkeypatch.setattr(sources, "load", lambda name: Failing())
+    summary = summarize([reference, evaluate(prr, prr_motion, "mujoco/kkt")])
+    rows = _rows_of(summary, "mujoco/kkt")
+    assert set(rows["verdict"]) == {"not run"}
+    assert str(error) in rows["note"].iloc[0]
+    assert exit_status(summary, {}) == 3
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected", "status"),
+    [
+        (["agree", "informational"], {}, 0),
+        (["agree", "disagree", "not run"], {}, 1),
+        (["agree", "not run"], {}, 3),
+        (["agree", "not comparable"], {}, 3),
+        (["informational"], {}, 3),
+        ([], {}, 3),
+        (["not comparable"], {("r", "m"): "not comparable"}, 0),
+        (["agree"], {("r", "m"): "not comparable"}, 1),
+        (["not run"], {("r", "m"): "not comparable"}, 3),
+    ],
+)
+def test_exit_status(verdicts: list[str], expected: dict[tuple[str, str], str], status: int) -> None:
+    summary = pd.DataFrame({"robot": "r", "mode": "m", "verdict": verdicts})
+    assert exit_status(summary, expected) == status
+
+
+def _verdicts(wrong: Wrong, route: str, case: Case, motion: Motion) -> pd.Series:
+    """Verdicts of a wrong version of a route on the upright 3-PRR, where gravity acts in the plane."""
+    if route.startswith("pybullet"):
+        pytest.importorskip("pybullet")
+    reference = evaluate(case, motion, sources.REFERENCE)
+    outcome = Outcome(case=case, source=route, history=wrong(sources.load(route), case, motion), power_imbalance=0.0)
+    return _rows_of(summarize([reference, outcome]), route)["verdict"]
+
+
+def _rows_of(summary: pd.DataFrame, source: str) -> pd.DataFrame:
+    return summary[summary["source"] == source]
+
+
+def _history(motion: Motion, *, effort: np.ndarray) -> EffortHistory:
+    return EffortHistory(source="mujoco/kkt", actuators=("q1", "q2", "q3"), t=motion.t, effort=effort)
