@@ -23,7 +23,7 @@ def main() -> None:
         click.echo(f"loopcheck: {' '.join(message.split())}", err=True)
         status = BAD_INPUT
     except click.exceptions.Abort:
-        click.echo("loopcheck: interrupted, nothing was written", err=True)
+        click.echo("loopcheck: interrupted", err=True)
         status = 130
     sys.exit(status)
 
@@ -76,9 +76,8 @@ def run(out: Path, jobs: int | None, **selection: Any) -> int:
       loopcheck run 3prr
       loopcheck run 3prr --configuration vertical --source mujoco/kkt --source pybullet/kkt
     """
-    from validation.compare import exit_status
     from validation.console import print_summary
-    from validation.record import expected_verdicts
+    from validation.findings import exit_status
     from validation.report import write_report
     from validation.run import Selection
     from validation.run import run as run_selection
@@ -89,7 +88,7 @@ def run(out: Path, jobs: int | None, **selection: Any) -> int:
     write(results, out)
     write_report(results, out)
     print_summary(results, out)
-    return exit_status(results.summary, expected_verdicts(results.run))
+    return exit_status(results)
 
 
 @cli.command()

@@ -17,8 +17,6 @@ from validation.evaluate import Outcome
 from validation.tables import table
 from validation.tolerances import Tolerance, registered
 
-JUDGED = ("agree", "disagree")
-
 
 def summarize(outcomes: Sequence[Outcome], tolerances: Mapping[str, Tolerance] | None = None) -> pd.DataFrame:
     """The table of verdicts: a row for each case, source and actuator.
@@ -33,28 +31,6 @@ def summarize(outcomes: Sequence[Outcome], tolerances: Mapping[str, Tolerance] |
     for outcome in outcomes:
         rows += _rows(outcome, references[outcome.case.key], tolerances)
     return table("summary", rows)
-
-
-def exit_status(summary: pd.DataFrame, expected: Mapping[tuple[str, str], str]) -> int:
-    """Exit status of a run: 0 if all agree, 1 if one disagrees, 3 if none does but something was not compared.
-
-    Args:
-        summary: The table of verdicts.
-        expected: Verdict that is expected of a robot and mode: met, it does not count; a judgement instead of it is a
-            disagreement.
-    """
-    counted, all_met = set(), False
-    for robot, mode, verdict in summary[["robot", "mode", "verdict"]].itertuples(index=False):
-        wanted = expected.get((robot, mode))
-        if wanted == verdict:
-            all_met = True
-        else:
-            counted.add("disagree" if wanted is not None and verdict in JUDGED else verdict)
-    if "disagree" in counted:
-        return 1
-    if counted & {"not comparable", "not run"}:
-        return 3
-    return 0 if "agree" in counted or all_met else 3  # a run that compared nothing is no pass
 
 
 def relative_error(candidate: Array, reference: Array) -> float:

@@ -1,25 +1,29 @@
 """What the commands print."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
 import engines
 from robots.robot import configurations, load, modes, names
 from validation import sources
-from validation.tables import VERDICTS, Results
+from validation.findings import Finding, findings, verdict_counts
+from validation.tables import Results
 
-SEVERITY = ("disagree", "not run", "not comparable", "agree", "informational")
 COLOURS = {
-    "agree": "green",
     "disagree": "bold red",
     "not run": "yellow",
     "not comparable": "yellow",
+    "as expected": "green",
+    "agree": "green",
     "informational": "dim",
+    "reference": "dim",
 }
+"""Colours of the verdicts, the worst first."""
 
 
 def print_catalogue() -> None:
@@ -47,26 +51,27 @@ def print_catalogue() -> None:
 
 def print_summary(results: Results, folder: Path) -> None:
     """Print the worst verdict of each source in each configuration, the counts, and where the report is."""
-    console, summary = Console(), results.summary
-    for robot, of_robot in summary.groupby("robot", sort=False):
-        columns = of_robot["configuration"].unique()
-        matrix = Table(
-            "source", *map(str, columns), title=f"{robot}: worst relative effort error", title_justify="left"
-        )
-        for source, rows in of_robot.groupby("source", sort=False):
-            matrix.add_row(str(source), *(_cell(rows[rows["configuration"] == column]) for column in columns))
+    console = Console()
+    worst: dict[str, dict[str, dict[str, list[Finding]]]] = {}
+    for (robot, _, _, configuration), of_case in findings(results).items():
+        for source, finding in of_case.items():
+            worst.setdefault(robot, {}).setdefault(source, {}).setdefault(configuration, []).append(finding)
+    for robot, of_robot in worst.items():
+        columns = list(dict.fromkeys(configuration for row in of_robot.values() for configuration in row))
+        matrix = Table("source", *columns, title=f"{robot}: worst relative effort error", title_justify="left")
+        for source, row in of_robot.items():
+            matrix.add_row(source, *(_cell(row.get(configuration, [])) for configuration in columns))
         console.print(matrix)
-    comparisons = summary.groupby(["robot", "variant", "mode", "configuration", "source"], sort=False)
-    worst = comparisons["verdict"].agg(lambda verdicts: min(verdicts, key=SEVERITY.index))
-    counts = [f"{(worst == verdict).sum()} {verdict}" for verdict in VERDICTS if (worst == verdict).any()]
-    console.print(f"{len(worst)} comparisons: {', '.join(counts)}")
+    counts = verdict_counts(results)
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    console.print(f"{sum(counts.values())} comparisons: {said}")
     console.print(f"report: {folder / 'report.html'}", soft_wrap=True)
 
 
-def _cell(rows: pd.DataFrame) -> str:
-    if rows.empty:
+def _cell(found: Sequence[Finding]) -> str:
+    """The worst of the findings, with the largest error."""
+    if not found:
         return ""
-    verdict = min(rows["verdict"], key=SEVERITY.index)
-    error = rows["relative_error"].max()
-    number = "" if pd.isna(error) else f" {error:.1e}"
-    return f"[{COLOURS[verdict]}]{verdict}{number}[/]"
+    verdict = min((finding.verdict for finding in found), key=list(COLOURS).index)
+    errors = [finding.error for finding in found if not math.isnan(finding.error)]
+    return f"[{COLOURS[verdict]}]{verdict}{f' {max(errors):.1e}' if errors else ''}[/]"

@@ -35,6 +35,7 @@ def collect(
     *,
     start: datetime,
     command: Sequence[str],
+    dt: float | None,
 ) -> Results:
     """All tables of a run.
 
@@ -44,6 +45,7 @@ def collect(
         outcomes: What every source found on every case.
         start: When the run started.
         command: The command line.
+        dt: Step of the report grid that was asked for [s], if any.
     """
     one_per_motion = {case.key[:3]: case for case in cases if case.key[:3] in motions}
     references = {outcome.case.key: outcome.history for outcome in outcomes if outcome.source == sources.REFERENCE}
@@ -69,15 +71,8 @@ def collect(
                 for row in point_rows(case.mechanism, motions[key], case.robot.trace)
             ],
         ),
-        run=_run_record(cases, motions, outcomes, start=start, command=command),
+        run=_run_record(cases, motions, outcomes, start=start, command=command, dt=dt),
     )
-
-
-def expected_verdicts(run: Mapping[str, Any]) -> Mapping[tuple[str, str], str]:
-    """Verdict that is expected of a robot and mode, from the record of a run."""
-    return {
-        (name, mode): verdict for name, robot in run["robots"].items() for mode, verdict in robot["expected"].items()
-    }
 
 
 def _effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
@@ -133,6 +128,7 @@ def _run_record(
     *,
     start: datetime,
     command: Sequence[str],
+    dt: float | None,
 ) -> dict[str, Any]:
     """What `run.json` holds."""
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
@@ -141,6 +137,7 @@ def _run_record(
         "loopcheck": importlib.metadata.version("loopcheck"),
         "command": list(command),
         "start": start.isoformat(timespec="seconds"),
+        "dt": dt,
         "duration_s": (datetime.now(UTC) - start).total_seconds(),
         "versions": {
             "python": platform.python_version(),

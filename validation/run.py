@@ -69,7 +69,7 @@ def run(selection: Selection, *, jobs: int | None = None, command: Sequence[str]
         found = _gather(progress.track(pool(calls), len(computed), description="sources"), computed)
     outcomes = [found.get((case.key, source)) or _without_motion(case, source, motions) for case, source in tasks]
     assembled = {key: motion for key, motion in motions.items() if isinstance(motion, Motion)}
-    return collect(cases, assembled, outcomes, start=start, command=command)
+    return collect(cases, assembled, outcomes, start=start, command=command, dt=selection.dt)
 
 
 def plan(selection: Selection) -> list[Case]:

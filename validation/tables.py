@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ class Results:
     """What `run.json` holds."""
 
 
-def table(name: str, rows: list[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
+def table(name: str, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
     """A table of the given name, its columns and their types checked."""
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(SCHEMAS[name].columns))
     return SCHEMAS[name].validate(frame)

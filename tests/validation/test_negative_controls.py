@@ -14,7 +14,7 @@ from robots.mjcf import read_mechanism
 from robots.motion import Motion
 from robots.robot import Case, load
 from validation import sources
-from validation.compare import exit_status, summarize
+from validation.compare import summarize
 from validation.evaluate import Outcome, evaluate
 
 JUDGED = ("/kkt", "/forward", "/lagrange", "/paper")
@@ -126,26 +126,6 @@ def test_a_source_that_fails_is_a_result(
     rows = _rows_of(summary, "mujoco/kkt")
     assert set(rows["verdict"]) == {"not run"}
     assert str(error) in rows["note"].iloc[0]
-    assert exit_status(summary, {}) == 3
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "expected", "status"),
-    [
-        (["agree", "informational"], {}, 0),
-        (["agree", "disagree", "not run"], {}, 1),
-        (["agree", "not run"], {}, 3),
-        (["agree", "not comparable"], {}, 3),
-        (["informational"], {}, 3),
-        ([], {}, 3),
-        (["not comparable"], {("r", "m"): "not comparable"}, 0),
-        (["agree"], {("r", "m"): "not comparable"}, 1),
-        (["not run"], {("r", "m"): "not comparable"}, 3),
-    ],
-)
-def test_exit_status(verdicts: list[str], expected: dict[tuple[str, str], str], status: int) -> None:
-    summary = pd.DataFrame({"robot": "r", "mode": "m", "verdict": verdicts})
-    assert exit_status(summary, expected) == status
 
 
 def _verdicts(wrong: Wrong, route: str, case: Case, motion: Motion) -> pd.Series:

@@ -1,0 +1,109 @@
+"""MuJoCo's routes on mechanisms no robot of the catalogue covers, and the facts their recipes rest on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analytic.noc import Noc
+from engines.mujoco import forward
+from engines.mujoco.forward import MujocoForward
+from engines.mujoco.kkt import MujocoKkt
+from robots.efforts import EffortHistory
+from robots.errors import EngineError
+from robots.motion import Drive, Motion
+from robots.robot import Case, load
+from validation.compare import relative_error
+from validation.tolerances import registered
+
+mujoco = pytest.importorskip("mujoco")
+
+
+def test_kkt_agrees_with_the_reference(zoo_case: Case, zoo_motion: Motion) -> None:
+    reference = Noc().compute_efforts(zoo_case, zoo_motion).effort
+    effort = MujocoKkt().compute_efforts(zoo_case, zoo_motion).effort
+    assert relative_error(effort, reference) < _limit("mujoco/kkt")
+
+
+def test_forward_agrees_with_the_reference(zoo_case: Case, zoo_motion: Motion) -> None:
+    """But for curved joint equalities: MuJoCo leaves the term with the polynomial's second derivative out."""
+    reference = Noc().compute_efforts(zoo_case, zoo_motion).effort
+    error = relative_error(MujocoForward().compute_efforts(zoo_case, zoo_motion).effort, reference)
+    limit = _limit("mujoco/forward")
+    assert error > 1e-3 if zoo_case.robot.name == "geared_pair" else error < limit
+
+
+def test_a_straight_joint_equality_is_right_in_forward(zoo_straight: tuple[Case, Motion]) -> None:
+    case, motion = zoo_straight
+    reference = Noc().compute_efforts(case, motion).effort
+    error = relative_error(MujocoForward().compute_efforts(case, motion).effort, reference)
+    assert error < _limit("mujoco/forward")
+
+
+def test_forward_is_of_fourth_order(prr_forward: EffortHistory, prr: Case, prr_motion: Motion) -> None:
+    reference = Noc().compute_efforts(prr, prr_motion).effort
+    errors = [relative_error(rung.effort, reference) for rung in prr_forward.ladder]
+    orders = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
+    np.testing.assert_allclose(orders, 4, atol=0.2)
+
+
+def test_softness_is_first_order_and_extrapolated_away(prr: Case, prr_motion: Motion) -> None:
+    reference = Noc().compute_efforts(prr, prr_motion).effort
+    soft = [forward._simulate(prr.mechanism, prr_motion, 2.5e-3, c).effort - reference for c in (0.1, 0.2)]
+    assert np.abs(soft[1]).max() / np.abs(soft[0]).max() == pytest.approx(2, rel=0.01)
+    assert np.abs(2 * soft[0] - soft[1]).max() < np.abs(soft[0]).max() / 1000
+
+
+def test_a_simulation_that_diverges_is_an_error(prr: Case, prr_motion: Motion) -> None:
+    """The sliders are sent off at once: the drives cannot hold them, and MuJoCo's warning becomes an error."""
+
+    def law(t: np.ndarray) -> Drive:
+        wild = 1e12 * np.sin(1e6 * t)[:, None] * np.ones(3)
+        return Drive(q=prr_motion.law(t).q, qd=wild, qdd=1e6 * wild)
+
+    with pytest.raises(EngineError, match="mujoco/forward"):
+        MujocoForward().compute_efforts(prr, replace(prr_motion, law=law))
+
+
+@pytest.mark.parametrize("mode", ["plus", "minus"])
+def test_the_model_opens_and_simulates_as_it_is(mode: str) -> None:
+    """As in MuJoCo's viewer: from its keyframe the loops stay closed while the robot falls."""
+    robot = load("3prr")
+    model = mujoco.MjModel.from_xml_path(str(robot.folder / robot.mjcf))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, model.key(mode).id)
+    model.opt.gravity[:] = (0, -9.81, 0)
+    for _ in range(200):
+        mujoco.mj_step(model, data)
+    assert not any(warning.number for warning in data.warning)
+    assert np.abs(data.efc_pos[: data.nefc]).max() < 0.01
+    assert np.abs(data.qvel).max() > 0.1
+
+
+def test_no_file_is_left_behind(prr: Case, prr_motion: Motion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    MujocoKkt().compute_efforts(prr, prr_motion)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _limit(source: str) -> float:
+    return registered()[source].relative_error or 0.0
+
+
+@pytest.fixture(scope="module")
+def prr_forward(prr: Case, prr_motion: Motion) -> EffortHistory:
+    return MujocoForward().compute_efforts(prr, prr_motion)
+
+
+@pytest.fixture
+def zoo_straight(tmp_path: Path, model_case) -> tuple[Case, Motion]:  # type: ignore[no-untyped-def]
+    from analytic.assembly import prescribe
+    from tests.conftest import MODELS
+
+    text = (MODELS / "geared_pair.xml").read_text(encoding="utf-8")
+    straight = text.replace('polycoef="0.01 0.5 -0.3 0.2 0.1"', 'polycoef="0.01 0.5 0 0 0"')
+    assert straight != text
+    (tmp_path / "straight.xml").write_text(straight, encoding="utf-8")
+    case = model_case(tmp_path / "straight.xml", amplitude=0.1)
+    return case, prescribe(case)

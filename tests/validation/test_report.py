@@ -1,0 +1,381 @@
+"""The report says what the tables say, in HTML and in Markdown, and stands by itself."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from robots.errors import OutputError
+from validation import drawing, figures, tables
+from validation.findings import exit_status, findings, verdict_counts
+from validation.report import write_report
+from validation.tables import SCHEMAS, Results, table
+
+REFERENCE = "analytic/noc"
+HOSTILE = 'lost <script>alert("q9")</script> & $x_1$ | the rest'
+CASE = {"robot": "bar", "variant": "default", "mode": "up", "configuration": "vertical"}
+Row = dict[str, Any]
+EMPTY = Results(**{name: table(name, []) for name in SCHEMAS}, run={})
+
+
+class Page(HTMLParser):
+    """What a reader of the page meets: rows of tables, attributes, headings."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.rows: list[list[tuple[str, str]]] = []
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.text = ""
+        self._cell: list[str] | None = None
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attributes}
+        self.tags.append((tag, found))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self._cell = [found.get("class", "").strip(), ""]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th") and self._cell:
+            self.rows[-1].append((" ".join(self._cell[1].split()), self._cell[0]))
+            self._cell = None
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._cell:
+            self._cell[1] += data
+
+    def attributes(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def summary_row(source: str, verdict: str, error: float = np.nan, **changed: Any) -> Row:
+    numbers = dict.fromkeys(("closure_drift", "tracking_error", "wall_time"), np.nan)
+    row = {**CASE, "source": source, "reference": REFERENCE, "actuator": "m1", "unit": "N", "peak": 2.0}
+    errors = {"max_error": 2 * error, "rms_error": error, "relative_error": error, "tolerance": 1e-9}
+    return {**row, **errors, "verdict": verdict, **numbers, "note": "", **changed}
+
+
+def effort_rows(source: str, offset: float) -> Iterator[Row]:
+    for actuator in ("m1", "m2"):
+        for t in np.linspace(0, 1, 11):
+            effort = np.sin(3 * t) + 1 + offset
+            yield {**CASE, "source": source, "actuator": actuator, "unit": "N", "t": t, "effort": effort}
+
+
+def point_rows() -> Iterator[Row]:
+    """A bar that turns by 1 rad about the origin, in the plane XZ."""
+    for t in np.linspace(0, 1, 11):
+        end = {"x": np.cos(t), "y": 0.1, "z": np.sin(t)}
+        at = {"robot": "bar", "variant": "default", "mode": "up", "t": t}
+        yield {**at, "body": "world", "point": "pivot", "x": 0.0, "y": 0.1, "z": 0.0}
+        yield {**at, "body": "arm", "point": "pivot", "x": 0.0, "y": 0.1, "z": 0.0}
+        yield {**at, "body": "arm", "point": "end", **end}
+        yield {**at, "body": "trace", "point": "P", **end}
+
+
+def ladder_rows() -> Iterator[Row]:
+    """A ladder of order 2: e = dt² so that the change is 3 dt² and the index 1.25 · 3 dt² / 3."""
+    numbers = dict.fromkeys(("closure_drift", "tracking_error", "wall_time"), np.nan)
+    for k, dt in enumerate((0.04, 0.02, 0.01)):
+        change, order = (3 * dt**2 if k else np.nan), (2.0 if k == 2 else np.nan)
+        steps = {"dt": dt, "relative_error": dt**2, "change": change, "order": order}
+        yield {**CASE, "source": "a/forward", **steps, **numbers}
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    rows: list[Mapping[str, Any]] = [
+        summary_row(REFERENCE, "informational", note="the reference; power balance 3.0e-15 of the peak power"),
+        summary_row("a/kkt", "agree", 3.1e-15),
+        summary_row("a/kkt", "disagree", 0.25, actuator="m2", note=HOSTILE),
+        summary_row("a/forward", "agree", 4.2e-10),
+        summary_row("a/forward", "agree", 5.3e-10, actuator="m2"),
+        summary_row("a/default", "informational", 1000.0, tolerance=np.nan),
+        summary_row("b/kkt", "not run", note="the engine is not installed"),
+        summary_row("b/forward", "not comparable", note="a loop was dropped"),
+    ]
+    efforts: list[Mapping[str, Any]] = [
+        row
+        for source, offset in ((REFERENCE, 0.0), ("a/kkt", 0.2), ("a/forward", 1e-9), ("a/default", 2000.0))
+        for row in effort_rows(source, offset)
+    ]
+    run = {
+        "command": ["loopcheck", "run", "bar"],
+        "start": "2026-01-02T03:04:05+00:00",
+        "versions": {"python": "3.11.7"},
+        "settings": {"a/forward": {"step": "10 ms"}},
+        "sources": {REFERENCE: "The reference."},
+        "tolerances": {
+            "file": "t.toml",
+            "sha256": "ab" * 32,
+            "routes": {"a/kkt": {"relative_error": 1e-9, "reason": "why"}},
+        },
+        "models": {"bar": {"file": "bar.xml", "sha256": "cd" * 32}},
+        "robots": {
+            "bar": {"title": "A <bar>", "assumptions": ["No friction."], "errata": [{"key": "sign", "equation": "(7)"}]}
+        },
+    }
+    return Results(
+        efforts=table("efforts", efforts),
+        motion=table("motion", []),
+        summary=table("summary", rows),
+        ladder=table("ladder", list(ladder_rows())),
+        points=table("points", list(point_rows())),
+        run=run,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "new"
+    write_report(results, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> Page:
+    return Page(folder / "report.html")
+
+
+@pytest.fixture(scope="module")
+def markdown(folder: Path) -> str:
+    return (folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_matrix_shows_the_worst_actuator_of_each_source(page: Page) -> None:
+    header = next(row for row in page.rows if row[0][0] == "robot")
+    matrix = dict(zip([text for text, _ in header], next(row for row in page.rows if row[0][0] == "bar"), strict=True))
+    assert matrix["a/kkt"] == ("disagree 2.5e-01", "disagree")
+    assert matrix["a/forward"] == ("agree 5.3e-10", "agree")
+    assert matrix["a/default"] == ("informational 1.0e+03", "informational")
+    assert matrix["b/kkt"] == ("not run", "not-run")
+    assert matrix["b/forward"] == ("not comparable", "not-comparable")
+    assert matrix[REFERENCE] == ("reference", "reference")
+
+
+def test_disagreement_shows_in_ledger_and_in_the_table_of_its_case(page: Page) -> None:
+    told = [row for row in page.rows if ("disagree", "disagree") in row]
+    assert {row[0][0] for row in told} == {"bar · default · up · vertical", "a/kkt"}
+    assert all(HOSTILE in {text for text, _ in row} for row in told)
+
+
+def test_both_files_state_the_same_counts(results: Results, page: Page, markdown: str) -> None:
+    counts = verdict_counts(results)
+    assert counts == {
+        "agree": 1, "disagree": 1, "not comparable": 1, "not run": 1, "as expected": 0, "informational": 1,
+    }  # fmt: skip
+    sentence = "Of 4 judged comparisons with the reference: 1 agree, 1 disagree, 1 not comparable, 1 not run."
+    assert sentence in page.text
+    assert sentence in markdown
+    k = next(k for k, row in enumerate(page.rows) if [text for text, _ in row] == list(counts))
+    assert [text for text, _ in page.rows[k + 1]] == [str(n) for n in counts.values()]
+
+
+def test_text_of_a_note_stays_text(page: Page, folder: Path, markdown: str) -> None:
+    assert not page.attributes("script")
+    assert "<script" not in (folder / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in markdown
+    line = next(line for line in markdown.splitlines() if line.startswith("| a/kkt ") and "disagree" in line)
+    assert r"&lt;script>" in line
+    assert len(re.findall(r"(?<!\\)\|", line)) == 14  # 13 columns
+
+
+def test_page_loads_nothing(page: Page) -> None:
+    sources = [attributes["src"] for _, attributes in page.tags if "src" in attributes]
+    links = [attributes["href"] for _, attributes in page.tags if "href" in attributes]
+    assert sources
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert all(link.startswith("#") for link in links)
+    assert {link[1:] for link in links} <= {attributes["id"] for _, attributes in page.tags if "id" in attributes}
+    assert not {tag for tag, _ in page.tags} & {"link", "script", "iframe", "object"}
+
+
+def test_figures_have_alternative_text_and_captions(page: Page, markdown: str) -> None:
+    images = page.attributes("img")
+    assert len(images) == 4  # drawing, efforts, errors, convergence
+    assert all(image["alt"] for image in images)
+    assert "a/kkt leaves the axes" not in page.text
+    assert "a/default leaves the axes (up to 2002 N)" in page.text
+    assert "a/default leaves the axes (up to 2002 N)" in markdown
+
+
+def test_sections_tell_of_robot_sources_and_provenance(page: Page, markdown: str) -> None:
+    facts = (
+        "No friction.",
+        "(7)",
+        "loopcheck run bar",
+        "10 ms",
+        "ab" * 32,
+        "cd" * 32,
+        "3.11.7",
+        "why",
+        "2026-01-02T03:04:05",
+    )
+    for fact in facts:
+        assert fact in page.text
+        assert fact in markdown
+    assert "A <bar>" in page.text
+
+
+def test_grid_convergence_index(page: Page) -> None:
+    header = next(row for row in page.rows if ("step [s]", "") in row)
+    rungs = [
+        dict(zip([h for h, _ in header], [text for text, _ in row], strict=True))
+        for row in page.rows
+        if len(row) == len(header)
+    ]
+    index = [rung["grid-convergence index [-]"] for rung in rungs if rung["source"] == "a/forward"]
+    assert index == ["–", "–", "1.25e-04"]  # noqa: RUF001
+
+
+def test_same_tables_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
+    tables.write(results, tmp_path)
+    write_report(tables.read(tmp_path), tmp_path)
+    for name in ("report.html", "report.md"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_expected_verdicts_do_not_count_and_missed_ones_disagree(results: Results) -> None:
+    run = {"robots": {"bar": {"expected": {"up": "not comparable"}}}}
+    found = findings(replace(results, run=run))["bar", "default", "up", "vertical"]
+    assert found["b/forward"].verdict == "as expected"
+    assert found["a/forward"].verdict == "disagree"
+    assert found["a/forward"].note == "expected: not comparable"
+    assert found["b/kkt"].verdict == "not run"
+
+
+def test_reference_that_failed_counts(results: Results) -> None:
+    failed = table("summary", [summary_row(REFERENCE, "disagree", note="power imbalance")])
+    assert verdict_counts(replace(results, summary=failed))["disagree"] == 1
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected", "status"),
+    [
+        (["agree", "informational"], "", 0),
+        (["agree", "disagree", "not run"], "", 1),
+        (["agree", "not run"], "", 3),
+        (["agree", "not comparable"], "", 3),
+        (["informational"], "", 3),
+        ([], "", 3),
+        (["not comparable", "not comparable"], "not comparable", 0),
+        (["not comparable", "agree"], "not comparable", 1),
+        (["not run"], "not comparable", 3),
+    ],
+)
+def test_exit_status(results: Results, verdicts: list[str], expected: str, status: int) -> None:
+    rows = [summary_row(f"engine/{k}", verdict) for k, verdict in enumerate(verdicts)]
+    run = {"robots": {"bar": {"expected": {"up": expected}}}}
+    assert exit_status(replace(results, summary=table("summary", rows), run=run)) == status
+
+
+def only(name: str, rows: Iterable[Row]) -> Results:
+    tables_of: dict[str, Any] = {name: table(name, list(rows))}
+    return replace(EMPTY, **tables_of)
+
+
+BARE = {
+    "nothing at all": EMPTY,
+    "robots without rows": replace(EMPTY, run={"robots": {"bar": None}, "tolerances": {}, "cpu": None}),
+    "nothing ran": only("summary", [summary_row(REFERENCE, "not run"), summary_row("a/kkt", "not run", peak=np.nan)]),
+    "no note": only("summary", [summary_row("a/kkt", "agree", 1e-12, note=None)]),
+    "efforts without reference": replace(
+        only("efforts", effort_rows("a/kkt", 0.0)), summary=table("summary", [summary_row("a/kkt", "not comparable")])
+    ),
+    "steps without numbers": only("ladder", [{**row, "relative_error": np.nan} for row in ladder_rows()]),
+    "points without numbers": only("points", [{**row, "z": np.nan} for row in point_rows()]),
+    "one point": only("points", [next(point_rows())]),
+}
+
+
+@pytest.mark.parametrize("bare", BARE.values(), ids=BARE)
+def test_a_bare_run_has_a_report(bare: Results, tmp_path: Path) -> None:
+    write_report(bare, tmp_path)
+    page = Page(tmp_path / "report.html")
+    assert "loopcheck" in page.text
+    if not verdict_counts(bare)["agree"]:
+        assert "agree with the reference" not in page.text
+
+
+def test_strange_efforts_have_a_report(results: Results, tmp_path: Path) -> None:
+    efforts = results.efforts.replace({"actuator": {"m1": "_$a$--<b>", "m2": "m₂"}})
+    efforts.loc[efforts.index[30], "effort"] = np.inf
+    efforts.loc[efforts["t"] == 1.0, "effort"] = 0.0
+    repeated = pd.concat([efforts, efforts.iloc[:5]], ignore_index=True)
+    write_report(replace(results, efforts=table("efforts", repeated)), tmp_path)
+    write_report(replace(results, efforts=table("efforts", efforts[efforts["t"] == 0.0])), tmp_path)
+    still = results.summary.assign(peak=0.0)
+    write_report(replace(results, summary=still, efforts=results.efforts.assign(effort=0.0)), tmp_path)
+
+
+def test_folder_that_cannot_be_written_is_named(results: Results, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="file"):
+        write_report(results, tmp_path / "file")
+
+
+def curves(results: Results) -> figures.Curves:
+    found = figures.curves(results.efforts, results.summary)
+    assert found is not None
+    return found
+
+
+def test_errors_are_relative_to_the_peak_and_limits_to_the_reference(results: Results) -> None:
+    of = curves(results)
+    assert of.errors["a/kkt"] == pytest.approx(np.full(11, 0.1))
+    wanted = np.sin(3 * of.t) + 1
+    low, high = of.limits(0) or (np.nan, np.nan)
+    assert (low, high) == pytest.approx((wanted.min() - np.ptp(wanted) / 4, wanted.max() + np.ptp(wanted) / 4))
+    assert set(of.beyond) == {"a/default"}
+
+
+def test_exact_zeros_are_drawn_at_the_floor(results: Results) -> None:
+    nothing = np.zeros((11, 2))
+    styles = figures.looks([REFERENCE, "a/kkt"], reference=REFERENCE, informational=[])
+    drawn = [
+        figures.errors_figure(replace(curves(results), efforts={REFERENCE: nothing, "a/kkt": nothing + error}), styles)
+        for error in (0.0, 1e-18, 1e-3)
+    ]
+    assert drawn[0] == drawn[1]
+    assert drawn[0] != drawn[2]
+
+
+def test_figures_are_svg_and_tell_all_sources_apart(results: Results) -> None:
+    sources = [f"engine/{k}" for k in range(14)]
+    styles = figures.looks([REFERENCE, *sources], reference=REFERENCE, informational=["engine/3"])
+    looks = {
+        (str(look.line["color"]), str(look.line.get("linestyle")), look.line.get("marker")) for look in styles.values()
+    }
+    assert len(looks) == len(sources) + 1
+    of = curves(results)
+    svg = figures.efforts_figure(of, figures.looks(list(of.efforts), reference=REFERENCE, informational=["a/default"]))
+    assert svg is not None
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert "metadata" not in svg
+
+
+def test_scene_is_seen_in_the_plane_of_the_motion(results: Results) -> None:
+    scene = drawing.scene(results.points)
+    assert scene is not None
+    assert scene.axes == ("X", "Z")
+    assert scene.planar
+    assert scene.path[-1] == pytest.approx([np.cos(1), np.sin(1)])
+    assert drawing.turns(scene)["arm"][-1] == pytest.approx(np.degrees(1))
+
+
+def test_bodies_are_drawn_by_their_hull() -> None:
+    square = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.5], [1.0, 1.0], [0.0, 1.0], [0.0, 1e-12], [0.0, 0.5]])
+    assert drawing.corners(square) == pytest.approx(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]))
+    assert drawing.corners(square[[0, 2, 3]]) == pytest.approx(np.array([[0, 0], [1, 1]]))
+    assert len(drawing.corners(square[[0, 5]])) == 1
+    assert drawing.corners(np.full((2, 2), np.nan)).shape == (0, 2)

@@ -1,0 +1,374 @@
+"""The report of a run, made from its tables alone: one self-contained HTML file, and the same as Markdown.
+
+A report is a list of sections. Each is a function of the results and returns a part: blocks under a heading. One
+template shows the blocks as HTML, another as Markdown, so that both say the same.
+"""
+
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import jinja2
+import numpy as np
+import pandas as pd
+
+from robots.errors import OutputError
+from validation import drawing, figures
+from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, line, pipes, plain, table
+from validation.findings import (
+    CASE,
+    JUDGED,
+    MEANING,
+    SEVERITY,
+    Finding,
+    Key,
+    about_robots,
+    findings,
+    reference_of,
+    verdict_counts,
+)
+from validation.tables import Results, put
+
+_RUN_HEADERS = {
+    "closure_drift": "closure drift [m or rad]",
+    "tracking_error": "tracking error [m or rad]",
+    "wall_time": "wall time [s]",
+}
+_LIMITS = {
+    "source": "source",
+    "relative_error": "relative error [-]",
+    "closure_drift": "closure drift [m or rad]",
+    "tracking_error": "tracking error [m or rad]",
+    "power_imbalance": "power imbalance [-]",
+    "noise": "noise [-]",
+    "margin": "margin [-]",
+    "noise_from": "noise from",
+}
+
+
+def write_report(results: Results, folder: Path) -> None:
+    """Write `report.html` and `report.md` into a folder; either both are replaced or, on an error, none.
+
+    Raises:
+        OutputError: If the folder cannot be written.
+    """
+    content = {
+        "title": f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}",
+        "sections": [section(results) for section in SECTIONS],
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=lambda name: str(name).endswith(".html"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"line": line, "pipes": pipes}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
+            for file in ("report.html", "report.md"):
+                text = environment.get_template(file).render(content)
+                (Path(name) / file).write_text(text, encoding="utf-8")
+            put(Path(name), folder)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot write the report: {error.strerror}") from error
+
+
+def answer(results: Results) -> Part:
+    """The answer in one sentence, and what was run."""
+    counts, run = verdict_counts(results), results.run
+    known = {
+        "command": " ".join(map(str, run.get("command") or ())),
+        "start": run.get("start"),
+        "duration [s]": run.get("duration_s"),
+        "step of the report grid [s]": run.get("dt"),
+        "loopcheck": run.get("loopcheck"),
+        "versions": run.get("versions"),
+        "CPU": run.get("cpu"),
+    }
+    return Part(
+        title="Answer",
+        anchor="answer",
+        blocks=[
+            _sentence(counts),
+            Table(list(counts), [[Cell(str(n), verdict if n else "") for verdict, n in counts.items()]]),
+            "A case is a robot in a variant, mode and configuration; a comparison is one source in one case. The error "
+            "of an actuator is its largest distance from the reference over time; relative means divided by the peak, "
+            "the largest effort of the reference over time and actuators of the case.",
+            facts(known),
+        ],
+    )
+
+
+def _sentence(counts: Mapping[str, int]) -> str:
+    judged = sum(counts[verdict] for verdict in JUDGED)
+    rest = ", ".join(f"{counts[name]} {name}" for name in ("as expected", "informational") if counts[name])
+    extra = f" Besides: {rest}." if rest else ""
+    if not judged:
+        return f"Nothing was judged, so nothing is known to agree.{extra}"
+    if counts["agree"] == judged:
+        return f"All {judged} judged comparisons agree with the reference.{extra}"
+    parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in JUDGED)
+    return f"Of {judged} judged comparisons with the reference: {parts}.{extra}"
+
+
+def verdicts(results: Results) -> Part:
+    """The matrix of verdicts, and a ledger of all that does not agree."""
+    found, anchors, names = findings(results), _anchors(results), _sources(results)
+    matrix = [
+        [*(Cell(name, link=anchors[case]) for name in case), *(_verdict_cell(of_case.get(source)) for source in names)]
+        for case, of_case in found.items()
+    ]
+    ledger = [
+        [
+            Cell(" · ".join(case), link=anchors[case]),
+            Cell(source),
+            Cell(finding.verdict, finding.verdict),
+            cell(finding.error),
+            cell(finding.tolerance),
+            Cell(finding.note or NOTHING),
+        ]
+        for case, of_case in found.items()
+        for source, finding in of_case.items()
+        if finding.verdict in ("disagree", "not run", "not comparable", "as expected")
+    ]
+    columns = ["case", "source", "verdict", "relative error [-]", "tolerance [-]", "what is known"]
+    return Part(
+        title="Verdicts",
+        anchor="verdicts",
+        blocks=[
+            "Each source with the worst verdict and the worst relative error of its actuators.",
+            Table([*CASE, *names], matrix),
+            [f"{verdict}: {meaning}" for verdict, meaning in MEANING.items()],
+            *_part_if(ledger, "What does not agree", "ledger", Table(columns, ledger)),
+        ],
+    )
+
+
+def _verdict_cell(finding: Finding | None) -> Cell:
+    if finding is None:
+        return Cell(NOTHING)
+    number = "" if finding.verdict == "reference" or math.isnan(finding.error) else f"\n{finding.error:.1e}"
+    return Cell(finding.verdict + number, finding.verdict)
+
+
+def robots(results: Results) -> Part:
+    """What each robot is, what was assumed, and how it moves."""
+    parts: list[Part] = []
+    for name, about in about_robots(results).items():
+        blocks: list[Block] = [facts({"name": name, "source": about.get("source")})]
+        blocks += [table(pd.DataFrame([about["mechanism"]]))] if about.get("mechanism") else []
+        for heading, items in (("Assumptions:", about.get("assumptions")), ("Left out:", about.get("left_out"))):
+            blocks += [heading, list(map(plain, items))] if items else []
+        if about.get("errata"):
+            blocks += ["Errata of the source, corrected here:", table(pd.DataFrame(about["errata"]))]
+        parts.append(
+            Part(
+                title=str(about.get("title") or name),
+                anchor=f"robot-{len(parts) + 1}",
+                blocks=[*blocks, *_drawings(name, results.points)],
+            )
+        )
+    return Part(title="Robots", anchor="robots", blocks=parts)
+
+
+def _drawings(robot: str, points: pd.DataFrame) -> Iterable[Picture]:
+    """The robot in each of its modes, in the first variant that has it."""
+    for mode, rows in _rows(points, robot=robot).groupby("mode", sort=False):
+        scene = drawing.scene(_rows(rows, variant=str(rows["variant"].iloc[0])))
+        svg = drawing.robot_figure(scene) if scene else None
+        if scene and svg:
+            plane = " and ".join(scene.axes)
+            path = f"path of {scene.traced}" if scene.traced else "no point is traced"
+            yield Picture(
+                svg,
+                alt=f"{robot}, mode {mode}: first and last pose in {plane}, {path}",
+                caption=f"Mode {mode}, seen in {plane}. Triangles: fixed points. Grey: initial pose. Orange: {path}.",
+            )
+
+
+def cases(results: Results) -> Part:
+    """Efforts and errors of each case."""
+    found, anchors, styles = findings(results), _anchors(results), _looks(results)
+    parts: list[Part] = []
+    for robot in dict.fromkeys(case[0] for case in found):
+        of_robot = [case for case in found if case[0] == robot]
+        folds = []
+        for case in of_robot:
+            seen = [finding.verdict for finding in found[case].values()]
+            folds.append(
+                Part(
+                    title=" · ".join(case),
+                    anchor=anchors[case],
+                    verdict=next((verdict for verdict in SEVERITY if verdict in seen), ""),
+                    folded=case[1] != of_robot[0][1],
+                    blocks=_case_blocks(results, case, styles),
+                )
+            )
+        parts.append(Part(title=robot, anchor=f"cases-{len(parts) + 1}", blocks=folds))
+    return Part(title="Efforts and errors by case", anchor="cases", blocks=parts)
+
+
+def _case_blocks(results: Results, case: Key, styles: Mapping[str, figures.Look]) -> Sequence[Block]:
+    where = dict(zip(CASE, case, strict=True))
+    summary = _rows(results.summary, **where)
+    curves = figures.curves(_rows(results.efforts, **where), summary)
+    return [*(_case_pictures(curves, " · ".join(case), styles) if curves else ["No efforts."]), _error_table(summary)]
+
+
+def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figures.Look]) -> Iterable[Picture]:
+    unit = " or ".join(dict.fromkeys(curves.units))
+    beyond = "".join(f" {name} leaves the axes (up to {digits(most)} {unit})." for name, most in curves.beyond.items())
+    efforts, errors = figures.efforts_figure(curves, styles), figures.errors_figure(curves, styles)
+    if efforts:
+        yield Picture(
+            efforts,
+            alt=f"{case}: effort of {', '.join(curves.actuators)} over time from {', '.join(curves.efforts)}",
+            caption=f"Efforts. Thick grey: the reference, {curves.reference}. Brown: informational.{beyond}",
+        )
+    if errors:
+        yield Picture(
+            errors,
+            alt=f"{case}: error of {', '.join(curves.errors)} over time, relative to the peak",
+            caption=f"Distance from the reference, the largest over the actuators, relative to the peak of "
+            f"{digits(curves.peak)} {unit}; what is below {figures.FLOOR:g}, also zero, is drawn there.",
+        )
+
+
+def _error_table(summary: pd.DataFrame) -> Table:
+    """The rows of the summary of a case; a note that repeats the one above it is a ditto mark."""
+    units = summary["unit"].unique()
+    unit = units[0] if len(units) == 1 else "unit"
+    notes = summary["note"].fillna("")
+    repeated = (summary["source"] == summary["source"].shift()) & (notes == notes.shift()) & (notes != "")
+    headers = {
+        **{name: name for name in ("source", "actuator", "unit")},
+        "peak": f"peak [{unit}]",
+        "max_error": f"max error [{unit}]",
+        "rms_error": f"rms error [{unit}]",
+        "relative_error": "relative error [-]",
+        "tolerance": "tolerance [-]",
+        "verdict": "verdict",
+        **_RUN_HEADERS,
+        "note": "note",
+    }
+    return table(summary.assign(note=notes.mask(repeated, "″"))[list(headers)].rename(columns=headers))
+
+
+def convergence(results: Results) -> Part:
+    """How the error falls with the step."""
+    parts: list[Part] = []
+    styles = _looks(results)
+    for names, rows in results.ladder.groupby(["robot", "variant"], sort=False):
+        title, number = " · ".join(map(str, names)), len(parts) + 1
+        cases_of = rows.groupby(["mode", "configuration"], sort=False)
+        panels = {" · ".join(map(str, case)): ladder for case, ladder in cases_of}
+        svg = figures.ladder_figure(panels, styles)
+        picture = Picture(
+            svg or "",
+            alt=f"{title}: error and change against the step for {', '.join(rows['source'].unique())}",
+            caption="Filled: error against the reference. Hollow, dotted: change from the step before. Grey: the slope "
+            "of the order observed at the finest step, rounded.",
+        )
+        steps = Part(title=f"Steps of {title}", anchor=f"steps-{number}", folded=True, blocks=[_ladder_table(rows)])
+        parts.append(Part(title=title, anchor=f"ladder-{number}", blocks=[*([picture] if svg else []), steps]))
+    text = (
+        "Each step size is a run by itself; the efforts judged above may be extrapolated from several. The "
+        "grid-convergence index, 1.25 change / (r^p - 1) with r the ratio of two steps and p the order observed, "
+        "estimates the error of a step without a reference; it is left out where the order is below one half."
+    )
+    blocks: Sequence[Block] = [text, *parts] if parts else ["No source was run with several steps."]
+    return Part(title="Convergence", anchor="convergence", blocks=blocks)
+
+
+def _ladder_table(rows: pd.DataFrame) -> Table:
+    ratio = rows.groupby([*CASE, "source"], sort=False)["dt"].shift() / rows["dt"]
+    plausible = rows["order"].where(rows["order"].between(0.5, np.inf, "left") & (ratio > 1))
+    headers = {
+        **{name: name for name in ("mode", "configuration", "source")},
+        "dt": "step [s]",
+        "relative_error": "relative error [-]",
+        "change": "change [-]",
+        "order": "order [-]",
+        "index": "grid-convergence index [-]",
+        **_RUN_HEADERS,
+    }
+    rows = rows.assign(index=1.25 * rows["change"] / (ratio**plausible - 1))
+    return table(rows[list(headers)].rename(columns=headers))
+
+
+def sources(results: Results) -> Part:
+    """How each source is computed, with which settings, and how far it may be off."""
+    said, settings, tolerances = (results.run.get(key) or {} for key in ("sources", "settings", "tolerances"))
+    names = list(dict.fromkeys([*_sources(results), *said, *settings]))
+    exercised = [[Cell(name), Cell(plain(said.get(name)))] for name in names]
+    options = [(name, key, value) for name in names for key, value in (settings.get(name) or {}).items()]
+    limits = pd.DataFrame([{"source": name, **limit} for name, limit in (tolerances.get("routes") or {}).items()])
+    limits = limits[sorted(limits.columns, key=[*_LIMITS, *limits.columns].index)].rename(columns=_LIMITS)
+    return Part(
+        title="Sources, settings and tolerances",
+        anchor="sources",
+        blocks=[
+            Table(["source", "what it exercises"], exercised) if names else "No source.",
+            *_part_if(
+                options, "Settings", "settings", table(pd.DataFrame(options, columns=["source", "setting", "value"]))
+            ),
+            *_part_if(len(limits), "Tolerances", "tolerances", table(limits)),
+        ],
+    )
+
+
+def provenance(results: Results) -> Part:
+    """What it takes to get the same numbers again."""
+    run = results.run
+    tolerances = run.get("tolerances") or {}
+    files = [{"of": name, **about} for name, about in (run.get("models") or {}).items()]
+    if tolerances.get("sha256"):
+        files.append({"of": "tolerances", "file": tolerances.get("file"), "sha256": tolerances["sha256"]})
+    command = " ".join(map(str, run.get("command") or ("loopcheck", "run")))
+    return Part(
+        title="How to reproduce this",
+        anchor="reproduce",
+        blocks=[
+            [
+                "Install the versions below.",
+                f"Run: {command}",
+                "Hold the SHA-256 of models and tolerances in the new run.json against those below.",
+                "loopcheck report DIR makes this report again from the tables in DIR, which hold 17 digits.",
+            ],
+            *([table(pd.DataFrame(files))] if files else []),
+            facts({"loopcheck": run.get("loopcheck"), **(run.get("versions") or {}), "seeds": run.get("seeds")}),
+        ],
+    )
+
+
+SECTIONS: tuple[Callable[[Results], Part], ...] = (answer, verdicts, robots, cases, convergence, sources, provenance)
+
+
+def _rows(frame: pd.DataFrame, **wanted: str) -> pd.DataFrame:
+    """The rows of a table with the wanted values."""
+    for column, value in wanted.items():
+        frame = frame[frame[column] == value]
+    return frame
+
+
+def _sources(results: Results) -> list[str]:
+    """All sources, in the order in which the tables name them."""
+    tables = (results.summary, results.efforts, results.ladder)
+    return [str(source) for source in pd.concat([frame["source"] for frame in tables]).unique()]
+
+
+def _anchors(results: Results) -> Mapping[Key, str]:
+    return {case: f"case-{k}" for k, case in enumerate(findings(results), start=1)}
+
+
+def _looks(results: Results) -> Mapping[str, figures.Look]:
+    informational = results.summary.loc[results.summary["verdict"] == "informational", "source"]
+    reference = reference_of(results.summary)
+    return figures.looks(_sources(results), reference=reference, informational=informational)
+
+
+def _part_if(there: object, title: str, anchor: str, block: Block) -> Sequence[Part]:
+    return [Part(title=title, anchor=anchor, blocks=[block])] if there else []
