@@ -70,13 +70,17 @@ def assemble(mechanism: Mechanism, law: Law, guess: Array, t: Array, *, where: s
     """
     where = where or str(mechanism.model.path)
     tracer = _Tracer(mechanism=mechanism, law=law, actuated=_actuated_dofs(mechanism), where=where)
-    states = [tracer.start(guess, float(t[0]))]
-    for time in t[1:]:
-        states.append(tracer.advance(states[-1], float(time)))
+    return _follow(tracer, [tracer.start(guess, float(t[0]))], t)
+
+
+def _follow(tracer: "_Tracer", known: "list[_State]", t: Array) -> Motion:
+    """The motion at increasing times, followed from the nearest state that is known, so that it keeps its mode."""
+    state = min(known, key=lambda state: abs(state.t - t[0]))
+    states = [state := tracer.advance(state, float(time)) for time in t]
     q = np.concatenate([state.q for state in states])
     tracer.refuse_singularities(states, tracer.dependent_jacobian(q))
-    qd, qdd = tracer.rates(q, law(t))
-    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law, assemble=partial(assemble, mechanism, law, q[0], where=where))
+    qd, qdd = tracer.rates(q, tracer.law(t))
+    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=tracer.law, assemble=partial(_follow, tracer, states))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,12 @@ def test_rates_of_the_3prr_are_derivatives(mode: str) -> None:
         np.testing.assert_allclose((around.qd[2] - around.qd[0]) / (2 * h), qdd, atol=1e-7)
 
 
+def test_other_times_stay_in_the_mode(prr_motion: Motion) -> None:
+    """Asked for one time far from the start, the assembly follows the motion there instead of jumping."""
+    for k in (30, 60, 100):
+        np.testing.assert_allclose(prr_motion.assemble(prr_motion.t[[k]] + 1e-9).q[0], prr_motion.q[k], atol=1e-7)
+
+
 def test_the_3prr_starts_where_the_paper_says(prr: Case, prr_motion: Motion) -> None:
     P = prr.mechanism.site("P")
     at = poses(prr.mechanism, prr_motion.q[:1])
