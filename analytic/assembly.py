@@ -1,36 +1,28 @@
-"""Closes the loops along a prescribed motion: positions by Newton's method, velocities and accelerations exactly.
+"""The motion of a case on its report grid, with the loops closed: by a law, made automatically, or from a file.
 
-The actuated joints are given, the passive ones follow from the closures. Each sample starts from the one before, so
-that the robot stays in its working mode; a motion that leaves the workspace or meets a singularity is refused, with the
-time at which it does.
+The actuated joints are given, the passive ones follow from the closures; a motion that leaves the workspace or meets a
+singularity is refused, with the time at which it does.
 """
 
-from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-from scipy.optimize import brentq
 
-from analytic.closures import (
-    RANK_TOLERANCE,
-    closure_jacobian,
-    closure_jacobian_rate,
-    closure_names,
-    closure_residual,
-    solve_dependent,
-)
-from analytic.kinematics import poses, retract, twist_matrices, twists
-from analytic.laws import prescription
-from robots.arrays import AnyArray, Array
+from analytic.automatic import SPAN, WELL_AWAY, independent_joints, swing, within_limits
+from analytic.closures import closure_jacobian, closure_jacobian_rate, closure_names, closure_residual
+from analytic.continuation import CLOSED, State, Tracer, conditioning, follow
+from analytic.kinematics import poses, twists
+from analytic.laws import AUTOMATIC, RECORDED, prescription
+from analytic.recorded import Recording, read_recording
+from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, SingularityError
 from robots.mechanism import Mechanism
-from robots.motion import Drive, Law, Motion, report_grid
+from robots.motion import Law, Motion, report_grid
 from robots.robot import Case
 
-CLOSED = 1e-6
-"""Largest closure residual of an assembled pose [m or rad]; models that close exactly reach 1e-15."""
-FINEST_STEP = 2.0**-14
-"""Fraction of a step of the grid down to which the continuation is refined [-]."""
+MOST_HALVINGS = 10
+"""How often the automatic motion is halved before giving up."""
 
 
 def prescribe(case: Case, *, dt: float | None = None) -> Motion:
@@ -48,19 +40,80 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     mechanism = case.mechanism
     if not mechanism.actuators:
         raise MechanismError(f"{mechanism.model.path}: no actuators, so no joint to prescribe a motion for")
-    wanted = prescription(case)
     where = f"{mechanism.model.path}, mode {case.mode}"
+    if case.robot.motion.law == AUTOMATIC:
+        return _largest_swing(mechanism, case.guess, report_grid(SPAN, dt=dt), where)
+    if case.robot.motion.law == RECORDED:
+        recording = read_recording(Path(case.robot.motion.parameters["file"]), mechanism)
+        return _recorded(mechanism, recording, case.guess, where)
+    wanted = prescription(case)
     return assemble(mechanism, wanted.law, case.guess, report_grid(wanted.span, dt=dt), where=where)
 
 
-def assemble(mechanism: Mechanism, law: Law, guess: Array, t: Array, *, where: str = "") -> Motion:
+def _largest_swing(mechanism: Mechanism, guess: Array, t: Array, where: str) -> Motion:
+    """The automatic motion, halved until it closes, keeps inside the limits and well away from singularities."""
+    free = Tracer(mechanism=mechanism, law=swing(mechanism, guess, (), 0.0), joints=(), where=where)
+    start = free.start(guess, 0.0).q[0]  # every joint may give way to close the loops
+    joints = independent_joints(mechanism, start)
+    for halvings in range(MOST_HALVINGS):
+        law = swing(mechanism, start, joints, 2.0**-halvings)
+        try:
+            motion = assemble(mechanism, law, start, t, joints=joints, where=where)
+        except SingularityError:
+            continue
+        if within_limits(mechanism, motion.q) and _is_well_away(mechanism, joints, motion):
+            return motion
+    raise SingularityError(
+        f"{where}: no motion found: the starting pose is singular or at a limit of the workspace, even a swing of "
+        f"{2.0**-halvings:.2g} of the largest leads to a singularity",
+        time=float(t[0]),
+        singular_value=float("nan"),
+    )
+
+
+def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: str) -> Motion:
+    """A motion from a file; a full state is taken as given once it is seen to close the loops."""
+    t, law = recording.t, recording.law
+    if recording.states is None:
+        return assemble(mechanism, law, guess, t, where=where)
+    q, qd, qdd = recording.states
+    at = poses(mechanism, q)
+    moving = twists(mechanism, at, qd)
+    Phi = closure_jacobian(mechanism, at, moving.K, q)
+    acceleration = Phi @ qdd[..., None] + closure_jacobian_rate(mechanism, at, moving, q, qd) @ qd[..., None]
+    gaps = {
+        "positions": (closure_residual(mechanism, at, q), CLOSED),
+        "velocities": ((Phi @ qd[..., None])[..., 0], CLOSED * max(1.0, float(np.abs(qd).max()))),
+        "accelerations": (acceleration[..., 0], CLOSED * max(1.0, float(np.abs(qdd).max()))),
+    }
+    for what, (gap, most) in gaps.items():
+        widest = float(np.abs(gap).max(initial=0.0))
+        if widest > most:
+            k, row = np.unravel_index(int(np.abs(gap).argmax()), gap.shape)
+            raise LoopClosureError(
+                f"{where}: the {what} of the motion file do not close the loops: want at most {most:g}, got "
+                f"{widest:.3g} at t = {t[k]:g} s, closure '{closure_names(mechanism)[row]}'",
+                residual=widest,
+                tolerance=most,
+                time=float(t[k]),
+            )
+    tracer = Tracer(mechanism=mechanism, law=law, joints=mechanism.actuated_joints, where=where)
+    known = [State(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
+    tracer.refuse_singularities(known, tracer.dependent_jacobian(q))
+    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law, assemble=partial(follow, tracer, known))
+
+
+def assemble(
+    mechanism: Mechanism, law: Law, guess: Array, t: Array, *, joints: tuple[int, ...] | None = None, where: str = ""
+) -> Motion:
     """Close the loops along a motion law.
 
     Args:
         mechanism: Robot.
-        law: What is prescribed for the actuated joints.
+        law: What is prescribed for the joints.
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
         t: Increasing times [s], shape (nt,).
+        joints: Prescribed joints in the order of the law; by default the actuated ones.
         where: What is assembled, for the error messages; by default the file of the model.
 
     Raises:
@@ -69,161 +122,14 @@ def assemble(mechanism: Mechanism, law: Law, guess: Array, t: Array, *, where: s
         MechanismError: If the actuators do not determine the motion.
     """
     where = where or str(mechanism.model.path)
-    tracer = _Tracer(mechanism=mechanism, law=law, actuated=_actuated_dofs(mechanism), where=where)
-    return _follow(tracer, [tracer.start(guess, float(t[0]))], t)
+    joints = mechanism.actuated_joints if joints is None else joints
+    tracer = Tracer(mechanism=mechanism, law=law, joints=joints, where=where)
+    return follow(tracer, [tracer.start(guess, float(t[0]))], t)
 
 
-def _follow(tracer: "_Tracer", known: "list[_State]", t: Array) -> Motion:
-    """The motion at increasing times, followed from the nearest state that is known, so that it keeps its mode."""
-    state = min(known, key=lambda state: abs(state.t - t[0]))
-    states = [state := tracer.advance(state, float(time)) for time in t]
-    q = np.concatenate([state.q for state in states])
-    tracer.refuse_singularities(states, tracer.dependent_jacobian(q))
-    qd, qdd = tracer.rates(q, tracer.law(t))
-    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=tracer.law, assemble=partial(_follow, tracer, states))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
-    t: float
-    q: Array  # (1, nq)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tracer:
-    """Continuation of one mechanism along one law."""
-
-    mechanism: Mechanism
-    law: Law
-    actuated: AnyArray
-    """Mask of the actuated dofs, shape (nv,)."""
-    where: str
-
-    def start(self, guess: Array, t: float) -> _State:
-        """Close the loops near a guess of shape (nq,)."""
-        q, residual = self._close(guess[None], t)
-        if residual > CLOSED:
-            raise LoopClosureError(
-                f"{self.where}: the loops cannot be closed at the start, t = {t:g} s: want a gap of at "
-                f"most {CLOSED:g}, got {residual:.3g} (m or rad) at closure '{self._widest(q)}'",
-                residual=residual,
-                tolerance=CLOSED,
-                time=t,
-            )
-        self._want_enough_actuators(q)
-        return _State(t=t, q=q)
-
-    def advance(self, state: _State, end: float) -> _State:
-        """Follow the motion to another time, in smaller steps where one does not do."""
-        t, finest = end, abs(end - state.t) * FINEST_STEP
-        while state.t != end:
-            q = self._step(state, t)
-            if q is not None:
-                state, t = _State(t=t, q=q), end
-            elif abs(t - state.t) > finest:
-                t = (state.t + t) / 2
-            else:
-                raise self._singular("leaves the workspace or meets a singularity", state)
-        return state
-
-    def rates(self, q: Array, drive: Drive) -> tuple[Array, Array]:
-        """Velocities and accelerations that keep the loops closed, both of shape (nt, nv)."""
-        mechanism, actuated = self.mechanism, self.actuated
-        dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
-        at = poses(mechanism, q)
-        Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
-        qd, qdd = np.zeros((len(q), mechanism.nv)), np.zeros((len(q), mechanism.nv))
-        qd[:, dofs], qdd[:, dofs] = drive.qd, drive.qdd
-        right = Phi @ qd[..., None]
-        qd[:, ~actuated] = solve_dependent(Phi[..., ~actuated], right)[..., 0]
-        Phi_dot = closure_jacobian_rate(mechanism, at, twists(mechanism, at, qd), q, qd)
-        right = Phi @ qdd[..., None] + Phi_dot @ qd[..., None]
-        qdd[:, ~actuated] = solve_dependent(Phi[..., ~actuated], right)[..., 0]
-        return qd, qdd
-
-    def dependent_jacobian(self, q: Array) -> Array:
-        """Columns of Φ of the passive dofs, Φᵘ, shape (nt, nc, nu)."""
-        at = poses(self.mechanism, q)
-        return closure_jacobian(self.mechanism, at, twist_matrices(self.mechanism, at), q)[..., ~self.actuated]
-
-    def refuse_singularities(self, states: list[_State], Phi_u: Array) -> None:
-        """Raise if Φᵘ is singular at a sample, or changes its orientation between two."""
-        if not Phi_u.shape[-1]:
-            return
-        ratios = _conditioning(Phi_u)[0]
-        worst = int(np.argmin(ratios))
-        if ratios[worst] < RANK_TOLERANCE:
-            raise self._singular("meets a singularity", states[worst])
-        U = np.linalg.svd(Phi_u, full_matrices=False)[0].swapaxes(1, 2)  # of the range of Φᵘ, which turns slowly
-        turned = np.linalg.det(U[:-1] @ Phi_u[:-1]) * np.linalg.det(U[:-1] @ Phi_u[1:]) < 0
-        for k in np.flatnonzero(turned):
-
-            def orientation(t: float, k: int = int(k)) -> float:
-                return float(np.linalg.det(U[k] @ self.dependent_jacobian(self.advance(states[k], t).q)[0]))
-
-            crossing = brentq(orientation, states[k].t, states[k + 1].t, xtol=1e-12)
-            raise self._singular("meets a singularity", self.advance(states[k], crossing))
-
-    def _step(self, state: _State, t: float) -> Array | None:
-        """Joint positions at the new time, shape (1, nq), or None if the step is too long to trust."""
-        dt = t - state.t
-        qd, qdd = self.rates(state.q, self.law(np.array([state.t])))
-        move = qd * dt + qdd * dt**2 / 2
-        predicted = retract(self.mechanism, state.q, move)
-        q, residual = self._close(predicted, t)
-        trusted = 1e-4 + 0.5 * np.abs(move).max()  # a larger correction may be a jump to another working mode
-        return q if residual <= CLOSED and np.abs(q - predicted).max() <= trusted else None
-
-    def _close(self, q: Array, t: float) -> tuple[Array, float]:
-        """Newton's method on the passive joints until the residual stalls; positions (1, nq) and largest residual."""
-        q = q.copy()
-        q[:, [self.mechanism.q_slices[j].start for j in self.mechanism.actuated_joints]] = self.law(np.array([t])).q
-        best, best_residual, stalled = q, np.inf, 0
-        while best_residual > 0 and stalled < (1 if best_residual <= CLOSED else 3):
-            at = poses(self.mechanism, q)
-            phi = closure_residual(self.mechanism, at, q)
-            residual = float(np.abs(phi).max(initial=0.0))
-            stalled = 0 if residual < best_residual / 2 else stalled + 1
-            if residual < best_residual:
-                best, best_residual = q, residual
-            Phi = closure_jacobian(self.mechanism, at, twist_matrices(self.mechanism, at), q)
-            step = np.zeros((1, self.mechanism.nv))
-            step[:, ~self.actuated] = solve_dependent(Phi[..., ~self.actuated], phi[..., None])[..., 0]
-            q = retract(self.mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
-        return best, best_residual
-
-    def _want_enough_actuators(self, q: Array) -> None:
-        at = poses(self.mechanism, q)
-        Phi = closure_jacobian(self.mechanism, at, twist_matrices(self.mechanism, at), q)[0]
-        dof = self.mechanism.nv - (int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE)) if Phi.size else 0)
-        if dof > self.actuated.sum():
-            raise MechanismError(
-                f"{self.where}: want an actuated joint for each of the {dof} degrees of freedom at the "
-                f"start, got {self.actuated.sum()}: dofs that nothing drives are not supported"
-            )
-
-    def _singular(self, what: str, state: _State) -> SingularityError:
-        ratios, smallest = _conditioning(self.dependent_jacobian(state.q))
-        return SingularityError(
-            f"{self.where}: the motion {what} at t = {state.t:.6f} s: smallest singular value of the "
-            f"passive closure Jacobian {smallest[0]:.3g}, {ratios[0]:.3g} of the largest",
-            time=state.t,
-            singular_value=float(ratios[0]),
-        )
-
-    def _widest(self, q: Array) -> str:
-        """Name of the closure that is open widest."""
-        phi = np.abs(closure_residual(self.mechanism, poses(self.mechanism, q), q)[0])
-        return closure_names(self.mechanism)[int(np.argmax(phi))]
-
-
-def _actuated_dofs(mechanism: Mechanism) -> AnyArray:
-    mask = np.zeros(mechanism.nv, dtype=bool)
-    mask[[mechanism.dof_slices[j].start for j in mechanism.actuated_joints]] = True
-    return mask
-
-
-def _conditioning(Phi_u: Array) -> tuple[Array, Array]:
-    """Smallest singular value of each sample relative to the largest, and by itself; both of shape (nt,)."""
-    values = np.asarray(np.linalg.svd(Phi_u, compute_uv=False), dtype=np.float64)
-    return values[:, -1] / values[:, 0], values[:, -1]
+def _is_well_away(mechanism: Mechanism, joints: tuple[int, ...], motion: Motion) -> bool:
+    """Whether the conditioning of Φᵘ stays near that of the start all along a motion."""
+    tracer = Tracer(mechanism=mechanism, law=motion.law, joints=joints, where="")
+    Phi_u = tracer.dependent_jacobian(motion.q)
+    ratios = conditioning(Phi_u)[0] if Phi_u.size else np.ones(1)
+    return bool(ratios.min() >= WELL_AWAY * ratios[0])

@@ -41,6 +41,8 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
 def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> float:
     """Largest difference between power in, power damped and rate of change of energy, relative to the peak power in.
 
+    The power in is that of the actuators and of the external wrenches; the peak is that of the actuators.
+
     Args:
         mechanism: Robot.
         motion: Its motion.
@@ -56,4 +58,17 @@ def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> floa
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         damping[dofs] = joint.damping
     power = (effort * (motion.qd @ mechanism.selection.T)).sum(1)
-    return float(np.abs(power - (motion.qd**2) @ damping - rate).max() / np.abs(power).max())
+    loads = _power_of_wrenches(mechanism, motion)
+    return float(np.abs(power + loads - (motion.qd**2) @ damping - rate).max() / np.abs(power).max())
+
+
+def _power_of_wrenches(mechanism: Mechanism, motion: Motion) -> Array:
+    """Power of the constant external wrenches [W], shape (nt,)."""
+    at = poses(mechanism, motion.q)
+    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, at), motion.qd)
+    power = np.zeros(len(motion.t))
+    for load in mechanism.wrenches:
+        w, v = t[:, load.body, :3], t[:, load.body, 3:]
+        point = at.p[:, load.body] + at.R[:, load.body] @ load.point
+        power += w @ load.moment + (v + np.cross(w, point - at.c[:, load.body])) @ load.force
+    return power

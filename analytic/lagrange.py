@@ -24,7 +24,7 @@ STEP = 1e-40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagrangeModel:
-    """The terms of M q̈ + C q̇ + g = Sᵀτ + Φᵀλ for the spanning tree."""
+    """The terms of M q̈ + C q̇ + g + d = Sᵀτ + Φᵀλ + f for the spanning tree."""
 
     M: Array
     """Inertia matrix, second derivative of the kinetic energy [kg, kg m or kg m²], shape (nt, nv, nv)."""
@@ -34,6 +34,8 @@ class LagrangeModel:
     """Derivative of the potential energy of weights and springs [N or N m], shape (nt, nv)."""
     dissipation: Array
     """Derivative of Rayleigh's function of the dampers [N or N m], shape (nt, nv)."""
+    load: Array
+    """Virtual work of the constant external wrenches, per displacement of each dof [N or N m], shape (nt, nv)."""
     Phi: Array
     """Derivative of the closure residual [m/rad or m/m], shape (nt, nc, nv)."""
 
@@ -48,7 +50,7 @@ class Lagrange:
         mechanism = case.mechanism
         model = lagrange_model(mechanism, motion.q, motion.qd)
         inertial = (model.M @ motion.qdd[..., None])[..., 0]
-        force = inertial + model.coriolis + model.gravity + model.dissipation
+        force = inertial + model.coriolis + model.gravity + model.dissipation - model.load
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
@@ -86,6 +88,7 @@ def lagrange_model(mechanism: Mechanism, q: Array, qd: Array) -> LagrangeModel:
         coriolis=np.einsum("tijk,tj,tk->ti", christoffel, qd, qd),
         gravity=V_q[:, 0],
         dissipation=_damping(mechanism) * qd,
+        load=partials(lambda step: _work_of_wrenches(mechanism, q, step)[:, None])[:, 0],
         Phi=partials(lambda step: _residual_near(mechanism, q, step)),
     )
 
@@ -147,6 +150,19 @@ def _inertia_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
 def _residual_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     moved = retract(mechanism, q, step)
     return closure_residual(mechanism, poses(mechanism, moved), moved)
+
+
+def _work_of_wrenches(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
+    """Work of the external wrenches over a small step from q, to first order in it [J], shape (nt,)."""
+    here, there = poses(mechanism, q), poses(mechanism, retract(mechanism, q, step))
+    work = np.zeros(len(q), step.dtype)
+    for load in mechanism.wrenches:
+        b = load.body
+        work += (there.p[:, b] + there.R[:, b] @ load.point) @ load.force
+        turn = there.R[:, b] @ here.R[:, b].swapaxes(1, 2)  # 1 + [small rotation]×
+        rotation = np.stack([turn[:, 2, 1], turn[:, 0, 2], turn[:, 1, 0]], axis=1)
+        work += rotation @ load.moment
+    return work
 
 
 def _joints(mechanism: Mechanism) -> Iterator[tuple[Joint, slice]]:

@@ -3,14 +3,15 @@
 A law is made by a function of the mechanism and its starting pose; a `robot.toml` names it and may give its parameters.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from robots.arrays import Array
+from analytic import platforms
+from robots.arrays import AnyArray, Array, frozen
 from robots.errors import MechanismError, NotFoundError
 from robots.mechanism import Mechanism
 from robots.motion import Drive, Law
@@ -64,8 +65,68 @@ def sine(
     return Prescription(law=law, span=(0.0, duration))
 
 
+def zubizarreta2010(
+    mechanism: Mechanism, start: Array, *, radius: float = 0.1, period: float = 2.0, theta: float = 0.0
+) -> Prescription:
+    """Motion of the 3-RRR: P goes once round a circle about O at constant speed, the platform does not turn.
+
+    Zubizarreta et al. 2010, section 4.8. The motors follow by inverse kinematics in the working mode of the start.
+
+    Args:
+        mechanism: The 3-RRR.
+        start: Positions of the actuated joints in the starting guess [rad], shape (3,).
+        radius: Radius of the circle [m].
+        period: Time of a turn [s].
+        theta: Orientation of the platform [rad].
+    """
+    _want_joints(mechanism, "zubizarreta2010", ("qa1", "qa2", "qa3"))
+    _want_positive("zubizarreta2010", radius=radius, period=period)
+    legs = _planar_legs(mechanism, radius, theta)
+    law = partial(_round_circle, legs, np.array(start), radius, 2 * np.pi / period)
+    return Prescription(law=law, span=(0.0, period))
+
+
+def six_leg(mechanism: Mechanism, start: Array, *, sines: Sequence[Sequence[float]], duration: float) -> Prescription:
+    """Motion of a platform on six legs: each coordinate of its pose (px, py, pz, φ, θ, ψ) is c + a sin(2πft + φ).
+
+    Args:
+        mechanism: The robot, `6spu` or `6x6r`.
+        start: Positions of the actuated joints in the starting guess [m or rad], shape (6,); not used.
+        sines: A row c, a [m or rad], f [Hz], φ [rad] for each coordinate of the pose.
+        duration: Length of the motion [s].
+    """
+    _want_joints(mechanism, "six_leg", tuple(f"leg{k}" for k in platforms.LEGS))
+    _want_positive("six_leg", duration=duration)
+    rows = frozen(sines, (6, 4), name="motion law 'six_leg', sines")
+    return Prescription(law=partial(platforms.swaying, platforms.six_legs(mechanism), rows), span=(0.0, duration))
+
+
+def staicu2006(mechanism: Mechanism, start: Array) -> Prescription:
+    """Motion (5) of the 2T1R: y = −t²(t² − 1.3t + 0.3), z = 0.2t²(2t² − t − 1), θ = 0.4 sin 4πt, for one second.
+
+    Staicu et al. 2006. It does not begin or end at rest, because θ swings through.
+
+    Args:
+        mechanism: The 2T1R.
+        start: Positions of the actuated joints in the starting guess [m], shape (3,); not used.
+    """
+    _want_joints(mechanism, "staicu2006", ("A", "B", "C"))
+    return Prescription(law=partial(platforms.staicu_motion, platforms.three_legs(mechanism)), span=(0.0, 1.0))
+
+
+AUTOMATIC = "automatic"
+"""Name of the law that `analytic.automatic` makes for a robot that comes without one."""
+RECORDED = "recorded"
+"""Name of the law that `analytic.recorded` reads from a file, its parameter `file`."""
+
 LawMaker: TypeAlias = Callable[..., Prescription]
-LAWS: Mapping[str, LawMaker] = {"kordjazi2011": kordjazi2011, "sine": sine}
+LAWS: Mapping[str, LawMaker] = {
+    "kordjazi2011": kordjazi2011,
+    "sine": sine,
+    "six_leg": six_leg,
+    "staicu2006": staicu2006,
+    "zubizarreta2010": zubizarreta2010,
+}
 
 
 def prescription(case: Case) -> Prescription:
@@ -77,7 +138,7 @@ def prescription(case: Case) -> Prescription:
     """
     spec, mechanism = case.robot.motion, case.mechanism
     if spec.law not in LAWS:
-        raise NotFoundError(f"motion law of {case.robot.name}", spec.law, LAWS)
+        raise NotFoundError(f"motion law of {case.robot.name}", spec.law, (*LAWS, AUTOMATIC, RECORDED))
     start = case.guess[[mechanism.q_slices[j].start for j in mechanism.actuated_joints]]
     try:
         return LAWS[spec.law](mechanism, start, **spec.parameters)
@@ -104,6 +165,68 @@ def _swing(start: Array, amplitude: float, rate: float, t: Array) -> Drive:
         qd=amplitude * rate * np.sin(angle),
         qdd=amplitude * rate**2 * np.cos(angle),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlanarLegs:
+    """Three legs of two links in the plane; vectors are complex numbers x + iy."""
+
+    base: AnyArray
+    """Points A_i less those of the platform, C_i − P, whose direction does not change [m], shape (3,)."""
+    proximal: Array
+    """Lengths A_iB_i [m], shape (3,)."""
+    distal: Array
+    """Lengths B_iC_i [m], shape (3,)."""
+
+
+def _planar_legs(mechanism: Mechanism, radius: float, theta: float) -> _PlanarLegs:
+    """The legs of the 3-RRR, which must reach the whole circle without stretching out."""
+    bodies = {body.name: body for body in mechanism.bodies}
+    wanted = ["platform", *(f"{link}{i}" for link in ("proximal", "distal") for i in (1, 2, 3))]
+    for name in wanted:
+        if name not in bodies:
+            raise MechanismError(f"{mechanism.model.path}: motion law 'zubizarreta2010' wants a body '{name}'")
+    P = mechanism.site("P").position
+    ends = [bodies["platform"].position, *(mechanism.site(f"distal{i}_end").position for i in (2, 3))]
+    A = np.array([bodies[f"proximal{i}"].position for i in (1, 2, 3)])
+    C = np.array([mechanism.site(f"platform{i}").position - P for i in (1, 2, 3)])
+    legs = _PlanarLegs(
+        base=A[:, 0] + 1j * A[:, 1] - (C[:, 0] + 1j * C[:, 1]) * np.exp(1j * theta),
+        proximal=np.array([bodies[f"distal{i}"].position[0] for i in (1, 2, 3)]),
+        distal=np.array([end[0] for end in ends]),
+    )
+    nearest, farthest = np.abs(legs.base) - radius, np.abs(legs.base) + radius
+    reach = legs.proximal + legs.distal, np.abs(legs.proximal - legs.distal)
+    for i in range(3):
+        if not reach[1][i] < nearest[i] <= farthest[i] < reach[0][i]:
+            raise MechanismError(
+                f"{mechanism.model.path}: motion law 'zubizarreta2010': leg {i + 1} reaches from {reach[1][i]:g} to "
+                f"{reach[0][i]:g} m, the circle wants {nearest[i]:g} to {farthest[i]:g} m"
+            )
+    return legs
+
+
+def _round_circle(legs: _PlanarLegs, start: Array, radius: float, rate: float, t: Array) -> Drive:
+    P = radius * np.exp(1j * rate * t)[:, None]
+    v, v_dot, v_ddot = P - legs.base, 1j * rate * P, -(rate**2) * P  # A_i to C_i
+    outward = np.angle(-legs.base)  # v stays within a quarter turn of it, so its angle does not jump
+    direction = outward + np.angle(v * np.exp(-1j * outward))
+    L, l = legs.proximal, legs.distal
+    elbow = np.where(np.sin(outward - start) > 0, 1.0, -1.0)  # sign of sin qp
+    qp = elbow * np.arccos((np.abs(v) ** 2 - L**2 - l**2) / (2 * L * l))
+    turns = np.round((start - outward + elbow * np.pi / 4) / (2 * np.pi))
+    q = direction + 2 * np.pi * turns - np.angle(L + l * np.exp(1j * qp))
+    # v = L u(q) + l u(q + qp), differentiated; a product with the direction of a link leaves the other link's rate.
+    near, far = np.exp(1j * q), np.exp(1j * (q + qp))
+    qd = _dot(far, v_dot) / (L * np.sin(qp))
+    w = -_dot(near, v_dot) / (l * np.sin(qp))
+    qdd = (_dot(far, v_ddot) + L * qd**2 * np.cos(qp) + l * w**2) / (L * np.sin(qp))
+    return Drive(q=q, qd=qd, qdd=qdd)
+
+
+def _dot(a: AnyArray, b: AnyArray) -> Array:
+    """Scalar product of planar vectors."""
+    return (np.conj(a) * b).real
 
 
 def _want_joints(mechanism: Mechanism, law: str, wanted: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_rate, solve_dependent
-from analytic.kinematics import Twists, poses, skew, twists
+from analytic.kinematics import Poses, Twists, poses, skew, twists
 from analytic.redundancy import minimum_norm
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
@@ -32,7 +32,7 @@ class NocModel:
     C: Array
     """Coriolis and centrifugal matrix (14) [the unit of M, per s], shape (nt, n, n)."""
     G: Array
-    """Gravity, springs and damping (15) [N or N m], shape (nt, n)."""
+    """Gravity, external wrenches, springs and damping (15) [N or N m], shape (nt, n)."""
 
 
 class Noc:
@@ -84,7 +84,7 @@ def noc_model(mechanism: Mechanism, q: Array, qd: Array, independent: AnyArray) 
     C = (
         T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ (armature[:, None] * L_dot)
     )  # (14)
-    G = -(T_T @ _weights(mechanism)[:, None])[..., 0]  # (15)
+    G = -(T_T @ _external_wrenches(mechanism, at)[..., None])[..., 0]  # (15)
     passive = (L_T @ (spring + damping * qd)[..., None])[..., 0]
     return NocModel(L=L, T=T, M=M, C=C, G=G + passive)
 
@@ -139,12 +139,20 @@ def _blocks(blocks: Array, X: Array) -> Array:
     return (blocks @ X.reshape(nt, rows // 6, 6, n)).reshape(nt, rows, n)
 
 
-def _weights(mechanism: Mechanism) -> Array:
-    """Gravity wrenches w^g (equation (20)), less what gravity compensation holds [N m, N], shape (6 nb,)."""
-    wrenches = np.zeros((len(mechanism.bodies), 6))
-    for wrench, body in zip(wrenches, mechanism.bodies, strict=True):
-        wrench[3:] = body.mass * (1 - body.gravity_compensation) * mechanism.gravity
-    return wrenches.ravel()
+def _external_wrenches(mechanism: Mechanism, at: Poses) -> Array:
+    """Gravity wrenches w^g (equation (20)), less what gravity compensation holds, and the constant external wrenches.
+
+    All about the mass centres [N m, N], shape (nt, 6 nb).
+    """
+    nt, nb = at.c.shape[:2]
+    wrenches = np.zeros((nt, nb, 6))
+    for b, body in enumerate(mechanism.bodies):
+        wrenches[:, b, 3:] = body.mass * (1 - body.gravity_compensation) * mechanism.gravity
+    for load in mechanism.wrenches:
+        arm = at.R[:, load.body] @ (load.point - mechanism.bodies[load.body].center)
+        wrenches[:, load.body, :3] += load.moment + np.cross(arm, load.force)
+        wrenches[:, load.body, 3:] += load.force
+    return wrenches.reshape(nt, 6 * nb)
 
 
 def _joint_effects(mechanism: Mechanism, q: Array) -> tuple[Array, Array, Array]:

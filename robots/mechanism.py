@@ -33,6 +33,8 @@ class ModelFile:
     """The MJCF."""
     overrides: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     """New values by kind of element, its name and its attribute, as `{"body": {"link1": {"mass": 0.5}}}`."""
+    actuated: tuple[str, ...] = ()
+    """Joints that get a motor each, instead of the actuators of the MJCF; none keeps those."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,8 @@ class Joint:
     """Stiffness of the joint's spring [N/m or N m/rad]; hinges and slides only."""
     spring_reference: float = 0.0
     """Position at which the spring is at rest [m or rad]."""
+    limits: tuple[float, float] | None = None
+    """Lowest and highest position [m or rad]; hinges and slides only. No source feels them."""
 
     def __post_init__(self) -> None:
         shapes = (("axis", 3), ("anchor", 3), ("reference", POSITIONS[self.kind]))
@@ -182,6 +186,23 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wrench:
+    """A constant external load on a body: a force at a point that moves with the body, and a moment."""
+
+    body: int
+    point: Array
+    """Where the force acts, in the body frame [m], shape (3,)."""
+    moment: Array
+    """World axes [N m], shape (3,)."""
+    force: Array
+    """World axes [N], shape (3,)."""
+
+    def __post_init__(self) -> None:
+        for name in ("point", "moment", "force"):
+            object.__setattr__(self, name, frozen(getattr(self, name), (3,), name=f"external wrench, {name}"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
     """A robot with closed loops. Bodies stand after their parents, joints in the order of their bodies."""
 
@@ -195,6 +216,8 @@ class Mechanism:
     """Named joint positions [m or rad], each of shape (nq,)."""
     gravity: Array
     """Acceleration of gravity, world axes [m/s²], shape (3,)."""
+    wrenches: tuple[Wrench, ...] = ()
+    """Constant external loads, which the MJCF cannot hold."""
     left_out: tuple[str, ...] = ()
     """What the model has and no source of loopcheck takes into account, a sentence each."""
 

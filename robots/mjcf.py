@@ -65,6 +65,8 @@ def load_spec(model: ModelFile) -> Any:
     for kind, elements in model.overrides.items():
         for name, values in elements.items():
             _override(model, spec, kind, name, values)
+    if model.actuated:
+        _actuate(model, spec)
     return spec
 
 
@@ -147,6 +149,21 @@ def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping
             raise MechanismError(f"{model.path}: {kind} '{name}': {attribute} cannot be {value!r}") from error
 
 
+def _actuate(model: ModelFile, spec: Any) -> None:
+    """Replace the actuators of the file by a motor on each of the named joints."""
+    joints = [joint.name for joint in spec.joints]
+    for actuator in list(spec.actuators):
+        spec.delete(actuator)
+    for key in spec.keys:
+        key.ctrl, key.act = [], []
+    for name in model.actuated:
+        if name not in joints:
+            raise NotFoundError(f"joint in {model.path.name}", name, joints)
+        motor = spec.add_actuator()
+        motor.name, motor.target, motor.trntype = name, name, mujoco.mjtTrn.mjTRN_JOINT
+        motor.set_to_motor()
+
+
 def _matrix(quaternion: Array) -> Array:
     """Rotation matrix of a quaternion (w, x, y, z), which need not have unit length."""
     R = np.zeros(9)
@@ -183,6 +200,7 @@ def _joint(m: Any, i: int) -> Joint:
         damping=float(m.dof_damping[dof]),
         stiffness=float(m.jnt_stiffness[i]),
         spring_reference=float(m.qpos_spring[q]),
+        limits=(float(m.jnt_range[i, 0]), float(m.jnt_range[i, 1])) if m.jnt_limited[i] and _is_scalar(m, i) else None,
     )
 
 

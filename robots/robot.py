@@ -2,16 +2,16 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from robots.arrays import Array
 from robots.errors import MechanismError, NotFoundError
-from robots.mechanism import Mechanism, ModelFile
+from robots.mechanism import Mechanism, ModelFile, Wrench
 from robots.mjcf import read_mechanism
 
 CATALOGUE = Path(__file__).parent
@@ -28,6 +28,24 @@ class MotionSpec(BaseModel):
     """Name of a law of `analytic.laws`."""
     parameters: Mapping[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the law."""
+
+
+Vector: TypeAlias = tuple[float, float, float]
+
+
+class WrenchSpec(BaseModel):
+    """A constant external load on a body, as `robot.toml` gives it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    body: str
+    """Name of the body."""
+    point: Vector
+    """Where the force acts, in the body frame [m]."""
+    moment: Vector = (0.0, 0.0, 0.0)
+    """World axes [N m]."""
+    force: Vector = (0.0, 0.0, 0.0)
+    """World axes [N]."""
 
 
 class Robot(BaseModel):
@@ -48,8 +66,12 @@ class Robot(BaseModel):
     """Module of `analytic.papers` with the closed-form model of the paper."""
     trace: str | None = None
     """Site whose path is drawn."""
+    actuated: tuple[str, ...] = ()
+    """Joints that get a motor each, instead of the actuators of the MJCF; none keeps those."""
     assumptions: tuple[str, ...] = ()
     """What the source leaves out and was chosen here, a sentence each."""
+    wrenches: tuple[WrenchSpec, ...] = ()
+    """Constant external loads, the same in all configurations."""
     variants: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = Field(default_factory=dict)
     """Overrides of the MJCF by variant, kind of element, name and attribute."""
     expected: Mapping[str, Literal["not comparable"]] = Field(default_factory=dict)
@@ -69,13 +91,15 @@ class Robot(BaseModel):
         """The mechanism of a variant, in the gravity of its file.
 
         Raises:
-            NotFoundError: If there is no such variant.
+            NotFoundError: If there is no such variant, or a wrench is on a body that is not there.
             MechanismError: If the MJCF is bad.
         """
         if variant not in self.variant_names:
             raise NotFoundError(f"variant of {self.name}", variant, self.variant_names)
         overrides = self.variants.get(variant, {})
-        return read_mechanism(ModelFile(path=self.folder / self.mjcf, overrides=overrides))
+        model = ModelFile(path=self.folder / self.mjcf, overrides=overrides, actuated=self.actuated)
+        mechanism = read_mechanism(model)
+        return replace(mechanism, wrenches=tuple(_wrench(mechanism, spec) for spec in self.wrenches))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,3 +185,11 @@ def make_case(robot: Robot, *, variant: str, mode: str, configuration: str) -> C
         configuration=configuration,
         mechanism=mechanism.with_gravity(known_configurations[configuration]),
     )
+
+
+def _wrench(mechanism: Mechanism, spec: WrenchSpec) -> Wrench:
+    bodies = [body.name for body in mechanism.bodies]
+    if spec.body not in bodies:
+        raise NotFoundError(f"body of {mechanism.model.path.name}", spec.body, bodies)
+    vectors = {name: np.array(getattr(spec, name)) for name in ("point", "moment", "force")}
+    return Wrench(body=bodies.index(spec.body), **vectors)

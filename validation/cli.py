@@ -1,15 +1,15 @@
 """The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from robots.errors import HarnessError
 
-F = TypeVar("F", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from robots.robot import Case
 
 BAD_INPUT = 2
 
@@ -38,11 +38,31 @@ def cli() -> None:
       loopcheck list
       loopcheck run 3prr
       loopcheck run 3prr --configuration vertical --mode plus --source mujoco/forward --out results
+      loopcheck check my_robot.xml
       loopcheck report results
 
     Exit status: 0 every judged comparison agrees; 1 at least one disagrees; 3 none disagrees but something was not
     comparable or did not run; 2 bad input.
     """
+
+
+_sources = click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    help="Source, as mujoco/forward; default: all. The reference always runs.",
+)
+_dt = click.option(
+    "--dt", type=float, help="Step of the report grid in s; default: 0.01 for up to 2 s, 0.02 up to 4 s, 0.05 above."
+)
+_out = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder of the results.",
+)
+_jobs = click.option("--jobs", type=click.IntRange(min=1), help="Worker processes; default: one for each core.")
 
 
 @cli.command("list")
@@ -58,17 +78,11 @@ def list_() -> None:
 @click.option("--configuration", "configurations", multiple=True, help="horizontal or vertical; default: both.")
 @click.option("--mode", "modes", multiple=True, help="Working mode, a keyframe of the MJCF; default: all.")
 @click.option("--variant", "variants", multiple=True, help="Variant of the parameters; default: all.")
-@click.option(
-    "--source", "sources", multiple=True, help="Source, as mujoco/forward; default: all. The reference always runs."
-)
-@click.option(
-    "--dt", type=float, help="Step of the report grid in s; default: 0.01 for up to 2 s, 0.02 up to 4 s, 0.05 above."
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Folder of the results."
-)
-@click.option("--jobs", type=click.IntRange(min=1), help="Worker processes; default: one for each core.")
-def run(out: Path, jobs: int | None, **selection: Any) -> int:
+@_sources
+@_dt
+@_out
+@_jobs
+def run(sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None, **selection: Any) -> int:
     r"""Compute every source of the ROBOTs, compare them, and write tables and report. Without a ROBOT: all of them.
 
     \b
@@ -76,19 +90,35 @@ def run(out: Path, jobs: int | None, **selection: Any) -> int:
       loopcheck run 3prr
       loopcheck run 3prr --configuration vertical --source mujoco/kkt --source pybullet/kkt
     """
-    from validation.console import print_summary
-    from validation.findings import exit_status
-    from validation.report import write_report
-    from validation.run import Selection
-    from validation.run import run as run_selection
-    from validation.tables import want_writable, write
+    from validation.run import Selection, plan
 
-    want_writable(out)
-    results = run_selection(Selection(**selection), jobs=jobs, command=["loopcheck", *sys.argv[1:]])
-    write(results, out)
-    write_report(results, out)
-    print_summary(results, out)
-    return exit_status(results)
+    return _run_and_report(plan(Selection(**selection)), sources, dt, out, jobs)
+
+
+@cli.command()
+@click.argument("model", metavar="MODEL.xml", type=click.Path(path_type=Path))
+@click.option(
+    "--motion", type=click.Path(path_type=Path), help="CSV with t and NAME.q, NAME.qd, NAME.qdd; default: made."
+)
+@click.option("--mode", help="Keyframe to start from; default: the first, or qpos0 where there is none.")
+@click.option("--actuated", default="", help="Actuated joints, as J1,J2, instead of the file's actuators.")
+@_sources
+@_dt
+@_out
+@_jobs
+def check(model: Path, sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None, **how: Any) -> int:
+    r"""Check any MJCF: move it, compute every source, compare them, and write tables and report.
+
+    Without a motion it makes its own: smooth, from rest, inside the joint limits, away from singularities.
+
+    \b
+    Examples:
+      loopcheck check my_robot.xml
+      loopcheck check my_robot.xml --mode closed --actuated hip,knee --motion walk.csv --out results
+    """
+    from validation.check import cases_of_file
+
+    return _run_and_report(cases_of_file(model, **how), sources, dt, out, jobs)
 
 
 @cli.command()
@@ -108,3 +138,21 @@ def report(folder: Path) -> int:
     write_report(results, folder)
     print_summary(results, folder)
     return 0
+
+
+def _run_and_report(
+    cases: "list[Case]", sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None
+) -> int:
+    """Run cases, write tables and report, print the summary; returns the exit status."""
+    from validation.console import print_summary
+    from validation.findings import exit_status
+    from validation.report import write_report
+    from validation.run import run as run_cases
+    from validation.tables import want_writable, write
+
+    want_writable(out)
+    results = run_cases(cases, wanted=sources, dt=dt, jobs=jobs, command=["loopcheck", *sys.argv[1:]])
+    write(results, out)
+    write_report(results, out)
+    print_summary(results, out)
+    return exit_status(results)

@@ -17,7 +17,7 @@ from analytic.kinematics import poses, twist_matrices
 from analytic.papers import paper_model
 from robots.mechanism import JointClosure, Mechanism
 from robots.motion import Motion
-from robots.robot import Case
+from robots.robot import Case, WrenchSpec
 from validation import sources
 from validation.compare import ladder_rows, summarize
 from validation.evaluate import Outcome
@@ -178,7 +178,7 @@ def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
         "title": robot.title,
         "source": robot.source,
         "trace": robot.trace,
-        "assumptions": list(robot.assumptions),
+        "assumptions": [*robot.assumptions, *map(_wrench_in_words, robot.wrenches)],
         "left_out": list(case.mechanism.left_out),
         "expected": dict(robot.expected),
         "errata": [
@@ -193,6 +193,16 @@ def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
         ],
         "mechanism": _mechanism_record(case.mechanism, motion),
     }
+
+
+def _wrench_in_words(wrench: WrenchSpec) -> str:
+    force, point, moment = (
+        ", ".join(f"{x:g}" for x in vector) for vector in (wrench.force, wrench.point, wrench.moment)
+    )
+    return (
+        f"Constant external wrench on the {wrench.body}, world axes: force ({force}) N at the point ({point}) m of the "
+        f"body frame, moment ({moment}) N m."
+    )
 
 
 def _mechanism_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, int]:

@@ -22,40 +22,46 @@ from validation.tables import Results
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What to run; an empty tuple means all there is."""
+    """Which cases of the catalogue to run; an empty tuple means all there are."""
 
     robots: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
     configurations: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    dt: float | None = None
-    """Step of the report grid [s]; None for that of `robots.motion.report_grid`."""
 
 
-def run(selection: Selection, *, jobs: int | None = None, command: Sequence[str] = ()) -> Results:
-    """Run everything selected, one worker process for each core unless `jobs` says otherwise.
+def run(
+    cases: Sequence[Case],
+    *,
+    wanted: tuple[str, ...] = (),
+    dt: float | None = None,
+    jobs: int | None = None,
+    command: Sequence[str] = (),
+) -> Results:
+    """Run all sources on all cases, one worker process for each core unless `jobs` says otherwise.
 
     Interrupted, or when a worker process dies, it returns what is there; the rest reads `not run`.
 
     Args:
-        selection: Robots, variants, modes, configurations and sources.
+        cases: What to run.
+        wanted: Names of the sources; by default all. The reference always runs.
+        dt: Step of the report grid [s]; by default that of `robots.motion.report_grid`.
         jobs: Number of worker processes.
         command: The command line, to be recorded.
 
     Raises:
-        HarnessError: If a name is unknown, a model is bad, or a motion cannot be assembled and this is not expected.
+        HarnessError: If a source is unknown, or a motion cannot be assembled and this is not expected.
     """
+    sources.want_known(wanted)
     start = datetime.now(UTC)
-    cases = plan(selection)
-    tasks = [(case, source) for case in cases for source in _sources_of(case.robot, selection.sources)]
+    tasks = [(case, source) for case in cases for source in _sources_of(case.robot, wanted)]
     terminal = Console(stderr=True)
     with (
         Parallel(n_jobs=jobs or cpu_count(), return_as="generator") as pool,
         Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
     ):
         one_per_motion = list({_motion_key(case): case for case in cases}.values())
-        calls = (delayed(prescribe_or_error)(case, selection.dt) for case in one_per_motion)
+        calls = (delayed(prescribe_or_error)(case, dt) for case in one_per_motion)
         motions = dict(
             zip(
                 map(_motion_key, one_per_motion),
@@ -69,7 +75,7 @@ def run(selection: Selection, *, jobs: int | None = None, command: Sequence[str]
         found = _gather(progress.track(pool(calls), len(computed), description="sources"), computed)
     outcomes = [found.get((case.key, source)) or _without_motion(case, source, motions) for case, source in tasks]
     assembled = {key: motion for key, motion in motions.items() if isinstance(motion, Motion)}
-    return collect(cases, assembled, outcomes, start=start, command=command, dt=selection.dt)
+    return collect(cases, assembled, outcomes, start=start, command=command, dt=dt)
 
 
 def plan(selection: Selection) -> list[Case]:
@@ -79,7 +85,6 @@ def plan(selection: Selection) -> list[Case]:
         NotFoundError: If a name is not known to any robot selected; the message lists the known ones.
         MechanismError: If the model of a robot is bad.
     """
-    sources.want_known(selection.sources)
     robots = [load(name) for name in selection.robots or robot_names()]
     every: list[tuple[Robot, str, str, str]] = [
         (robot, variant, mode, configuration)

@@ -88,6 +88,29 @@ def guarded(route: str) -> Iterator[None]:
         raise EngineError(f"{route}: MuJoCo warned: {' '.join(warnings[0].split())}")
 
 
+def apply_wrenches(mechanism: Mechanism, model: Any, data: Any) -> None:
+    """Let the constant external wrenches act in the next forward computation or step, at the position in `data`."""
+    if not mechanism.wrenches:
+        return
+    mujoco.mj_kinematics(model, data)
+    data.xfrc_applied[:] = 0
+    for load in mechanism.wrenches:
+        body_id = load.body + 1  # MuJoCo counts the world as body 0, and wants the wrench about the mass centre
+        arm = data.xpos[body_id] + data.xmat[body_id].reshape(3, 3) @ load.point - data.xipos[body_id]
+        data.xfrc_applied[body_id, :3] += load.force
+        data.xfrc_applied[body_id, 3:] += load.moment + np.cross(arm, load.force)
+
+
+def wrench_forces(mechanism: Mechanism, model: Any, data: Any) -> Array:
+    """Generalized force of the external wrenches at the computed position in `data` [N or N m], shape (nv,)."""
+    force = np.zeros(model.nv)
+    for load in mechanism.wrenches:
+        body_id = load.body + 1  # MuJoCo counts the world as body 0
+        point = data.xpos[body_id] + data.xmat[body_id].reshape(3, 3) @ load.point
+        mujoco.mj_applyFT(model, data, load.force, load.moment, point, body_id, force)
+    return force
+
+
 def equality_rows(data: Any) -> AnyArray:
     """Indices of the rows of `efc_*` that are equalities."""
     return np.flatnonzero(data.efc_type[: data.nefc] == EQUALITY_ROW)

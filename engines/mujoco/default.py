@@ -8,7 +8,7 @@ file. A joint equality knows a target position and no target velocity, so the jo
 import mujoco
 import numpy as np
 
-from engines.mujoco._model import actuator_efforts, actuator_names, driven, guarded, rows_of_drives
+from engines.mujoco._model import actuator_efforts, actuator_names, apply_wrenches, driven, guarded, rows_of_drives
 from robots.efforts import EffortHistory
 from robots.errors import EngineError
 from robots.motion import Motion
@@ -37,6 +37,7 @@ class MujocoDefault:
             for k in range(steps + 1):
                 tracking = max(tracking, float(np.abs(data.qpos[columns] - target[k]).max()))
                 model.eq_data[model.neq - len(columns) :, 0] = target[k + 1] - model.qpos0[columns]
+                apply_wrenches(mechanism, model, data)
                 mujoco.mj_step(model, data)
                 of_drives, of_loops = rows_of_drives(mechanism, model, data)
                 drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))

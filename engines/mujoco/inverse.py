@@ -7,7 +7,7 @@ and gives next to no force, so the efforts are those of the cut tree, or worse.
 import mujoco
 import numpy as np
 
-from engines.mujoco._model import actuator_names, build, guarded, own_actuators_off, transmission
+from engines.mujoco._model import actuator_names, build, guarded, own_actuators_off, transmission, wrench_forces
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case
@@ -29,7 +29,8 @@ class MujocoInverse:
                 data.qpos[:], data.qvel[:], data.qacc[:] = motion.q[k], motion.qd[k], motion.qdd[k]
                 mujoco.mj_inverse(model, data)
                 S = transmission(model, data)
-                effort[k] = np.linalg.pinv(S.T) @ data.qfrc_inverse  # rows of passive joints are left unbalanced
+                force = data.qfrc_inverse - wrench_forces(case.mechanism, model, data)
+                effort[k] = np.linalg.pinv(S.T) @ force  # rows of passive joints are left unbalanced
         return EffortHistory(
             source=self.name,
             actuators=actuator_names(case.mechanism),

@@ -13,6 +13,7 @@ from engines.mujoco._model import (
     guarded,
     own_actuators_off,
     transmission,
+    wrench_forces,
 )
 from engines.projection import RANK_TOLERANCE, projected_efforts
 from robots.arrays import Array
@@ -35,7 +36,7 @@ class MujocoKkt:
         with guarded(self.name):
             for k in range(len(motion.t)):
                 data.qpos[:], data.qvel[:], data.qacc[:] = motion.q[k], motion.qd[k], motion.qdd[k]
-                force = _joint_forces(model, data)
+                force = _joint_forces(model, data) - wrench_forces(case.mechanism, model, data)
                 rows = equality_rows(data)
                 J, S = constraint_jacobian(model, data)[rows], transmission(model, data)
                 effort[k] = projected_efforts(force, J, S)

@@ -1,93 +1,124 @@
 """Writes the spanning tree of a `Mechanism` as URDF text that PyBullet reads without loss.
 
-A link moves with each joint: its axes are those of the body, its origin is the joint's anchor. All but the last link of a
-body with several joints are massless. Inertias are given in principal axes, because Bullet keeps only the diagonal.
+A link moves with each joint: its axes are those of the body, its origin is the anchor of the joint. All but the last
+link of a body with several joints are massless. Inertias are given in principal axes: Bullet keeps a diagonal only. It
+has no armature: that becomes the inertia of a rotor on the base, which is to be geared to its joint one to one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from robots.arrays import Array
-from robots.errors import NotRepresentableError
-from robots.mechanism import WORLD, Body, Joint, JointClosure, Mechanism, WeldClosure
+from robots.mechanism import WORLD, Body, Joint, Mechanism
 
-BASE = "world"
-"""Name of the fixed link that all root bodies hang on."""
-KINDS = {"hinge": "continuous", "slide": "prismatic"}
+BASE = "base"
+"""Name of the fixed link that all root bodies hang on: the world."""
+KINDS: Mapping[str, str] = {"hinge": "continuous", "slide": "prismatic"}
 """URDF's names of the joints."""
-SPACING = float(np.finfo(float).eps)
+FLAT = 8 * float(np.finfo(float).eps)
+"""By how much the largest principal moment of a body is kept below the sum of the others [-]."""
+NOWHERE, UPRIGHT = np.zeros(3), np.eye(3)
 
 
 def urdf(mechanism: Mechanism) -> str:
-    """The spanning tree as URDF text, one element a line: PyBullet misreads very long lines.
+    """The spanning tree as URDF text, one element a line because PyBullet misreads very long lines.
 
-    Links and joints are named by their index: `body3` moves with the last joint of body 3, `joint5` is joint 5.
+    The link of body 3 is called `body3`, joint 5 is called `joint5`, and its rotor, if it has one, turns by `rotor5`.
 
-    Raises:
-        NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
+    Args:
+        mechanism: Robot, with hinges and slides only.
     """
-    refuse(mechanism)
-    lines = ['<?xml version="1.0"?>', '<robot name="mechanism">', f'<link name="{BASE}"/>']
+    lines = [*_link(BASE, 0.0, NOWHERE)]
     for b in range(len(mechanism.bodies)):
         lines += _body(mechanism, b)
-    return "\n".join([*lines, "</robot>", ""])
+    for j, joint in enumerate(mechanism.joints):
+        if joint.armature:
+            lines += _rotor(j, joint.armature)
+    return "\n".join(['<robot name="mechanism">', *lines, "</robot>", ""])
 
 
-def refuse(mechanism: Mechanism) -> None:
-    """Raise for whatever of the mechanism would be lost.
-
-    Raises:
-        NotRepresentableError: It names the first such element.
-    """
-    for what in _lost(mechanism):
-        raise NotRepresentableError(f"pybullet: {what}")
-
-
-def anchor(mechanism: Mechanism, b: int) -> Array:
-    """Origin of the link of a body, in the body frame [m], shape (3,): the anchor of its last joint."""
-    joints = _joints(mechanism, b)
-    return mechanism.joints[joints[-1]].anchor if joints else np.zeros(3)
+def origin_of_link(mechanism: Mechanism, body: int) -> Array:
+    """Origin of the link of a body or of the world in its frame [m], shape (3,): the anchor of its last joint."""
+    anchors = [joint.anchor for joint in mechanism.joints if joint.body == body]
+    return anchors[-1] if anchors else NOWHERE
 
 
 def principal(body: Body) -> tuple[Array, Array]:
-    """Principal moments of inertia [kg m²], shape (3,), and the axes as columns in the body frame [-], shape (3, 3).
+    """Principal moments of inertia [kg m²], shape (3,), and their axes in the body frame as columns [-], shape (3, 3).
 
-    Bullet rejects a moment that exceeds the sum of the other two even by round-off, which those of a flat body may; the
-    largest moment is kept a few units in the last place below.
+    Bullet sets all moments to zero if one exceeds the sum of the others, which round-off does to those of a flat body.
     """
     moments, Q = np.linalg.eigh(body.inertia)
-    Q[:, 0] *= np.linalg.det(Q)
-    moments[2] = min(moments[2], (moments[0] + moments[1]) * (1 - 8 * SPACING))
+    Q[:, 0] *= np.sign(np.linalg.det(Q))
+    moments[2] = min(moments[2], (moments[0] + moments[1]) * (1 - FLAT))
     return moments, Q
 
 
-def _lost(mechanism: Mechanism) -> Iterator[str]:
-    for body in mechanism.bodies:
-        if body.gravity_compensation:
-            yield f"gravity compensation of body '{body.name}': its weight would be carried in full"
-    for joint in mechanism.joints:
-        if joint.kind not in KINDS:
-            yield f"{joint.kind} joint '{joint.name}': only hinges and slides are carried"
-        if joint.armature:
-            yield f"armature of joint '{joint.name}': the inertia of its drive would be lost"
-    for closure in mechanism.closures:
-        if isinstance(closure, JointClosure):
-            yield f"joint closure '{closure.name}': the joints would move freely"
-
-
-def _joints(mechanism: Mechanism, b: int) -> list[int]:
-    return [j for j, joint in enumerate(mechanism.joints) if joint.body == b]
-
-
 def _body(mechanism: Mechanism, b: int) -> Iterator[str]:
-    """The links and joints of a body."""
-    body, joints = mechanism.bodies[b], _joints(mechanism, b)
-    parent, R = (BASE, body.rotation) if body.parent == WORLD else (f"body{body.parent}", body.rotation)
-    origin = np.zeros(3) if body.parent == WORLD else anchor(mechanism, body.parent)
-    for j in joints[:-1]:
-        yield f'<link name="between{j}"/>'
-    yield from _link(f"body{b}", body, anchor(mechanism, b))
-    start = body.position - origin  # where the frame of the body stands, from the origin of the parent's link
-    for j in joints:
-        pass
+    """The links of a body and the joints that lead to them; a body without joints is fixed to its parent."""
+    body = mechanism.bodies[b]
+    parent = BASE if body.parent == WORLD else f"body{body.parent}"
+    start, R = body.position - origin_of_link(mechanism, body.parent), body.rotation
+    joints = [(j, joint) for j, joint in enumerate(mechanism.joints) if joint.body == b]
+    moments, Q = principal(body)
+    yield from _link(f"body{b}", body.mass, moments, _origin(body.center - origin_of_link(mechanism, b), Q))
+    if not joints:
+        yield from _joint(f"fixed{b}", "fixed", (parent, f"body{b}"), _origin(start, R))
+    for j, joint in joints:
+        last = j == joints[-1][0]
+        child = f"body{b}" if last else f"behind{j}"
+        if not last:
+            yield from _link(child, 0.0, NOWHERE)
+        origin = _origin(start + R @ joint.anchor, R)
+        yield from _joint(f"joint{j}", KINDS[joint.kind], (parent, child), origin, *_movement(joint))
+        parent, start, R = child, -joint.anchor, UPRIGHT
+
+
+def _rotor(j: int, inertia: float) -> Iterator[str]:
+    """A link that turns about its mass centre, which is fixed, so that neither weight nor reaction comes in."""
+    yield from _link(f"drive{j}", 0.0, np.full(3, inertia))
+    yield from _joint(f"rotor{j}", "continuous", (BASE, f"drive{j}"), _origin(NOWHERE, UPRIGHT), '<axis xyz="0 0 1"/>')
+
+
+def _link(name: str, mass: float, moments: Array, origin: str = "") -> Iterator[str]:
+    ixx, iyy, izz = (repr(float(moment)) for moment in moments)
+    yield f'<link name="{name}">'
+    yield "<inertial>"
+    yield origin or _origin(NOWHERE, UPRIGHT)
+    yield f'<mass value="{mass!r}"/>'
+    yield f'<inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>'
+    yield "</inertial>"
+    yield "</link>"
+
+
+def _joint(name: str, kind: str, links: tuple[str, str], *elements: str) -> Iterator[str]:
+    yield f'<joint name="{name}" type="{kind}">'
+    yield f'<parent link="{links[0]}"/>'
+    yield f'<child link="{links[1]}"/>'
+    yield from elements
+    yield "</joint>"
+
+
+def _movement(joint: Joint) -> Iterator[str]:
+    """Axis, damping, and limits that mean none: the lower is above the upper."""
+    yield f'<axis xyz="{_text(joint.axis)}"/>'
+    yield f'<dynamics damping="{joint.damping!r}" friction="0"/>'
+    yield '<limit lower="1" upper="-1" effort="0" velocity="0"/>'
+
+
+def _origin(position: Array, R: Array) -> str:
+    return f'<origin xyz="{_text(position)}" rpy="{_text(_roll_pitch_yaw(R))}"/>'
+
+
+def _roll_pitch_yaw(R: Array) -> Array:
+    """Angles with R = Rz(yaw) Ry(pitch) Rx(roll) [rad], shape (3,); as exact where the pitch is 90°."""
+    yaw = np.arctan2(R[1, 0], R[0, 0])
+    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
+    s, c = np.sin(yaw), np.cos(yaw)
+    roll = np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return np.array([roll, pitch, yaw])
+
+
+def _text(vector: Array) -> str:
+    return " ".join(repr(float(x)) for x in vector)

@@ -43,7 +43,7 @@ def test_a_straight_joint_equality_is_right_in_forward(zoo_straight: tuple[Case,
 
 def test_forward_is_of_fourth_order(prr_forward: EffortHistory, prr: Case, prr_motion: Motion) -> None:
     reference = Noc().compute_efforts(prr, prr_motion).effort
-    errors = [relative_error(rung.effort, reference) for rung in prr_forward.ladder]
+    errors = [relative_error(rung.effort, reference) for rung in prr_forward.ladder[:-1]]  # the finest is near noise
     orders = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
     np.testing.assert_allclose(orders, 4, atol=0.2)
 

@@ -4,34 +4,17 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from robots.robot import CATALOGUE
-from validation.cli import main
+from tests.validation.conftest import Command
 from validation.tables import SCHEMAS, read
 from validation.tolerances import registered
 
-Command = Callable[..., tuple[int, str, str]]
-
 FAST = ("--mode", "plus", "--variant", "default", "--configuration", "vertical", "--jobs", "1")
-
-
-@pytest.fixture
-def loopcheck(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command in this process; returns exit status, stdout and stderr."""
-
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["loopcheck", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return call
 
 
 @pytest.fixture
@@ -124,7 +107,7 @@ def test_list_names_everything(loopcheck: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run", "3ppr"), "unknown robot '3ppr': known are 3prr"),
+        (("run", "3ppr"), "unknown robot '3ppr': known are "),
         (("run", "3prr", "--mode", "home"), "unknown mode of 3prr 'home': known are plus, minus"),
         (("run", "3prr", "--variant", "x"), "unknown variant of 3prr 'x': known are default, printed_inertia"),
         (("run", "3prr", "--configuration", "x"), "unknown configuration of 3prr 'x': known are horizontal, vertical"),
@@ -211,7 +194,8 @@ def test_the_installed_command_answers() -> None:
     assert "loopcheck run 3prr" in helped.stdout
     refused = subprocess.run([*command, "run", "3ppr"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == "loopcheck: unknown robot '3ppr': known are 3prr\n"
+    assert refused.stderr.startswith("loopcheck: unknown robot '3ppr': known are ")
+    assert refused.stderr.count("\n") == 1
 
 
 def _is_refused(answer: tuple[int, str, str], message: str) -> None:

@@ -235,7 +235,7 @@ def test_grid_convergence_index(page: Page) -> None:
         if len(row) == len(header)
     ]
     index = [rung["grid-convergence index [-]"] for rung in rungs if rung["source"] == "a/forward"]
-    assert index == ["–", "–", "1.25e-04"]  # noqa: RUF001
+    assert index == ["–", "–", "1.25e-04"]
 
 
 def test_same_tables_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:

@@ -1,0 +1,272 @@
+"""Follows a prescribed motion with the loops closed, from state to state.
+
+Newton's method closes the loops on the joints that are not prescribed, from where the last state would move to. Steps
+are halved until the correction is small beside the step, so that the robot stays in its working mode.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.interpolate import BarycentricInterpolator
+from scipy.optimize import brentq
+
+from analytic.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_jacobian_rate,
+    closure_names,
+    closure_residual,
+    solve_dependent,
+)
+from analytic.kinematics import poses, retract, twist_matrices, twists
+from robots.arrays import AnyArray, Array
+from robots.errors import LoopClosureError, MechanismError, SingularityError
+from robots.mechanism import Mechanism
+from robots.motion import Drive, Law, Motion
+
+CLOSED = 1e-6
+"""Largest closure residual of an assembled pose [m or rad]; models that close exactly reach 1e-15."""
+SOUND = 10 * RANK_TOLERANCE
+"""Smallest singular value of Φᵘ, relative to the largest, above which a pose is on its own branch for certain [-]."""
+FINEST_STEP = 2.0**-14
+"""Fraction of a step of the grid down to which the continuation is refined [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A pose with closed loops."""
+
+    t: float
+    """Time [s]."""
+    q: Array
+    """Joint positions [m or rad], shape (1, nq)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracer:
+    """Continuation of one mechanism along one law."""
+
+    mechanism: Mechanism
+    law: Law
+    joints: tuple[int, ...]
+    """Prescribed joints, in the order of the law."""
+    where: str
+
+    @property
+    def dofs(self) -> list[int]:
+        """The prescribed dofs."""
+        return [self.mechanism.dof_slices[j].start for j in self.joints]
+
+    @property
+    def passive(self) -> AnyArray:
+        """Mask of the dofs that follow, shape (nv,)."""
+        mask = np.ones(self.mechanism.nv, dtype=bool)
+        mask[self.dofs] = False
+        return mask
+
+    def start(self, guess: Array, t: float) -> State:
+        """Close the loops at a time.
+
+        Args:
+            guess: Joint positions nearby [m or rad], shape (nq,).
+            t: Time [s].
+
+        Raises:
+            LoopClosureError: If they cannot be closed.
+            MechanismError: If there are more degrees of freedom than prescribed joints.
+        """
+        q, residual = self._close(guess[None], t)
+        if residual > CLOSED:
+            raise LoopClosureError(
+                f"{self.where}: the loops cannot be closed at the start, t = {t:g} s: want a gap of at "
+                f"most {CLOSED:g}, got {residual:.3g} (m or rad) at closure '{self._widest(q)}'",
+                residual=residual,
+                tolerance=CLOSED,
+                time=t,
+            )
+        if self.joints:
+            self._want_determined(q)
+        return State(t=t, q=q)
+
+    def advance(self, state: State, end: float) -> State:
+        """Follow the motion to another time, in smaller steps where one does not do.
+
+        Raises:
+            SingularityError: If it cannot be followed; says where it ends.
+        """
+        t, finest = end, abs(end - state.t) * FINEST_STEP
+        while state.t != end:
+            q = self._step(state, t)
+            if q is not None:
+                state, t = State(t=t, q=q), end
+            elif abs(t - state.t) > finest:
+                t = (state.t + t) / 2
+            else:
+                raise self._singular("leaves the workspace or meets a singularity", state)
+        return state
+
+    def rates(self, q: Array, drive: Drive) -> tuple[Array, Array]:
+        """Velocities and accelerations that keep the loops closed, both of shape (nt, nv).
+
+        Args:
+            q: Joint positions [m or rad], shape (nt, nq).
+            drive: What is prescribed there.
+        """
+        mechanism, dofs, passive = self.mechanism, self.dofs, self.passive
+        at = poses(mechanism, q)
+        Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
+        qd, qdd = np.zeros((len(q), mechanism.nv)), np.zeros((len(q), mechanism.nv))
+        qd[:, dofs], qdd[:, dofs] = drive.qd, drive.qdd
+        right = Phi @ qd[..., None]
+        qd[:, passive] = solve_dependent(Phi[..., passive], right)[..., 0]
+        Phi_dot = closure_jacobian_rate(mechanism, at, twists(mechanism, at, qd), q, qd)
+        right = Phi @ qdd[..., None] + Phi_dot @ qd[..., None]
+        qdd[:, passive] = solve_dependent(Phi[..., passive], right)[..., 0]
+        return qd, qdd
+
+    def dependent_jacobian(self, q: Array) -> Array:
+        """Columns of Φ of the passive dofs, Φᵘ, shape (nt, nc, nu).
+
+        Args:
+            q: Joint positions [m or rad], shape (nt, nq).
+        """
+        at = poses(self.mechanism, q)
+        return closure_jacobian(self.mechanism, at, twist_matrices(self.mechanism, at), q)[..., self.passive]
+
+    def refuse_singularities(self, states: list[State], Phi_u: Array) -> None:
+        """Raise if Φᵘ changes its orientation between two samples, or is singular at one.
+
+        Args:
+            states: The samples.
+            Phi_u: Φᵘ at them [m/rad or m/m], shape (nt, nc, nu).
+
+        Raises:
+            SingularityError: Says when, with the smallest singular value.
+        """
+        if not Phi_u.shape[-1]:
+            return
+        ratios = conditioning(Phi_u)[0]
+        sound = np.flatnonzero(ratios > SOUND)
+        U = np.linalg.svd(Phi_u[sound], full_matrices=False)[0].swapaxes(1, 2)  # of the range of Φᵘ, turning slowly
+        before, after = np.linalg.det(U[:-1] @ Phi_u[sound[:-1]]), np.linalg.det(U[:-1] @ Phi_u[sound[1:]])
+        turned = np.flatnonzero(before * after < 0)
+        if turned.size:
+            crossings = [self._crossing(states[sound[k]], states[sound[k + 1]], U[k]) for k in turned]
+            raise self._singular("meets a singularity", *crossings)
+        worst = int(np.argmin(ratios))
+        if ratios[worst] < RANK_TOLERANCE:
+            raise self._singular("meets a singularity", states[worst])
+
+    def _crossing(self, before: State, after: State, U: Array) -> State:
+        """Where the orientation of Φᵘ changes between two states, seen through U of shape (nu, nc).
+
+        Newton's method cannot tell the branches that meet there apart, so the positions are interpolated through it.
+        """
+        t = np.linspace(before.t, after.t, 9)
+        q = np.concatenate([before.q, *(self.advance(before, float(time)).q for time in t[1:-1]), after.q])
+        sound = conditioning(self.dependent_jacobian(q))[0] > SOUND
+        path = BarycentricInterpolator(t[sound], q[sound])
+
+        def orientation(time: float) -> float:
+            return float(np.linalg.det(U @ self.dependent_jacobian(path(np.array([time])))[0]))
+
+        time = brentq(orientation, before.t, after.t, xtol=1e-12)
+        return State(t=time, q=path(np.array([time])))
+
+    def _step(self, state: State, t: float) -> Array | None:
+        """Joint positions at the new time, shape (1, nq), or None if the step is too long to trust."""
+        dt = t - state.t
+        qd, qdd = self.rates(state.q, self.law(np.array([state.t])))
+        move = qd * dt + qdd * dt**2 / 2
+        predicted = retract(self.mechanism, state.q, move)
+        q, residual = self._close(predicted, t)
+        trusted = 1e-4 + 0.5 * np.abs(move).max()  # a larger correction may be a jump to another working mode
+        return q if residual <= CLOSED and np.abs(q - predicted).max() <= trusted else None
+
+    def _close(self, q: Array, t: float) -> tuple[Array, float]:
+        """Newton's method on the passive joints until the residual stalls; positions (1, nq) and largest residual."""
+        q = q.copy()
+        if self.joints:
+            q[:, [self.mechanism.q_slices[j].start for j in self.joints]] = self.law(np.array([t])).q
+        passive = self.passive
+        best, best_residual, stalled = q, np.inf, 0
+        while best_residual > 0 and stalled < (1 if best_residual <= CLOSED else 3):
+            at = poses(self.mechanism, q)
+            phi = closure_residual(self.mechanism, at, q)
+            residual = float(np.abs(phi).max(initial=0.0))
+            stalled = 0 if residual < best_residual / 2 else stalled + 1
+            if residual < best_residual:
+                best, best_residual = q, residual
+            Phi = closure_jacobian(self.mechanism, at, twist_matrices(self.mechanism, at), q)
+            step = np.zeros((1, self.mechanism.nv))
+            step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
+            q = retract(self.mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
+        return best, best_residual
+
+    def _want_determined(self, q: Array) -> None:
+        """Raise if there are more degrees of freedom than prescribed joints."""
+        at = poses(self.mechanism, q)
+        Phi = closure_jacobian(self.mechanism, at, twist_matrices(self.mechanism, at), q)[0]
+        dof = self.mechanism.nv - (int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE)) if Phi.size else 0)
+        if dof > len(self.joints):
+            raise MechanismError(
+                f"{self.where}: want an actuated joint for each of the {dof} degrees of freedom at the "
+                f"start, got {len(self.joints)}: dofs that nothing drives are not supported"
+            )
+
+    def _singular(self, what: str, state: State, *more: State) -> SingularityError:
+        ratios, smallest = conditioning(self.dependent_jacobian(state.q))
+        again = f", again at {', '.join(f'{other.t:.6f}' for other in more)} s" if more else ""
+        return SingularityError(
+            f"{self.where}: the motion {what} at t = {state.t:.6f} s{again}: smallest singular value of the "
+            f"passive closure Jacobian {smallest[0]:.3g}, {ratios[0]:.3g} of the largest",
+            time=state.t,
+            singular_value=float(ratios[0]),
+        )
+
+    def _widest(self, q: Array) -> str:
+        """Name of the closure that is open widest."""
+        phi = np.abs(closure_residual(self.mechanism, poses(self.mechanism, q), q)[0])
+        return closure_names(self.mechanism)[int(np.argmax(phi))]
+
+
+def conditioning(Phi_u: Array) -> tuple[Array, Array]:
+    """Smallest singular value of each sample relative to the largest, and by itself; both of shape (nt,).
+
+    Args:
+        Phi_u: Passive columns of the closure Jacobian [m/rad or m/m], shape (nt, nc, nu).
+    """
+    values = np.asarray(np.linalg.svd(Phi_u, compute_uv=False), dtype=np.float64)
+    return values[:, -1] / values[:, 0], values[:, -1]
+
+
+def follow(tracer: Tracer, known: list[State], t: Array) -> Motion:
+    """The motion at increasing times, followed from the nearest state that is known, so that it keeps its mode.
+
+    Args:
+        tracer: Mechanism and law.
+        known: States on the motion.
+        t: Times [s], shape (nt,).
+
+    Raises:
+        SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
+    """
+    state = min(known, key=lambda state: abs(state.t - t[0]))
+    states = [state := tracer.advance(state, float(time)) for time in t]
+    q = np.concatenate([state.q for state in states])
+    tracer.refuse_singularities(states, tracer.dependent_jacobian(q))
+    qd, qdd = tracer.rates(q, tracer.law(t))
+    again = partial(follow, tracer, states)
+    all_prescribed = tracer.joints == tracer.mechanism.actuated_joints
+    law = tracer.law if all_prescribed else partial(_actuated_drive, tracer.mechanism, again)
+    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law, assemble=again)
+
+
+def _actuated_drive(mechanism: Mechanism, again: Callable[[Array], Motion], t: Array) -> Drive:
+    """How the actuated joints move where only some of them are prescribed and the others follow."""
+    motion = again(t)
+    columns = [mechanism.q_slices[j].start for j in mechanism.actuated_joints]
+    dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
+    return Drive(q=motion.q[:, columns], qd=motion.qd[:, dofs], qdd=motion.qdd[:, dofs])

@@ -1,0 +1,107 @@
+"""Motions from a CSV file: of the actuated joints, or a full logged state in MuJoCo's order.
+
+Columns: `t` [s] and either `NAME.q`, `NAME.qd`, `NAME.qdd` for every actuated joint [rad or m, per s, per s²], or
+`qpos.0 …`, `qvel.0 …`, `qacc.0 …`.
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.interpolate import BPoly
+
+from robots.arrays import Array
+from robots.errors import MechanismError
+from robots.mechanism import Mechanism
+from robots.motion import Drive, Law
+
+EQUAL = 1e-6
+"""Largest deviation of the times from equal steps, relative to the step [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A motion file."""
+
+    t: Array
+    """Time [s], shape (nt,), equally spaced."""
+    law: Law
+    """Motion of the actuated joints, by polynomials of fifth degree between the samples."""
+    states: tuple[Array, Array, Array] | None
+    """Joint positions (nt, nq), velocities and accelerations (nt, nv), if the file has the full state."""
+
+
+def read_recording(path: Path, mechanism: Mechanism) -> Recording:
+    """Read a motion file.
+
+    Args:
+        path: The CSV.
+        mechanism: Robot that is to move.
+
+    Raises:
+        MechanismError: If the file is missing, a column is missing or not a number, or the times do not increase in
+            equal steps.
+    """
+    columns = _read_columns(path)
+    t = _column(path, columns, "t")
+    steps = np.diff(t)
+    if len(t) < 2 or steps.min() <= 0 or np.ptp(steps) > EQUAL * steps.mean():
+        raise MechanismError(f"{path}: column 't': want at least two times that increase in equal steps")
+    joints = [
+        (mechanism.joints[j].name, mechanism.q_slices[j], mechanism.dof_slices[j]) for j in mechanism.actuated_joints
+    ]
+    if "qpos.0" in columns:
+        sizes = {"qpos": mechanism.nq, "qvel": mechanism.nv, "qacc": mechanism.nv}
+        q, qd, qdd = (
+            np.stack([_column(path, columns, f"{name}.{k}") for k in range(size)], axis=1)
+            for name, size in sizes.items()
+        )
+        actuated = (
+            q[:, [columns.start for _, columns, _ in joints]],
+            qd[:, [dofs.start for _, _, dofs in joints]],
+            qdd[:, [dofs.start for _, _, dofs in joints]],
+        )
+        return Recording(t=t, law=_interpolation(t, *actuated), states=(q, qd, qdd))
+    given = [
+        np.stack([_column(path, columns, f"{name}.{rate}") for name, _, _ in joints], axis=1)
+        for rate in ("q", "qd", "qdd")
+    ]
+    return Recording(t=t, law=_interpolation(t, *given), states=None)
+
+
+def _read_columns(path: Path) -> dict[str, list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            rows = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise MechanismError(f"{path}: want a CSV with the motion: {error}") from error
+    return {name: [row[name] for row in rows] for name in reader.fieldnames or ()}
+
+
+def _column(path: Path, columns: dict[str, list[str]], name: str) -> Array:
+    if name not in columns:
+        raise MechanismError(f"{path}: want a column '{name}', got {', '.join(columns) or 'none'}")
+    try:
+        values = np.array(columns[name], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{path}: column '{name}': want numbers: {error}") from error
+    if not np.isfinite(values).all():
+        raise MechanismError(f"{path}: column '{name}': want finite numbers, got {values[~np.isfinite(values)][0]}")
+    return values
+
+
+def _interpolation(t: Array, q: Array, qd: Array, qdd: Array) -> Law:
+    """The law through samples, each of shape (nt, joints), with continuous accelerations."""
+    curve = BPoly.from_derivatives(t, np.stack([q, qd, qdd], axis=1))
+    return partial(_evaluate, curve, curve.derivative(), curve.derivative(2), float(t[0]), float(t[-1]))
+
+
+def _evaluate(q: BPoly, qd: BPoly, qdd: BPoly, first: float, last: float, t: Array) -> Drive:
+    """The law at times [s], shape (nt,); before and after the file the acceleration is constant."""
+    inside = np.clip(t, first, last)
+    ahead = (t - inside)[:, None]
+    x, v, a = (np.asarray(curve(inside)) for curve in (q, qd, qdd))
+    return Drive(q=x + v * ahead + a * ahead**2 / 2, qd=v + a * ahead, qdd=a)

@@ -1,0 +1,80 @@
+"""The loop-closure Jacobian, put together from PyBullet's Jacobians of points."""
+
+import numpy as np
+
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._world import World
+from robots.arrays import Array
+from robots.mechanism import WORLD, JointClosure, Mechanism, WeldClosure
+
+
+def closure_jacobian(world: World, q: Array) -> Array:
+    """What opens the loops, per joint velocity.
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+
+    Returns:
+        Rows along the world's axes: velocity of the first closure point relative to the second, and for welds the
+        angular velocity of the bodies [m/rad or m/m], shape (nc, nv).
+    """
+    rows = [np.zeros((0, world.mechanism.nv))]
+    for closure in world.mechanism.closures:
+        if isinstance(closure, JointClosure):
+            rows.append(_joint_row(world, closure, q))
+            continue
+        v1, w1 = point_jacobian(world, closure.body1, closure.point1, q)
+        v2, w2 = point_jacobian(world, closure.body2, closure.point2, q)
+        rows += [v1 - v2, w1 - w2] if isinstance(closure, WeldClosure) else [v1 - v2]
+    return np.concatenate(rows)
+
+
+def point_jacobian(world: World, body: int, point: Array, q: Array) -> tuple[Array, Array]:
+    """Velocity of a point of a body, and angular velocity of the body, per joint velocity, world axes.
+
+    Args:
+        world: The mechanism in PyBullet.
+        body: Index of the body, or `WORLD`.
+        point: The point in the body frame [m], shape (3,).
+        q: Joint positions [m or rad], shape (nq,).
+
+    Returns:
+        Linear [m/rad or m/m] and angular part [- or 1/m], each of shape (3, nv).
+    """
+    if body == WORLD:
+        return np.zeros((3, world.mechanism.nv)), np.zeros((3, world.mechanism.nv))
+    # PyBullet counts the point from the origin of the link, but along the principal axes of inertia.
+    local = world.principal_frame(body)[1].T @ world.from_link(body, point)
+    at_rest = [0.0] * len(world.moving)
+    linear, angular = pybullet.calculateJacobian(
+        world.tree, world.link(body), local.tolist(), world.positions(q), at_rest, at_rest, physicsClientId=world.client
+    )
+    return world.summed(linear), world.summed(angular)
+
+
+def tangent(mechanism: Mechanism, closure: JointClosure, q: Array) -> tuple[float, float]:
+    """Slope and intercept of the line that the follower of a joint closure keeps to near some positions.
+
+    Args:
+        mechanism: Robot.
+        closure: One of its joint closures.
+        q: Joint positions [m or rad], shape (nq,).
+
+    Returns:
+        Both for positions counted from the references [-, m/rad or rad/m; m or rad].
+    """
+    if closure.joint2 is None:
+        return 0.0, float(closure.coefficients[0])
+    leader = q[closure.joint2] - mechanism.reference[closure.joint2]
+    polynomial = np.polynomial.Polynomial(closure.coefficients)
+    slope = float(polynomial.deriv()(leader))
+    return slope, float(polynomial(leader) - slope * leader)
+
+
+def _joint_row(world: World, closure: JointClosure, q: Array) -> Array:
+    row = np.zeros((1, world.mechanism.nv))
+    if closure.joint2 is not None:
+        row[0, closure.joint2] = -tangent(world.mechanism, closure, q)[0]
+    row[0, closure.joint1] = 1.0
+    return row

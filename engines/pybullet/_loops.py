@@ -1,0 +1,103 @@
+"""Closes the loops with PyBullet's own constraints, and measures how far they are open in the engine's state."""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._jacobian import tangent
+from engines.pybullet._world import World, body_pose
+from robots.arrays import Array
+from robots.mechanism import WORLD, Closure, ConnectClosure, JointClosure, WeldClosure
+
+NONE = [0.0, 0.0, 0.0]
+"""The axis or anchor of a constraint that has none."""
+NO_BODY = -1
+"""PyBullet's number of the body where the other end of a constraint is the world."""
+TINY = float(np.finfo(float).tiny)
+"""Stands for a gear ratio of zero [-]."""
+
+
+def close_loops(world: World) -> tuple[int, ...]:
+    """Add a constraint for each closure, and a gear for each rotor.
+
+    Returns:
+        PyBullet's numbers of the constraints.
+    """
+    closures = [
+        _joint_gear(world, closure) if isinstance(closure, JointClosure) else _connection(world, closure)
+        for closure in world.mechanism.closures
+    ]
+    rotors = [_gear(world, *rotor) for rotor in world.rotors]
+    for rotor in rotors:
+        _set_gear(world, rotor, slope=1.0, intercept=0.0)
+    return (*closures, *rotors)
+
+
+def follow_curves(world: World, loops: tuple[int, ...], q: Array) -> None:
+    """Set the gears of joint closures to the tangents of their curves.
+
+    Args:
+        world: The mechanism in PyBullet.
+        loops: What `close_loops` returned.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    for loop, closure in zip(loops, world.mechanism.closures, strict=False):
+        if isinstance(closure, JointClosure):
+            slope, intercept = tangent(world.mechanism, closure, q)
+            _set_gear(world, loop, slope=slope, intercept=intercept)
+
+
+def opening(world: World, q: Array) -> float:
+    """How far the loops are open [m or rad]: the widest of all closures.
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions read from PyBullet [m or rad], shape (nq,).
+    """
+    return max((_gap(world, closure, q) for closure in world.mechanism.closures), default=0.0)
+
+
+def _joint_gear(world: World, closure: JointClosure) -> int:
+    """A gear between two joints; a joint that is held at a constant is its own leader, at a slope of zero."""
+    leader = closure.joint1 if closure.joint2 is None else closure.joint2
+    return _gear(world, world.joints[closure.joint1], world.joints[leader])
+
+
+def _gear(world: World, follower: int, leader: int) -> int:
+    links = (world.tree, follower, world.tree, leader)
+    return int(pybullet.createConstraint(*links, pybullet.JOINT_GEAR, NONE, NONE, NONE, physicsClientId=world.client))
+
+
+def _set_gear(world: World, gear: int, *, slope: float, intercept: float) -> None:
+    """Let the follower keep to a line; PyBullet takes a ratio of zero for none given."""
+    pybullet.changeConstraint(
+        gear, gearRatio=-slope or TINY, relativePositionTarget=intercept, physicsClientId=world.client
+    )
+
+
+def _connection(world: World, closure: ConnectClosure | WeldClosure) -> int:
+    """PyBullet counts anchors from the mass centres, along the principal axes of inertia; the world comes second."""
+    kind, R2 = pybullet.JOINT_POINT2POINT, np.eye(3)
+    if isinstance(closure, WeldClosure):
+        kind, R2 = pybullet.JOINT_FIXED, closure.rotation.T  # the axes of body 1, seen from body 2
+    ends = [(closure.body1, closure.point1, np.eye(3)), (closure.body2, closure.point2, R2)]
+    links, anchors, axes = [], [], []
+    for body, point, R in sorted(ends, key=lambda end: end[0] == WORLD):
+        center, Q = world.principal_frame(body)
+        links += [NO_BODY if body == WORLD else world.tree, world.link(body)]
+        anchors.append((Q.T @ (point - center)).tolist())
+        axes.append(Rotation.from_matrix(Q.T @ R).as_quat().tolist())
+    return int(pybullet.createConstraint(*links, kind, NONE, *anchors, *axes, physicsClientId=world.client))
+
+
+def _gap(world: World, closure: Closure, q: Array) -> float:
+    if isinstance(closure, JointClosure):
+        slope, intercept = tangent(world.mechanism, closure, q)
+        offsets = q - world.mechanism.reference
+        leader = 0.0 if closure.joint2 is None else offsets[closure.joint2]
+        return abs(float(offsets[closure.joint1] - slope * leader - intercept))
+    (p1, R1), (p2, R2) = (body_pose(world, body) for body in (closure.body1, closure.body2))
+    gap = float(np.linalg.norm(p1 + R1 @ closure.point1 - p2 - R2 @ closure.point2))
+    if isinstance(closure, WeldClosure):
+        return max(gap, float(Rotation.from_matrix(R1.T @ R2 @ closure.rotation.T).magnitude()))
+    return gap

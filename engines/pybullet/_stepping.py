@@ -1,0 +1,151 @@
+"""Steps PyBullet through a motion with the loops closed by its own constraints, and reads its motors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._loads import apply_loads
+from engines.pybullet._loops import close_loops, follow_curves, opening
+from engines.pybullet._world import World, opened
+from robots.arrays import Array
+from robots.efforts import Rung
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What the motors are to do during a step."""
+
+    joints: tuple[int, ...]
+    """Joints whose motors are on, by our indices."""
+    q: Array
+    """Where PyBullet has them at the beginning of the step [m or rad], shape (driven joints,)."""
+    target: Array
+    """Where they are prescribed to be at its end [m or rad], shape (driven joints,)."""
+    dt: float
+    """Length of the step [s]."""
+
+
+Prepare: TypeAlias = Callable[[World, tuple[int, ...]], None]
+"""Sets what is not left at PyBullet's defaults; called with PyBullet's numbers of the constraints."""
+Drive: TypeAlias = Callable[[World, Command], None]
+"""Commands the motors before a step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One simulation: its step, its start, and how PyBullet is set up and driven."""
+
+    dt: float
+    """Step, which divides that of the motion [s]."""
+    lead: int
+    """Number of steps before the span."""
+    q: Array
+    """Joint positions at the first step [m or rad], shape (nq,)."""
+    qd: Array
+    """Joint velocities that PyBullet starts with [m/s or rad/s], shape (nv,)."""
+    driven: tuple[int, ...]
+    """Joints whose motors are on; other actuated joints are carried along at zero effort."""
+    prepare: Prepare
+    drive: Drive
+
+
+class Simulation(NamedTuple):
+    """What a run gave."""
+
+    rung: Rung
+    """Efforts, and how well PyBullet kept to the motion, by its own poses and positions at the samples."""
+    unconverged: float
+    """Fraction of the steps in which the solver stopped at its limit of iterations; 0 if it was not asked to tell."""
+
+
+def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
+    """Simulate a motion at one step size.
+
+    Args:
+        mechanism: Robot.
+        motion: The prescribed motion.
+        run: How PyBullet is set up and driven.
+
+    Raises:
+        NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
+        EngineError: If PyBullet fails, or becomes unstable.
+    """
+    clock = perf_counter()
+    with opened(mechanism) as world:
+        pybullet.setTimeStep(run.dt, physicsClientId=world.client)
+        loops = close_loops(world)
+        run.prepare(world, loops)
+        _set_state(world, run)
+        log = _march(world, motion, run, loops)
+    drift, error = float(np.max(log.drift)), float(np.max(log.error))
+    if not (np.isfinite(log.forces).all() and np.isfinite([drift, error]).all()):
+        raise EngineError(f"pybullet: unstable at steps of {run.dt:g} s: its efforts or its state are not finite")
+    effort, took = log.forces @ np.linalg.pinv(mechanism.selection), perf_counter() - clock
+    rung = Rung(dt=run.dt, effort=effort, closure_drift=drift, tracking_error=error, wall_time=took)
+    return Simulation(rung, float(np.mean(log.at_limit)))
+
+
+def _set_state(world: World, run: Run) -> None:
+    """Set all joints and rotors, and switch off the motors that PyBullet starts with."""
+    where = {"physicsClientId": world.client}
+    for joint, position, velocity in zip(world.moving, world.positions(run.q), world.rates(run.qd), strict=True):
+        pybullet.resetJointState(world.tree, joint, position, velocity, **where)
+        pybullet.setJointMotorControl2(world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, **where)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Log:
+    """What is written down while stepping."""
+
+    forces: Array
+    """Forces of the motors on the joints at the samples [N or N m], shape (nt, nv)."""
+    drift: list[float] = field(default_factory=list)
+    """Widest opening of the loops at each sample [m or rad]."""
+    error: list[float] = field(default_factory=list)
+    """Largest tracking error at each sample [m or rad]."""
+    at_limit: list[bool] = field(default_factory=list)
+    """Whether the solver stopped at its limit of iterations, for each step."""
+
+
+def _march(world: World, motion: Motion, run: Run, loops: tuple[int, ...]) -> _Log:
+    nt, per_sample = len(motion.t), round(motion.dt / run.dt)
+    steps = np.arange(-run.lead, (nt - 1) * per_sample + 1)
+    wanted = motion.law(motion.t[0] + run.dt * np.append(steps, steps[-1] + 1)).q
+    actuated, driven = list(world.mechanism.actuated_joints), list(run.driven)
+    columns = [actuated.index(j) for j in driven]
+    limit = pybullet.getPhysicsEngineParameters(physicsClientId=world.client)["numSolverIterations"]
+    log = _Log(forces=np.zeros((nt, world.mechanism.nv)))
+    for k, now, following in zip(steps, wanted[:-1], wanted[1:], strict=True):
+        q = _positions(world)
+        follow_curves(world, loops, q)
+        apply_loads(world, q)
+        run.drive(world, Command(joints=run.driven, q=q[driven], target=following[columns], dt=run.dt))
+        sample, rest = divmod(int(k), per_sample)
+        reported = sample >= 0 and not rest
+        if reported:
+            log.drift.append(opening(world, q))
+            log.error.append(float(np.abs(q[actuated] - now).max()))
+        solved = pybullet.stepSimulation(physicsClientId=world.client) or ()
+        log.at_limit.append(any(island["numIterationsUsed"] >= limit for island in solved))
+        if reported:
+            log.forces[sample, driven] = _motor_forces(world, run.driven)
+    return log
+
+
+def _positions(world: World) -> Array:
+    """Joint positions as PyBullet has them [m or rad], shape (nq,)."""
+    states = pybullet.getJointStates(world.tree, world.joints, physicsClientId=world.client)
+    return np.array([state[0] for state in states]) + world.mechanism.reference
+
+
+def _motor_forces(world: World, driven: tuple[int, ...]) -> list[float]:
+    """What the motors did in the last step [N or N m]: their impulses, divided by the step."""
+    joints = [world.joints[j] for j in driven]
+    return [state[3] for state in pybullet.getJointStates(world.tree, joints, physicsClientId=world.client)]

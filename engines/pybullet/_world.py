@@ -1,0 +1,173 @@
+"""A PyBullet client with the spanning tree of a mechanism in it, and where joints and bodies are in the engine."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engines.pybullet._bullet import pybullet, silenced
+from engines.pybullet._urdf import origin_of_link, principal, urdf
+from robots.arrays import AnyArray, Array
+from robots.errors import EngineError, NotRepresentableError
+from robots.mechanism import WORLD, Mechanism
+
+BASE_LINK = -1
+"""PyBullet's index of the base, which is the world here."""
+SAME = 1e-12
+"""How far masses and inertias that are read back may be off, by round-off [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The spanning tree of a mechanism in a PyBullet client, in the gravity of the mechanism.
+
+    PyBullet's joint vectors have a place for each joint and for each rotor, which moves as the joint it is geared to.
+    """
+
+    mechanism: Mechanism
+    client: int
+    """PyBullet's number of the connection."""
+    tree: int
+    """PyBullet's number of the multibody."""
+    joints: tuple[int, ...]
+    """PyBullet's index of each joint, which is also that of the link behind it."""
+    rotors: tuple[tuple[int, int], ...]
+    """PyBullet's indices of each rotor's joint and of the joint it is geared to."""
+    links: tuple[int, ...]
+    """PyBullet's index of the link of each body."""
+    moving: tuple[int, ...]
+    """PyBullet's index of the joint at each place of its joint vectors."""
+    order: AnyArray
+    """Our index of the joint at each place of PyBullet's joint vectors [-], shape (places,)."""
+
+    def link(self, body: int) -> int:
+        """PyBullet's index of the link of a body, or of the world."""
+        return BASE_LINK if body == WORLD else self.links[body]
+
+    def positions(self, q: Array) -> list[float]:
+        """Joint positions as PyBullet counts them, from the pose in which the bodies are given, in its order.
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+        """
+        return list(map(float, (q - self.mechanism.reference)[self.order]))
+
+    def rates(self, qd: Array) -> list[float]:
+        """Joint velocities or accelerations in PyBullet's order.
+
+        Args:
+            qd: Joint velocities or accelerations [m or rad, per s or s²], shape (nv,).
+        """
+        return list(map(float, qd[self.order]))
+
+    def summed(self, values: Any) -> Array:
+        """What PyBullet returns per place of its joint vectors, per joint; a rotor's counts for its joint.
+
+        Args:
+            values: Forces [N or N m] or rows of a Jacobian [m/rad or m/m], shape (..., places).
+
+        Returns:
+            The same, shape (..., nv).
+
+        Raises:
+            EngineError: If it is not finite.
+        """
+        found = np.asarray(values, dtype=float)
+        if not np.isfinite(found).all():
+            raise EngineError("pybullet: returned a force or a Jacobian that is not finite")
+        result = np.zeros((*found.shape[:-1], self.mechanism.nv))
+        for place, j in enumerate(self.order):
+            result[..., j] += found[..., place]
+        return result
+
+    def from_link(self, body: int, point: Array) -> Array:
+        """A point of a body or of the world, seen from the origin of its link, body axes.
+
+        Args:
+            body: Index of the body, or `WORLD`.
+            point: The point in the body frame [m], shape (3,).
+        """
+        return point - origin_of_link(self.mechanism, body)
+
+    def principal_frame(self, body: int) -> tuple[Array, Array]:
+        """Origin [m], shape (3,), and axes as columns [-], shape (3, 3), of the inertial frame, in the body frame."""
+        if body == WORLD:
+            return np.zeros(3), np.eye(3)
+        return self.mechanism.bodies[body].center, principal(self.mechanism.bodies[body])[1]
+
+
+@contextmanager
+def opened(mechanism: Mechanism) -> Iterator[World]:
+    """Connect to PyBullet, load the spanning tree, and disconnect in the end.
+
+    Raises:
+        NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
+        EngineError: If PyBullet fails, here or in the block.
+    """
+    text = urdf(mechanism)
+    with silenced():
+        try:
+            client = pybullet.connect(pybullet.DIRECT)
+            try:
+                world = _load(mechanism, text, client)
+                _audit(world)
+                yield world
+            finally:
+                pybullet.disconnect(client)
+        except pybullet.error as error:
+            raise EngineError(f"pybullet: {' '.join(str(error).split())}") from error
+
+
+def body_pose(world: World, body: int) -> tuple[Array, Array]:
+    """Where PyBullet has a body, or the world: origin [m], shape (3,), and axes [-], shape (3, 3), of its frame."""
+    if body == WORLD:
+        return np.zeros(3), np.eye(3)
+    where = {"computeForwardKinematics": True, "physicsClientId": world.client}
+    state = pybullet.getLinkState(world.tree, world.links[body], **where)
+    R = np.array(pybullet.getMatrixFromQuaternion(state[5])).reshape(3, 3)
+    return np.array(state[4]) + R @ world.from_link(body, np.zeros(3)), R
+
+
+def _load(mechanism: Mechanism, text: str, client: int) -> World:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mechanism.urdf"
+        path.write_text(text, encoding="utf-8")
+        flags = pybullet.URDF_USE_INERTIA_FROM_FILE
+        tree = pybullet.loadURDF(str(path), useFixedBase=True, flags=flags, physicsClientId=client)
+    pybullet.setGravity(*mechanism.gravity, physicsClientId=client)
+    count = pybullet.getNumJoints(tree, physicsClientId=client)
+    infos = [pybullet.getJointInfo(tree, i, physicsClientId=client) for i in range(count)]
+    if text.count("<joint ") != count:
+        raise EngineError(f"pybullet: want {text.count('<joint ')} joints from the URDF, got {count}")
+    index = {info[k].decode(): info[0] for info in infos for k in (1, 12)}  # by the names of joints and of links
+    joints = tuple(index[f"joint{j}"] for j in range(len(mechanism.joints)))
+    rotors = {j: index[f"rotor{j}"] for j, joint in enumerate(mechanism.joints) if joint.armature}
+    place = {i: infos[i][4] for i in (*joints, *rotors.values())}  # in the joint vectors
+    whose = {**{i: j for j, i in enumerate(joints)}, **{i: j for j, i in rotors.items()}}
+    moving = tuple(sorted(place, key=lambda i: place[i]))
+    return World(
+        mechanism=mechanism,
+        client=client,
+        tree=tree,
+        joints=joints,
+        rotors=tuple((rotor, joints[j]) for j, rotor in rotors.items()),
+        links=tuple(index[f"body{b}"] for b in range(len(mechanism.bodies))),
+        moving=moving,
+        order=np.array([whose[i] for i in moving], dtype=int),
+    )
+
+
+def _audit(world: World) -> None:
+    """Raise if PyBullet took over the mass or inertia of a body wrong, as it does with tensors that it thinks bad."""
+    for b, body in enumerate(world.mechanism.bodies):
+        found = pybullet.getDynamicsInfo(world.tree, world.links[b], physicsClientId=world.client)
+        moments = np.linalg.eigvalsh(body.inertia)
+        if not np.isclose(found[0], body.mass, rtol=SAME) or not np.allclose(found[2], moments, atol=SAME * moments[2]):
+            raise NotRepresentableError(
+                f"pybullet: body '{body.name}': want mass {body.mass:g} kg and principal moments {moments} kg m², "
+                f"got {found[0]:g} kg and {np.array(found[2])} kg m²"
+            )

@@ -1,0 +1,68 @@
+"""PyBullet as it comes: the closed loop in one simulation with the default solver, damping and position control."""
+
+import numpy as np
+
+from engines.pybullet._angles import in_angles, without_balls
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._stepping import Command, Run, simulate
+from engines.pybullet._world import World
+from robots.efforts import EffortHistory
+from robots.motion import Motion
+from robots.robot import Case
+
+STEP = 1 / 240
+"""PyBullet's default step [s]; the one taken is the longest that is not longer and divides that of the motion."""
+
+SETTINGS = {
+    "start": "the exact state at the first sample, no pre-roll",
+    "loops": "createConstraint as it comes",
+    "solver": "defaults: sequential impulse, 50 iterations, residual threshold 1e-7, erp 0.2",
+    "motors": "POSITION_CONTROL to x(t+dt), default gains (position 0.1, velocity 1) and force; read by getJointState",
+    "damping": "defaults: linear and angular 0.04; joint damping as in the model; default motors of passive joints off",
+    "loads": "springs, external wrenches and gravity compensation applied before each step",
+}
+
+
+class PybulletDefault:
+    """Efforts that a careful user reads from PyBullet with the settings that its guide documents."""
+
+    name = "pybullet/default"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        mechanism = without_balls(case.mechanism)
+        q, qd, _ = in_angles(case.mechanism, motion.q, motion.qd, motion.qdd)
+        run = Run(
+            dt=float(motion.dt / np.ceil(motion.dt / STEP - 1e-9)),
+            lead=0,
+            q=q[0],
+            qd=qd[0],
+            driven=mechanism.actuated_joints,
+            prepare=_leave_defaults,
+            drive=_drive,
+        )
+        rung = simulate(mechanism, motion, run).rung
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            t=motion.t,
+            effort=rung.effort,
+            closure_drift=rung.closure_drift,
+            tracking_error=rung.tracking_error,
+            settings={"steps": f"{1e3 * rung.dt:g} ms", **SETTINGS},
+            note="PyBullet's defaults, untuned: shown for information",
+        )
+
+
+def _leave_defaults(world: World, loops: tuple[int, ...]) -> None:
+    """Set nothing."""
+
+
+def _drive(world: World, command: Command) -> None:
+    where = {"physicsClientId": world.client}
+    targets = command.target - world.mechanism.reference[list(command.joints)]
+    for j, target in zip(command.joints, targets, strict=True):
+        joint = world.joints[j]
+        pybullet.setJointMotorControl2(
+            world.tree, joint, pybullet.POSITION_CONTROL, targetPosition=float(target), **where
+        )

@@ -1,0 +1,58 @@
+"""PyBullet's inverse dynamics and point Jacobians at the exact state; the engine's constraint solver takes no part."""
+
+import numpy as np
+
+from engines.projection import RANK_TOLERANCE, projected_efforts
+from engines.pybullet._angles import in_angles, without_balls
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._jacobian import closure_jacobian
+from engines.pybullet._loads import load_forces
+from engines.pybullet._world import World, opened
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.motion import Motion
+from robots.robot import Case
+
+
+class PybulletKkt:
+    """Efforts from PyBullet's inverse dynamics of the spanning tree, projected on what keeps the loops closed."""
+
+    name = "pybullet/kkt"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        mechanism = without_balls(case.mechanism)
+        states = zip(*in_angles(case.mechanism, motion.q, motion.qd, motion.qdd), strict=True)
+        with opened(mechanism) as world:
+            efforts = [
+                projected_efforts(tree_forces(world, q, qd, qdd), closure_jacobian(world, q), mechanism.selection)
+                for q, qd, qdd in states
+            ]
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            t=motion.t,
+            effort=np.array(efforts),
+            settings={
+                "tree forces": "calculateInverseDynamics at the exact state",
+                "loop Jacobian": "calculateJacobian at the closure points",
+                "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",
+            },
+        )
+
+
+def tree_forces(world: World, q: Array, qd: Array, qdd: Array) -> Array:
+    """Force that the motion takes on every joint where the loops are cut.
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+        qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
+
+    Returns:
+        Force on the joints [N or N m], shape (nv,).
+    """
+    state = (world.positions(q), world.rates(qd), world.rates(qdd))
+    force = pybullet.calculateInverseDynamics(world.tree, *state, physicsClientId=world.client)
+    return world.summed(force) - load_forces(world, q, qd)

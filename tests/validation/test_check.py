@@ -1,0 +1,167 @@
+"""`loopcheck check`: any MJCF, moved automatically or by a file, compared and judged."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analytic.assembly import prescribe
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import CATALOGUE, configurations, load, make_case
+from tests.conftest import MODELS, ZOO
+from tests.validation.conftest import Command
+from validation.check import cases_of_file
+from validation.tables import read
+
+EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1")
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_file_is_checked_with_a_motion_of_its_own(loopcheck: Command, tmp_path: Path, name: str) -> None:
+    status, out, err = loopcheck("check", MODELS / f"{name}.xml", *EXACT, "--out", tmp_path)
+    assert status == 0, out + err
+    assert set(read(tmp_path).summary["robot"]) == {name}
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_motion_moves_every_motor_and_comes_back(name: str) -> None:
+    case = cases_of_file(MODELS / f"{name}.xml")[0]
+    motion = prescribe(case)
+    drive = motion.law(motion.t)
+    assert (np.ptp(drive.q, axis=0) > 1e-3).all()
+    np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=1e-9)
+    np.testing.assert_allclose(motion.qd[0], 0, atol=1e-12)
+
+
+def test_the_motion_stays_inside_the_limits(tmp_path: Path) -> None:
+    text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
+    limited = text.replace('<joint name="crank"', '<joint name="crank" range="-5 3" limited="true"')
+    (tmp_path / "limited.xml").write_text(limited, encoding="utf-8")
+    crank = prescribe(cases_of_file(tmp_path / "limited.xml")[0]).q[:, 0]
+    assert np.radians(-5) <= crank.min() < crank.max() <= np.radians(3)
+    assert np.ptp(crank) > np.radians(2)
+
+
+def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Path) -> None:
+    text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
+    both = text.replace("</actuator>", '<motor name="second" joint="rocker" gear="2"/></actuator>')
+    (tmp_path / "both.xml").write_text(both, encoding="utf-8")
+    assert loopcheck("check", tmp_path / "both.xml", *EXACT, "--out", tmp_path / "out")[0] == 0
+
+
+def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -> None:
+    model = MODELS / "four_bar.xml"
+    assert loopcheck("check", model, "--actuated", "rocker", *EXACT, "--out", tmp_path)[0] == 0
+    summary = read(tmp_path).summary
+    assert set(summary["actuator"]) == {"rocker"}
+    status, _, err = loopcheck("check", model, "--actuated", "wheel", "--out", tmp_path / "no")
+    assert (status, err) == (2, "loopcheck: unknown joint in four_bar.xml 'wheel': known are crank, coupler, rocker\n")
+
+
+def test_a_file_without_gravity_has_one_configuration(tmp_path: Path) -> None:
+    text = (MODELS / "four_bar.xml").read_text(encoding="utf-8").replace('gravity="0.4 -1 -9.7"', 'gravity="0 0 0"')
+    (tmp_path / "floating.xml").write_text(text, encoding="utf-8")
+    assert [case.configuration for case in cases_of_file(tmp_path / "floating.xml")] == ["horizontal"]
+
+
+def test_vertical_is_the_gravity_of_the_file_turned() -> None:
+    gravity = configurations(cases_of_file(MODELS / "four_bar.xml")[0].mechanism)
+    np.testing.assert_array_equal(gravity["vertical"], [0.4, -9.7, 1.0])
+
+
+def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(loopcheck: Command, tmp_path: Path) -> None:
+    """The 3-PRR's own motion, from a file of its actuated joints: the same efforts as by its law."""
+    robot = CATALOGUE / "3prr" / "3prr.xml"
+    case = make_case(load("3prr"), variant="default", mode="plus", configuration="vertical")
+    drive, t = (motion := prescribe(case)).law(motion.t), motion.t
+    columns = {"t": t}
+    for k, name in enumerate(("q1", "q2", "q3")):
+        columns |= {f"{name}.{rate}": getattr(drive, rate)[:, k] for rate in ("q", "qd", "qdd")}
+    pd.DataFrame(columns).to_csv(tmp_path / "motion.csv", index=False, float_format="%.17g")
+    chosen = ("--mode", "plus", "--motion", tmp_path / "motion.csv", *EXACT, "--out", tmp_path / "out")
+    assert loopcheck("check", robot, *chosen)[0] == 0
+    _assert_same_efforts(read(tmp_path / "out").efforts, case.mechanism, motion)
+
+
+def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path) -> None:
+    case = make_case(load("3prr"), variant="default", mode="minus", configuration="vertical")
+    motion = prescribe(case)
+    _log(motion).to_csv(tmp_path / "log.csv", index=False, float_format="%.17g")
+    chosen = ("--mode", "minus", "--motion", tmp_path / "log.csv", *EXACT, "--out", tmp_path / "out")
+    assert loopcheck("check", CATALOGUE / "3prr" / "3prr.xml", *chosen)[0] == 0
+    assert (motion.q == read(tmp_path / "out").motion["q"].to_numpy().reshape(7, -1).T).all()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda log: log.assign(**{"qpos.1": log["qpos.1"] + 1e-3}), "the positions of the motion file do not close"),
+        (lambda log: log.assign(**{"qvel.2": log["qvel.2"] * 1.01}), "the velocities of the motion file do not close"),
+        (lambda log: log.assign(**{"qacc.2": 0.0}), "the accelerations of the motion file do not close"),
+        (lambda log: log.drop(columns="qvel.6"), "want a column 'qvel.6'"),
+        (lambda log: log.assign(t=0.0), "column 't': want at least two times that increase in equal steps"),
+        (lambda log: log.assign(**{"qpos.0": "far"}), "column 'qpos.0': want numbers"),
+        (lambda log: log.assign(**{"qpos.0": np.inf}), "column 'qpos.0': want finite numbers, got inf"),
+        (lambda log: log[["t"]], "want a column 'q1.q', got t"),
+    ],
+)
+def test_a_bad_motion_file_is_one_line(
+    loopcheck: Command, tmp_path: Path, spoil: Callable[..., pd.DataFrame], message: str
+) -> None:
+    motion = prescribe(make_case(load("3prr"), variant="default", mode="plus", configuration="vertical"))
+    spoil(_log(motion)).to_csv(tmp_path / "log.csv", index=False, float_format="%.17g")
+    chosen = ("--motion", tmp_path / "log.csv", "--out", tmp_path / "out")
+    status, _, err = loopcheck("check", CATALOGUE / "3prr" / "3prr.xml", *chosen)
+    assert (status, err.count("\n")) == (2, 1)
+    assert message in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nowhere.xml",), "nowhere.xml: no such file, want an MJCF"),
+        (("3prr.xml", "--mode", "open"), "unknown mode of 3prr.xml 'open': known are plus, minus"),
+        (("3prr.xml", "--motion", "nowhere.csv"), "nowhere.csv: want a CSV with the motion"),
+        (("3prr.xml", "--source", "x"), "unknown source 'x'"),
+        ((), "Missing argument 'MODEL.xml'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    shutil.copy(CATALOGUE / "3prr" / "3prr.xml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    status, _, err = loopcheck("check", *arguments)
+    assert (status, err.count("\n")) == (2, 1)
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["3prr.xml"]
+
+
+def test_what_is_left_free_is_refused_by_count(loopcheck: Command, tmp_path: Path) -> None:
+    text = (MODELS / "pendulum_tree.xml").read_text(encoding="utf-8").replace('<motor name="b2" joint="b2"/>', "")
+    (tmp_path / "free.xml").write_text(text, encoding="utf-8")
+    status, _, err = loopcheck("check", tmp_path / "free.xml", "--out", tmp_path / "out")
+    assert status == 2
+    assert "want an actuated joint for each of the 3 degrees of freedom at the start, got 2" in err
+
+
+def _log(motion: Motion) -> pd.DataFrame:
+    columns = {"t": motion.t}
+    for name, values in (("qpos", motion.q), ("qvel", motion.qd), ("qacc", motion.qdd)):
+        columns |= {f"{name}.{k}": values[:, k] for k in range(values.shape[1])}
+    return pd.DataFrame(columns)
+
+
+def _assert_same_efforts(efforts: pd.DataFrame, mechanism: Mechanism, motion: Motion) -> None:
+    from analytic.noc import Noc
+
+    case = make_case(load("3prr"), variant="default", mode="plus", configuration="vertical")
+    assert case.mechanism.na == mechanism.na
+    wanted = Noc().compute_efforts(case, motion).effort
+    rows = efforts[(efforts["configuration"] == "vertical") & (efforts["source"] == "analytic/noc")]
+    np.testing.assert_allclose(rows["effort"].to_numpy().reshape(3, -1).T, wanted, rtol=1e-11, atol=1e-12)

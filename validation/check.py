@@ -1,0 +1,40 @@
+"""Cases of an MJCF that is not in the catalogue."""
+
+from pathlib import Path
+
+from analytic.laws import AUTOMATIC, RECORDED
+from robots.errors import NotFoundError
+from robots.robot import DEFAULT, Case, MotionSpec, Robot, configurations, make_case, modes
+
+
+def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", motion: Path | None = None) -> list[Case]:
+    """The cases of an MJCF: one mode, all configurations.
+
+    Args:
+        path: The MJCF.
+        mode: Keyframe to start from; by default the first, or qpos0 where there is none.
+        actuated: Names of joints to put motors on, as J1,J2, instead of the file's actuators.
+        motion: CSV with the motion of the actuated joints; by default one is made.
+
+    Raises:
+        NotFoundError: If the mode or a joint is unknown; the message lists the known ones.
+        MechanismError: If the MJCF is bad.
+    """
+    spec = MotionSpec(law=AUTOMATIC) if motion is None else MotionSpec(law=RECORDED, parameters={"file": str(motion)})
+    robot = Robot(
+        name=path.stem,
+        folder=path.parent,
+        title=path.name,
+        mjcf=path.name,
+        motion=spec,
+        source=f"the file {path.name}",
+        actuated=tuple(name.strip() for name in actuated.split(",") if name.strip()),
+    )
+    mechanism = robot.mechanism()
+    known = modes(mechanism)
+    if mode is not None and mode not in known:
+        raise NotFoundError(f"mode of {path.name}", mode, known)
+    return [
+        make_case(robot, variant=DEFAULT, mode=mode or next(iter(known)), configuration=configuration)
+        for configuration in configurations(mechanism)
+    ]
