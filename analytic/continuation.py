@@ -186,24 +186,11 @@ class Tracer:
         return q if residual <= CLOSED and np.abs(q - predicted).max() <= trusted else None
 
     def _close(self, q: Array, t: float) -> tuple[Array, float]:
-        """Newton's method on the passive joints until the residual stalls; positions (1, nq) and largest residual."""
+        """Close the loops on the passive joints at a time; positions (1, nq) and largest residual."""
         q = q.copy()
         if self.joints:
             q[:, [self.mechanism.q_slices[j].start for j in self.joints]] = self.law(np.array([t])).q
-        passive = self.passive
-        best, best_residual, stalled = q, np.inf, 0
-        while best_residual > 0 and stalled < (1 if best_residual <= CLOSED else 3):
-            at = poses(self.mechanism, q)
-            phi = closure_residual(self.mechanism, at, q)
-            residual = float(np.abs(phi).max(initial=0.0))
-            stalled = 0 if residual < best_residual / 2 else stalled + 1
-            if residual < best_residual:
-                best, best_residual = q, residual
-            Phi = closure_jacobian(self.mechanism, at, twist_matrices(self.mechanism, at), q)
-            step = np.zeros((1, self.mechanism.nv))
-            step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
-            q = retract(self.mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
-        return best, best_residual
+        return close(self.mechanism, q, self.passive)
 
     def _want_determined(self, q: Array) -> None:
         """Raise if there are more degrees of freedom than prescribed joints."""
@@ -240,6 +227,32 @@ def conditioning(Phi_u: Array) -> tuple[Array, Array]:
     """
     values = np.asarray(np.linalg.svd(Phi_u, compute_uv=False), dtype=np.float64)
     return values[:, -1] / values[:, 0], values[:, -1]
+
+
+def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, float]:
+    """Close the loops by Newton's method, until the residual stalls.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions nearby [m or rad], shape (1, nq).
+        passive: Mask of the dofs that may move [-], shape (nv,).
+
+    Returns:
+        Joint positions, shape (1, nq), and the largest closure residual [m or rad].
+    """
+    best, best_residual, stalled = q, np.inf, 0
+    while best_residual > 0 and stalled < (1 if best_residual <= CLOSED else 3):
+        at = poses(mechanism, q)
+        phi = closure_residual(mechanism, at, q)
+        residual = float(np.abs(phi).max(initial=0.0))
+        stalled = 0 if residual < best_residual / 2 else stalled + 1
+        if residual < best_residual:
+            best, best_residual = q, residual
+        Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
+        step = np.zeros((1, mechanism.nv))
+        step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
+        q = retract(mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
+    return best, best_residual
 
 
 def follow(tracer: Tracer, known: list[State], t: Array) -> Motion:

@@ -114,6 +114,28 @@ def staicu2006(mechanism: Mechanism, start: Array) -> Prescription:
     return Prescription(law=partial(platforms.staicu_motion, platforms.three_legs(mechanism)), span=(0.0, 1.0))
 
 
+def wang2019(
+    mechanism: Mechanism, start: Array, *, radius: float, height: float, pitch: float, duration: float
+) -> Prescription:
+    """Motion of the 2PUR-2RPU: its tool goes once round a helix (42) to (47) by the law (B-1).
+
+    Wang et al. 2019. The acceleration is continuous; the third derivative jumps at the beginning and the end.
+
+    Args:
+        mechanism: The 2PUR-2RPU.
+        start: Positions of the actuated joints in the starting guess [m], shape (4,); not used.
+        radius: Radius of the helix [m].
+        height: Its initial height [m].
+        pitch: Its rise in a turn [m].
+        duration: Time of the turn [s].
+    """
+    _want_joints(mechanism, "wang2019", ("q1", "q2", "q3", "q4"))
+    _want_positive("wang2019", radius=radius, height=height, pitch=pitch, duration=duration)
+    limbs = platforms.crossed_limbs(mechanism)
+    law = partial(platforms.helical_motion, limbs, (radius, height, pitch), duration)
+    return Prescription(law=law, span=(0.0, duration))
+
+
 AUTOMATIC = "automatic"
 """Name of the law that `analytic.automatic` makes for a robot that comes without one."""
 RECORDED = "recorded"
@@ -125,6 +147,7 @@ LAWS: Mapping[str, LawMaker] = {
     "sine": sine,
     "six_leg": six_leg,
     "staicu2006": staicu2006,
+    "wang2019": wang2019,
     "zubizarreta2010": zubizarreta2010,
 }
 

@@ -59,7 +59,8 @@ class Robot(BaseModel):
     title: str
     mjcf: str
     """File name of the MJCF in the folder."""
-    motion: MotionSpec
+    motion: MotionSpec = MotionSpec(law="automatic")
+    """By default one that `analytic.automatic` makes."""
     source: str
     """Where every number comes from: paper, table, drawing."""
     paper: str | None = None

@@ -140,6 +140,37 @@ def report(folder: Path) -> int:
     return 0
 
 
+@cli.command()
+@click.option("--mode", "modes", multiple=True, default=("pmp",), show_default=True, help="Working mode; may repeat.")
+@click.option(
+    "--seed", "seeds", type=int, multiple=True, default=(0,), show_default=True, help="Seed of the templates."
+)
+@click.option("--templates", type=click.IntRange(min=2), default=10, show_default=True, help="Robots for each level.")
+@_out
+@_jobs
+def ctc(out: Path, jobs: int | None, **varied: Any) -> int:
+    r"""Study computed-torque control of the 3rrr with wrong parameters: classical, Extended, and task-space CTC.
+
+    Finished runs in the folder are not computed again.
+
+    \b
+    Examples:
+      loopcheck ctc --out ctc
+      loopcheck ctc --out ctc --mode pmp --mode mpm --seed 0 --seed 1
+    """
+    from validation.ctc.report import write_report
+    from validation.ctc.study import Study, run_study
+    from validation.tables import want_writable
+
+    want_writable(out)
+    found = run_study(Study(**varied), out, jobs=jobs, command=["loopcheck", *sys.argv[1:]])
+    write_report(found, out)
+    click.echo(
+        f"{len(found.runs)} runs, {found.runs['diverged_at'].notna().sum()} diverged; report: {out / 'ctc.html'}"
+    )
+    return 0
+
+
 def _run_and_report(
     cases: "list[Case]", sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None
 ) -> int:
