@@ -41,14 +41,14 @@ def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
     return np.concatenate(rows, axis=1)
 
 
-def closure_jacobian(mechanism: Mechanism, at: Poses, K: Array, q: Array) -> Array:
+def closure_jacobian(mechanism: Mechanism, at: Poses, K: AnyArray, q: AnyArray) -> AnyArray:
     """Derivative of the closure residual with respect to the joint velocities' directions, Φ (equation (3)).
 
     The rows of a weld's rotation hold where the weld is closed.
 
     Args:
         mechanism: Robot.
-        at: Its poses.
+        at: Its poses; may be complex.
         K: Twist of each body per joint velocity [-, m or 1/m], shape (nt, nb, 6, nv).
         q: Joint positions [m or rad], shape (nt, nq).
 
@@ -119,11 +119,11 @@ def _ends(
     return first, second
 
 
-def _angular(K: Array, body: int) -> Array:
+def _angular(K: AnyArray, body: int) -> AnyArray:
     return np.zeros_like(K[:, 0, :3]) if body == WORLD else K[:, body, :3]
 
 
-def _point_rows(at: Poses, K: Array, body: int, point: Array) -> Array:
+def _point_rows(at: Poses, K: AnyArray, body: int, point: AnyArray) -> AnyArray:
     """Velocity of a point of a body per joint velocity, (nt, 3, nv)."""
     if body == WORLD:
         return np.zeros_like(K[:, 0, :3])
@@ -153,8 +153,8 @@ def _polynomial(mechanism: Mechanism, q: AnyArray, closure: JointClosure, *, ord
     return polynomial(_offset(mechanism, q, closure.joint2))
 
 
-def _joint_row(mechanism: Mechanism, closure: JointClosure, slope: Array, *, follower: float = 1.0) -> Array:
-    row = np.zeros((len(slope), 1, mechanism.nv))
+def _joint_row(mechanism: Mechanism, closure: JointClosure, slope: AnyArray, *, follower: float = 1.0) -> AnyArray:
+    row = np.zeros((len(slope), 1, mechanism.nv), slope.dtype)
     row[:, 0, mechanism.dof_slices[closure.joint1]] = follower
     if closure.joint2 is not None:
         row[:, 0, mechanism.dof_slices[closure.joint2].start] = -slope

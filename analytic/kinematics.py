@@ -260,3 +260,18 @@ def _turned(quaternion: AnyArray, angle: AnyArray) -> AnyArray:
     sinc = np.where(small, 1 - half_squared / 6, np.sin(safe) / safe)
     w1, x1, w2, x2 = quaternion[:, :1], quaternion[:, 1:], np.cos(half), angle / 2 * sinc
     return np.concatenate([w1 * w2 - (x1 * x2).sum(-1, keepdims=True), w1 * x2 + w2 * x1 + np.cross(x1, x2)], axis=1)
+
+
+def position_rate(mechanism: Mechanism, q: Array, qd: Array) -> Array:
+    """Rate of the joint positions: the velocities themselves, but for quaternions.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+    Returns:
+        Rates [m/s, rad/s or 1/s], shape (nt, nq).
+    """
+    step = 1e-40  # imaginary: its square vanishes beside 1
+    return retract(mechanism, q, 1j * step * qd).imag / step

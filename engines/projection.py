@@ -1,6 +1,9 @@
-"""What every `kkt` route does with the matrices it reads from its engine."""
+"""What routes do with the matrices they read from their engine."""
+
+from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import qr
 
 from robots.arrays import Array
 
@@ -21,10 +24,32 @@ def projected_efforts(force: Array, J: Array, S: Array) -> Array:
     Returns:
         Efforts of the actuators [N or N m], shape (na,).
     """
-    if J.size:
-        _, values, V = np.linalg.svd(J)
-        rank = int((values > RANK_TOLERANCE * values[0]).sum())
-        N = V[rank:].T
-    else:
-        N = np.eye(J.shape[1])
+    N = _null_space(J)
     return np.linalg.pinv((S @ N).T, rcond=RANK_TOLERANCE) @ (N.T @ force)
+
+
+def independent_drives(J: Array, dofs: Sequence[int]) -> list[int]:
+    """The actuated dofs to drive: as many as the robot has degrees of freedom, because more drives fight each other.
+
+    Pivoting chooses those that determine the others best. The others are left at zero effort, which is right for the
+    part of the efforts that moves the robot.
+
+    Args:
+        J: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).
+        dofs: All actuated dofs.
+
+    Returns:
+        Places in `dofs`, ascending.
+    """
+    N = _null_space(J)
+    chosen = qr(N[list(dofs)].T, pivoting=True, mode="r")[1][: N.shape[1]]
+    return sorted(int(place) for place in chosen)
+
+
+def _null_space(J: Array) -> Array:
+    """Orthonormal basis of the motions that keep the loops closed [-], shape (nv, dof)."""
+    if not J.size:
+        return np.eye(J.shape[1])
+    _, values, V = np.linalg.svd(J)
+    rank = int((values > RANK_TOLERANCE * values[0]).sum())
+    return V[rank:].T

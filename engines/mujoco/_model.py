@@ -33,14 +33,14 @@ def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> An
     return model
 
 
-def driven(mechanism: Mechanism) -> Any:
-    """Compile the model with a joint equality for each actuated joint, after all of its own, to hold it to a motion.
+def driven(mechanism: Mechanism, joints: tuple[int, ...]) -> Any:
+    """Compile the model with a joint equality for each of some joints, after all of its own, to hold it to a motion.
 
     The file's own actuators are off. MuJoCo counts the constant of a joint equality from qpos0.
     """
 
     def add_drives(spec: Any) -> None:
-        for joint in mechanism.actuated_joints:
+        for joint in joints:
             drive = spec.add_equality()
             drive.type, drive.objtype = mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
             drive.name, drive.name1 = f"drive of {mechanism.joints[joint].name}", mechanism.joints[joint].name
@@ -50,10 +50,10 @@ def driven(mechanism: Mechanism) -> Any:
     return model
 
 
-def rows_of_drives(mechanism: Mechanism, model: Any, data: Any) -> tuple[AnyArray, AnyArray]:
+def rows_of_drives(model: Any, data: Any, drives: int) -> tuple[AnyArray, AnyArray]:
     """Indices of the rows of `efc_*` that belong to the drives of a driven model, and of those that close its loops."""
     rows = equality_rows(data)
-    is_drive = data.efc_id[rows] >= model.neq - len(mechanism.actuated_joints)
+    is_drive = data.efc_id[rows] >= model.neq - drives
     return rows[is_drive], rows[~is_drive]
 
 

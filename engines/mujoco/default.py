@@ -23,7 +23,7 @@ class MujocoDefault:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
-        model = driven(mechanism)
+        model = driven(mechanism, mechanism.actuated_joints)
         every = int(np.ceil(motion.dt / model.opt.timestep - 1e-9))
         model.opt.timestep = dt = motion.dt / every  # at most the file's own, and a divisor of the grid
         columns = [mechanism.q_slices[j].start for j in mechanism.actuated_joints]
@@ -39,7 +39,7 @@ class MujocoDefault:
                 model.eq_data[model.neq - len(columns) :, 0] = target[k + 1] - model.qpos0[columns]
                 apply_wrenches(mechanism, model, data)
                 mujoco.mj_step(model, data)
-                of_drives, of_loops = rows_of_drives(mechanism, model, data)
+                of_drives, of_loops = rows_of_drives(model, data, len(columns))
                 drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))
                 if k % every == 0:
                     on_joints[k // every] = data.efc_force[of_drives]

@@ -1,0 +1,63 @@
+"""Forward dynamics: two independent ways agree, undo the inverse dynamics, and reproduce the prescribed motion."""
+
+import numpy as np
+import pytest
+from scipy.interpolate import make_interp_spline
+
+from analytic.assembly import prescribe
+from analytic.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
+from analytic.kinematics import poses
+from analytic.lagrange import lagrange_model, potential_energy
+from analytic.noc import Noc, independent_dofs
+from robots.motion import Motion
+from robots.robot import Case, load, make_case
+
+ROUND_OFF = 1e-10
+
+
+def test_two_ways_agree_at_any_effort(zoo_case: Case, zoo_motion: Motion) -> None:
+    mechanism, motion = zoo_case.mechanism, zoo_motion
+    effort = np.random.default_rng(5).normal(size=(len(motion.t), mechanism.na))
+    by_noc = accelerations_by_noc(mechanism, motion.q, motion.qd, effort, independent_dofs(mechanism, motion))
+    by_multipliers, _ = accelerations_by_multipliers(mechanism, motion.q, motion.qd, effort)
+    assert np.abs(by_noc - by_multipliers).max() < ROUND_OFF * np.abs(by_noc).max()
+
+
+def test_forward_undoes_inverse(zoo_case: Case, zoo_motion: Motion) -> None:
+    mechanism, motion = zoo_case.mechanism, zoo_motion
+    effort = Noc().compute_efforts(zoo_case, motion).effort
+    qdd = accelerations_by_noc(mechanism, motion.q, motion.qd, effort, independent_dofs(mechanism, motion))
+    assert np.abs(qdd - motion.qdd).max() < ROUND_OFF * np.abs(motion.qdd).max()
+    qdd, lam = accelerations_by_multipliers(mechanism, motion.q, motion.qd, effort)
+    assert np.abs(qdd - motion.qdd).max() < ROUND_OFF * np.abs(motion.qdd).max()
+    model = lagrange_model(mechanism, motion.q, motion.qd)
+    force = (model.M @ motion.qdd[..., None])[..., 0] + model.coriolis + model.gravity + model.dissipation
+    balance = force - effort @ mechanism.selection - np.einsum("tij,ti->tj", model.Phi, lam)
+    assert np.abs(balance).max() < ROUND_OFF * np.abs(force).max()
+
+
+@pytest.mark.parametrize("mode", ["plus", "minus"])
+def test_the_efforts_reproduce_the_motion(mode: str) -> None:
+    """The 3-PRR, driven by its own inverse-dynamics efforts, comes out where it was told to be a second later."""
+    case = make_case(load("3prr"), variant="default", mode=mode, configuration="vertical")
+    motion = prescribe(case)
+    fine = motion.assemble(np.linspace(0, 1, 401))
+    effort = make_interp_spline(fine.t, Noc().compute_efforts(case, fine).effort, k=7)
+    independent = independent_dofs(case.mechanism, motion)
+    t = motion.t[::25]
+    q, qd = simulate(case.mechanism, effort, motion.q[0], motion.qd[0], t, independent=independent)
+    np.testing.assert_allclose(q, motion.q[::25], atol=1e-8)
+    np.testing.assert_allclose(qd, motion.qd[::25], atol=1e-7)
+
+
+def test_a_robot_left_alone_keeps_its_energy(prr: Case, prr_motion: Motion) -> None:
+    """No effort, no damping: what it gains in speed it loses in height. It falls away from the singularity."""
+    mechanism = prr.mechanism
+    independent = independent_dofs(mechanism, prr_motion)
+    t = np.linspace(0, 0.2, 5)
+    start = prr_motion.q[60], prr_motion.qd[60]
+    q, qd = simulate(mechanism, lambda time: np.zeros(3), *start, t, independent=independent)
+    M = lagrange_model(mechanism, q, qd).M
+    energy = np.einsum("ti,tij,tj->t", qd, M, qd) / 2 + potential_energy(mechanism, q)
+    assert np.ptp(energy) < 1e-9 * np.abs(energy).max()
+    assert np.linalg.norm(poses(mechanism, q).c[-1] - poses(mechanism, q).c[0]) > 0.01
