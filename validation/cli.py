@@ -122,6 +122,28 @@ def check(model: Path, sources: tuple[str, ...], dt: float | None, out: Path, jo
 
 
 @cli.command()
+@click.argument("robots", metavar="[ROBOT]...", nargs=-1)
+@_out
+@_jobs
+def errata(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
+    r"""Measure what each erratum of the papers costs, and write errata.csv and errata.html.
+
+    \b
+    Example:
+      loopcheck errata 3prr
+    """
+    from validation.console import print_errata
+    from validation.errata import errata_table, write_errata
+    from validation.tables import want_writable
+
+    want_writable(out)
+    costs = errata_table(robots, jobs=jobs)
+    write_errata(costs, out)
+    print_errata(costs, out)
+    return 0
+
+
+@cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def report(folder: Path) -> int:
     r"""Rebuild report.html and report.md from the tables in DIR.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
@@ -66,6 +67,18 @@ def print_summary(results: Results, folder: Path) -> None:
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     console.print(f"{sum(counts.values())} comparisons: {said}")
     console.print(f"report: {folder / 'report.html'}", soft_wrap=True)
+
+
+def print_errata(costs: pd.DataFrame, folder: Path) -> None:
+    """Print the largest effort error of each erratum over modes, in each configuration."""
+    worst = costs.groupby(["robot", "configuration", "erratum"], sort=False)["relative_error"].max()
+    for robot, of_robot in worst.groupby("robot", sort=False):
+        wide = of_robot.droplevel("robot").unstack("configuration", sort=False)
+        matrix = Table("erratum", *wide.columns, title=f"{robot}: effort error over the peak", title_justify="left")
+        for erratum, row in wide.iterrows():
+            matrix.add_row(str(erratum), *("" if math.isnan(error) else f"{error:.1e}" for error in row))
+        Console().print(matrix)
+    click.echo(f"report: {folder / 'errata.html'}")
 
 
 def _cell(found: Sequence[Finding]) -> str:

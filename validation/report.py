@@ -5,17 +5,14 @@ template shows the blocks as HTML, another as Markdown, so that both say the sam
 """
 
 import math
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import jinja2
 import numpy as np
 import pandas as pd
 
-from robots.errors import OutputError
 from validation import drawing, figures
-from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, line, pipes, plain, table
+from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, plain, table
 from validation.findings import (
     CASE,
     JUDGED,
@@ -28,7 +25,8 @@ from validation.findings import (
     reference_of,
     verdict_counts,
 )
-from validation.tables import Results, put
+from validation.pages import write_pages
+from validation.tables import Results
 
 _RUN_HEADERS = {
     "closure_drift": "closure drift [m or rad]",
@@ -53,27 +51,9 @@ def write_report(results: Results, folder: Path) -> None:
     Raises:
         OutputError: If the folder cannot be written.
     """
-    content = {
-        "title": f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}",
-        "sections": [section(results) for section in SECTIONS],
-    }
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=lambda name: str(name).endswith(".html"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"line": line, "pipes": pipes}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
-            for file in ("report.html", "report.md"):
-                text = environment.get_template(file).render(content)
-                (Path(name) / file).write_text(text, encoding="utf-8")
-            put(Path(name), folder)
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot write the report: {error.strerror}") from error
+    sections = [section(results) for section in SECTIONS]
+    title = f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
+    write_pages(sections, folder, stem="report", title=title)
 
 
 def answer(results: Results) -> Part:
