@@ -19,8 +19,8 @@ COLOURS = {
     "disagree": "bold red",
     "not run": "yellow",
     "not comparable": "yellow",
-    "as expected": "green",
     "agree": "green",
+    "as expected": "green",
     "informational": "dim",
     "reference": "dim",
 }

@@ -176,6 +176,31 @@ def efforts_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
 
 
 @as_svg
+def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> Figure | None:
+    """Positions, velocities and accelerations of joints over time, from rows of the table of motions.
+
+    Args:
+        motion: Rows of one motion.
+        units: Unit of the position of each joint that is drawn, m or rad.
+    """
+    shown = {joint: motion[motion["joint"] == joint] for joint in units}
+    shown = {joint: rows for joint, rows in shown.items() if len(rows)}
+    if not shown:
+        return None
+    figure, panels = make_panels(3, legend=len(shown))
+    unit = " or ".join(dict.fromkeys(units[joint] for joint in shown))
+    quantities = {"q": ("position", ""), "qd": ("velocity", "/s"), "qdd": ("acceleration", "/s²")}
+    for axes, (column, (name, per)) in zip(panels, quantities.items(), strict=True):
+        for k, (joint, rows) in enumerate(shown.items()):
+            style = {"color": COLORS[k % 6], "linestyle": DASHES[k % 7]}
+            axes.plot(rows["t"], rows[column], **style, label=literal(joint))
+        axes.set(title=name, ylabel=f"{name} [{unit if len(unit) < 5 or not per else f'({unit})'}{per}]")
+        _limit_time(axes, rows["t"].to_numpy(float))
+    _put_legend(figure, panels)
+    return figure
+
+
+@as_svg
 def errors_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
     """Error of each source over time, relative to the peak, with the tolerances."""
     errors = {source: error for source, error in of.errors.items() if np.isfinite(error).any()}

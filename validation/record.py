@@ -181,6 +181,9 @@ def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
         "assumptions": [*robot.assumptions, *map(_wrench_in_words, robot.wrenches)],
         "left_out": list(case.mechanism.left_out),
         "expected": dict(robot.expected),
+        "actuated": {
+            case.mechanism.joints[j].name: case.mechanism.joints[j].unit for j in case.mechanism.actuated_joints
+        },
         "errata": [
             {
                 "key": erratum.key,

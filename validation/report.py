@@ -7,6 +7,7 @@ template shows the blocks as HTML, another as Markdown, so that both say the sam
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -148,7 +149,7 @@ def robots(results: Results) -> Part:
             Part(
                 title=str(about.get("title") or name),
                 anchor=f"robot-{len(parts) + 1}",
-                blocks=[*blocks, *_drawings(name, results.points)],
+                blocks=[*blocks, *_drawings(name, results.points), *_motions(name, about, results.motion)],
             )
         )
     return Part(title="Robots", anchor="robots", blocks=parts)
@@ -166,6 +167,23 @@ def _drawings(robot: str, points: pd.DataFrame) -> Iterable[Picture]:
                 svg,
                 alt=f"{robot}, mode {mode}: first and last pose in {plane}, {path}",
                 caption=f"Mode {mode}, seen in {plane}. Triangles: fixed points. Grey: initial pose. Orange: {path}.",
+            )
+
+
+def _motions(robot: str, about: Mapping[str, Any], motion: pd.DataFrame) -> Iterable[Picture]:
+    """How the actuated joints move in each mode, in the first variant that has it; modes that move alike once."""
+    drawn: set[bytes] = set()
+    for mode, rows in _rows(motion, robot=robot).groupby("mode", sort=False):
+        of_mode = _rows(rows, variant=str(rows["variant"].iloc[0]))
+        units = about.get("actuated") or {}
+        moved = of_mode[of_mode["joint"].isin(units)][["q", "qd", "qdd"]].to_numpy(float).tobytes()
+        svg = None if moved in drawn else figures.motion_figure(of_mode, units)
+        drawn.add(moved)
+        if svg:
+            yield Picture(
+                svg,
+                alt=f"{robot}, mode {mode}: position, velocity and acceleration of {', '.join(units)} over time",
+                caption=f"The prescribed motion of the actuated joints, mode {mode}.",
             )
 
 

@@ -379,3 +379,22 @@ def test_bodies_are_drawn_by_their_hull() -> None:
     assert drawing.corners(square[[0, 2, 3]]) == pytest.approx(np.array([[0, 0], [1, 1]]))
     assert len(drawing.corners(square[[0, 5]])) == 1
     assert drawing.corners(np.full((2, 2), np.nan)).shape == (0, 2)
+
+
+def test_motion_of_the_actuated_joints_is_drawn_once_for_modes_that_move_alike(
+    results: Results, tmp_path: Path
+) -> None:
+    rows = [
+        {"robot": "bar", "variant": "default", "mode": mode, "t": t, "joint": joint, "q": t**2, "qd": 2 * t, "qdd": 2.0}
+        for mode in ("up", "down")
+        for joint in ("j1", "passive")
+        for t in np.linspace(0, 1, 11)
+    ]
+    run = {**results.run, "robots": {"bar": {"actuated": {"j1": "m"}}}}
+    write_report(replace(results, motion=table("motion", rows), run=run), tmp_path)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert text.count("position, velocity and acceleration of j1 over time") == 1
+    figure = figures.motion_figure(table("motion", rows[:22]), {"j1": "m"})
+    assert figure is not None
+    for label in ("position [m]", "velocity [m/s]", "acceleration [m/s²]", "time [s]"):
+        assert f"<!-- {label} -->" in figure  # the letters are paths, with the text beside them
