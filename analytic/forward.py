@@ -57,7 +57,7 @@ def accelerations_by_noc(mechanism: Mechanism, q: Array, qd: Array, effort: Arra
 
 
 def accelerations_by_multipliers(mechanism: Mechanism, q: Array, qd: Array, effort: Array) -> tuple[Array, Array]:
-    """Joint accelerations and multipliers of M q̈ + h = Sᵀτ + Φᵀλ with Φ q̈ = −Φ̇ q̇.
+    """Joint accelerations and multipliers of M q̈ + h = Sᵀτ + Φᵀλ + f with Φ q̈ = −Φ̇ q̇, f from external wrenches.
 
     Args:
         mechanism: Robot, each dof of whose spanning tree has inertia.
@@ -69,7 +69,7 @@ def accelerations_by_multipliers(mechanism: Mechanism, q: Array, qd: Array, effo
         Accelerations [m/s² or rad/s²], shape (nt, nv), and the multipliers of least norm [N or N m], shape (nt, nc).
     """
     model = lagrange_model(mechanism, q, qd)
-    force = effort @ mechanism.selection - model.coriolis - model.gravity - model.dissipation
+    force = effort @ mechanism.selection + model.load - model.coriolis - model.gravity - model.dissipation
     Phi, Phi_T = model.Phi, model.Phi.swapaxes(1, 2)
     unconstrained = np.linalg.solve(model.M, force[..., None])
     compliance = Phi @ np.linalg.solve(model.M, Phi_T)

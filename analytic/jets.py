@@ -52,7 +52,7 @@ class Jet:
         """A function of this jet, from its value and its first two derivatives at `x`.
 
         Args:
-            f: The function [any unit], shape of `x`.
+            f: The function [any unit], shape (nt,) as `x`.
             f1: Its derivative [unit of the function per that of `x`], shape (nt,) as `x`.
             f2: Its second derivative [the same, per unit of `x`], shape (nt,) as `x`.
         """

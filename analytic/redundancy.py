@@ -2,7 +2,11 @@
 
 import numpy as np
 
+from analytic.closures import RANK_TOLERANCE, closure_jacobian
+from analytic.kinematics import poses, twist_matrices
 from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.motion import Motion
 
 
 def minimum_norm(A: Array, force: Array) -> Array:
@@ -19,3 +23,29 @@ def minimum_norm(A: Array, force: Array) -> Array:
     """
     Q, U = np.linalg.qr(A)
     return (Q @ np.linalg.solve(U.swapaxes(1, 2), force[..., None]))[..., 0]
+
+
+def moving_efforts(mechanism: Mechanism, motion: Motion) -> Array | None:
+    """The efforts that move a redundantly actuated robot, as directions: what is orthogonal to them is internal.
+
+    They span the range of S N, the actuator velocities of all motions N = null(Φ) that keep the loops closed. The norm
+    is over the efforts as they are, so all actuators should have one unit.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+
+    Returns:
+        Orthonormal basis U at each sample, shape (nt, na, dof): U Uᵀ τ moves the robot as τ does and has the least
+        norm. None if there are no more actuators than degrees of freedom, whose efforts are unique.
+    """
+    at = poses(mechanism, motion.q)
+    Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), motion.q)
+    if not Phi.size:
+        return None
+    middle = len(motion.t) // 2
+    dof = mechanism.nv - int(np.linalg.matrix_rank(Phi[middle], rtol=RANK_TOLERANCE))
+    if mechanism.na <= dof:
+        return None
+    N = np.linalg.svd(Phi)[2][:, mechanism.nv - dof :].swapaxes(1, 2)
+    return np.linalg.qr(mechanism.selection @ N)[0]

@@ -31,7 +31,7 @@ def main() -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}, no_args_is_help=True)
 @click.version_option(package_name="loopcheck")
 def cli() -> None:
-    r"""Say whether a physics engine gets the actuator efforts of a closed-loop robot right.
+    """Say whether a physics engine gets the actuator efforts of a closed-loop robot right.
 
     \b
     Examples:
@@ -83,7 +83,7 @@ def list_() -> None:
 @_out
 @_jobs
 def run(sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None, **selection: Any) -> int:
-    r"""Compute every source of the ROBOTs, compare them, and write tables and report. Without a ROBOT: all of them.
+    """Compute every source of the ROBOTs, compare them, and write tables and report. Without a ROBOT: all of them.
 
     \b
     Examples:
@@ -107,7 +107,7 @@ def run(sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None,
 @_out
 @_jobs
 def check(model: Path, sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None, **how: Any) -> int:
-    r"""Check any MJCF: move it, compute every source, compare them, and write tables and report.
+    """Check any MJCF: move it, compute every source, compare them, and write tables and report.
 
     Without a motion it makes its own: smooth, from rest, inside the joint limits, away from singularities.
 
@@ -126,7 +126,7 @@ def check(model: Path, sources: tuple[str, ...], dt: float | None, out: Path, jo
 @_out
 @_jobs
 def errata(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
-    r"""Measure what each erratum of the papers costs, and write errata.csv and errata.html.
+    """Measure what each erratum of the papers costs, and write errata.csv and errata.html.
 
     \b
     Example:
@@ -146,7 +146,7 @@ def errata(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
 @cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def report(folder: Path) -> int:
-    r"""Rebuild report.html and report.md from the tables in DIR.
+    """Rebuild report.html and report.md from the tables in DIR.
 
     \b
     Example:
@@ -163,6 +163,9 @@ def report(folder: Path) -> int:
 
 
 @cli.command()
+@click.option(
+    "--plant", "plants", multiple=True, default=("exact",), show_default=True, help="exact, mujoco, pybullet."
+)
 @click.option("--mode", "modes", multiple=True, default=("pmp",), show_default=True, help="Working mode; may repeat.")
 @click.option(
     "--seed", "seeds", type=int, multiple=True, default=(0,), show_default=True, help="Seed of the templates."
@@ -171,7 +174,7 @@ def report(folder: Path) -> int:
 @_out
 @_jobs
 def ctc(out: Path, jobs: int | None, **varied: Any) -> int:
-    r"""Study computed-torque control of the 3rrr with wrong parameters: classical, Extended, and task-space CTC.
+    """Study computed-torque control of the 3rrr with wrong parameters: classical, Extended, and task-space CTC.
 
     Finished runs in the folder are not computed again.
 

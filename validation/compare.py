@@ -45,7 +45,7 @@ def relative_error(candidate: Array, reference: Array) -> float:
 
 def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str, Any]]:
     """Rows of the ladder table of one source on one case: error, change and observed order at each step."""
-    ladder = outcome.history.ladder if outcome.history else ()
+    ladder = outcome.compared.ladder if outcome.compared else ()
     peak = float(np.abs(reference.effort).max())
     changes = [np.nan] + [float(np.abs(fine.effort - coarse.effort).max()) for coarse, fine in pairwise(ladder)]
     rows: list[Mapping[str, Any]] = []
@@ -71,7 +71,7 @@ def _rows(outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Toleran
     mechanism, tolerance = outcome.case.mechanism, tolerances.get(outcome.source)
     rows: list[Mapping[str, Any]] = []
     for name, unit in zip((a.name for a in mechanism.actuators), mechanism.actuator_units, strict=True):
-        judged = None if outcome is reference else outcome.history
+        judged = None if outcome is reference else outcome.compared
         numbers = _numbers(judged, reference.history, name)
         verdict, reason = _verdict(outcome, reference, tolerances, numbers["relative_error"])
         history = outcome.history

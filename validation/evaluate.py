@@ -1,10 +1,14 @@
 """One source on one case: what it found, or why it found nothing. Runs in a worker process."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from analytic.assembly import prescribe
 from analytic.energy import power_imbalance
+from analytic.redundancy import moving_efforts
+from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import HarnessError, NotRepresentableError
 from robots.motion import Motion
@@ -20,6 +24,8 @@ class Outcome:
     source: str
     history: EffortHistory | None
     """The efforts; None if there are none."""
+    projected: EffortHistory | None = None
+    """The part of an engine's efforts that moves the robot, where it is redundantly actuated."""
     failure: str = ""
     """The verdict if there are no efforts: `not run` or `not comparable`."""
     note: str = ""
@@ -28,6 +34,11 @@ class Outcome:
     """Time it took [s]."""
     power_imbalance: float | None = None
     """Power in less rate of change of energy, relative to the peak power [-]; analytic sources only."""
+
+    @property
+    def compared(self) -> EffortHistory | None:
+        """What is compared with the reference: efforts are unique only up to their internal part."""
+        return self.projected or self.history
 
 
 def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
@@ -44,13 +55,40 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
         return Outcome(case=case, source=source, history=None, failure="not run", note=note)
     wall_time = time.perf_counter() - start
     analytic = source in sources.ANALYTIC
+    projected = None if analytic else _projected(case, motion, history)
     return Outcome(
         case=case,
         source=source,
         history=history,
-        note=history.note,
+        projected=projected,
+        note="; ".join(part for part in (history.note, _internal(case, history, projected)) if part),
         wall_time=wall_time,
         power_imbalance=power_imbalance(case.mechanism, motion, history.effort) if analytic else None,
+    )
+
+
+def _projected(case: Case, motion: Motion, history: EffortHistory) -> EffortHistory | None:
+    """The part of the efforts that moves the robot, if it is redundantly actuated and they are on its time grid."""
+    U = moving_efforts(case.mechanism, motion)
+    names = tuple(actuator.name for actuator in case.mechanism.actuators)
+    if U is None or history.actuators != names or len(history.t) != len(motion.t):
+        return None
+
+    def moving(effort: Array) -> Array:
+        return (U @ (U.swapaxes(1, 2) @ effort[..., None]))[..., 0]
+
+    ladder = tuple(replace(rung, effort=moving(rung.effort)) for rung in history.ladder)
+    return replace(history, effort=moving(history.effort), ladder=ladder)
+
+
+def _internal(case: Case, history: EffortHistory, projected: EffortHistory | None) -> str:
+    if projected is None:
+        return ""
+    internal = float(np.abs(history.effort - projected.effort).max())
+    weighting = "; 1 N m weighs as 1 N" if len(set(case.mechanism.actuator_units)) > 1 else ""
+    return (
+        "redundantly actuated: given and compared is the part of the efforts that moves the robot; its own split has "
+        f"an internal part of up to {internal:.3g}, against {float(np.abs(projected.effort).max()):.3g}{weighting}"
     )
 
 

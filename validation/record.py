@@ -76,15 +76,16 @@ def collect(
 
 
 def _effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
-    if outcome.history is None:
+    history = outcome.compared
+    if history is None:
         return
     robot, variant, mode, configuration = outcome.case.key
     units = {
         a.name: unit
         for a, unit in zip(outcome.case.mechanism.actuators, outcome.case.mechanism.actuator_units, strict=True)
     }
-    for column, actuator in enumerate(outcome.history.actuators):
-        for t, effort in zip(outcome.history.t, outcome.history.effort[:, column], strict=True):
+    for column, actuator in enumerate(history.actuators):
+        for t, effort in zip(history.t, history.effort[:, column], strict=True):
             yield {
                 "robot": robot,
                 "variant": variant,

@@ -102,19 +102,7 @@ def verdicts(results: Results) -> Part:
         [*(Cell(name, link=anchors[case]) for name in case), *(_verdict_cell(of_case.get(source)) for source in names)]
         for case, of_case in found.items()
     ]
-    ledger = [
-        [
-            Cell(" · ".join(case), link=anchors[case]),
-            Cell(source),
-            Cell(finding.verdict, finding.verdict),
-            cell(finding.error),
-            cell(finding.tolerance),
-            Cell(finding.note or NOTHING),
-        ]
-        for case, of_case in found.items()
-        for source, finding in of_case.items()
-        if finding.verdict in ("disagree", "not run", "not comparable", "as expected")
-    ]
+    ledger = [row for case, of_case in found.items() for row in _ledger_rows(case, anchors[case], of_case)]
     columns = ["case", "source", "verdict", "relative error [-]", "tolerance [-]", "what is known"]
     return Part(
         title="Verdicts",
@@ -126,6 +114,22 @@ def verdicts(results: Results) -> Part:
             *_part_if(ledger, "What does not agree", "ledger", Table(columns, ledger)),
         ],
     )
+
+
+def _ledger_rows(case: Key, anchor: str, of_case: Mapping[str, Finding]) -> Iterable[Sequence[Cell]]:
+    """What of a case does not agree; sources of which the same is known share a row."""
+    told = [f for f in of_case.values() if f.verdict in ("disagree", "not run", "not comparable", "as expected")]
+    for verdict, note in dict.fromkeys((finding.verdict, finding.note) for finding in told):
+        alike = {s: f for s, f in of_case.items() if (f.verdict, f.note) == (verdict, note)}
+        worst = max(alike.values(), key=lambda finding: np.nan_to_num(finding.error))
+        yield [
+            Cell(" · ".join(case), link=anchor),
+            Cell(", ".join(alike)),
+            Cell(verdict, verdict),
+            cell(worst.error),
+            cell(worst.tolerance),
+            Cell(note or NOTHING),
+        ]
 
 
 def _verdict_cell(finding: Finding | None) -> Cell:

@@ -4,6 +4,7 @@ A module of a paper has `ERRATA` and `efforts(case, motion, printed)`; it shares
 """
 
 import importlib
+import pkgutil
 from collections.abc import Set
 from dataclasses import dataclass
 from typing import Protocol
@@ -67,7 +68,7 @@ def paper_model(name: str) -> PaperModel:
     try:
         return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
-        raise NotFoundError("paper", name, ("kordjazi2011",)) from error
+        raise NotFoundError("paper", name, sorted(module.name for module in pkgutil.iter_modules(__path__))) from error
 
 
 def want_known(printed: Set[str], errata: tuple[Erratum, ...]) -> None:

@@ -8,6 +8,10 @@ what has drifted. Two things would spoil the reading, and both are removed by ru
   on `mj_forward`, and run on a ladder of steps;
 - the softness: MuJoCo lets no constraint be rigid. The error is proportional to the compliance (the inverse weights of
   bodies and dofs), so the efforts at two compliances are extrapolated to none.
+
+Of a redundantly actuated robot only as many joints are driven as it has degrees of freedom: more drives would answer
+the smallest mismatch of their targets with internal efforts. The others follow at zero effort, which leaves the part of
+the efforts that moves the robot as it is.
 """
 
 import time
@@ -19,7 +23,18 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco._model import actuator_efforts, actuator_names, apply_wrenches, driven, guarded, rows_of_drives
+from engines.mujoco._model import (
+    actuator_efforts,
+    actuator_names,
+    apply_wrenches,
+    build,
+    constraint_jacobian,
+    driven,
+    equality_rows,
+    guarded,
+    rows_of_drives,
+)
+from engines.projection import independent_drives
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory, Rung
 from robots.errors import EngineError
@@ -53,7 +68,8 @@ class MujocoForward:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         with guarded(self.name):
-            ladder = tuple(self._rung(case.mechanism, motion, dt) for dt in _steps(motion.dt))
+            drives = _drives(case.mechanism, motion)
+            ladder = tuple(self._rung(case.mechanism, motion, drives, dt) for dt in _steps(motion.dt))
         steps = ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder)
         return EffortHistory(
             source=self.name,
@@ -74,12 +90,12 @@ class MujocoForward:
                 "actuators": "a joint equality each, its constraint force is the effort",
             },
             ladder=ladder,
-            note="extrapolated to rigid constraints from two compliances",
+            note=_note(case.mechanism, drives),
         )
 
-    def _rung(self, mechanism: Mechanism, motion: Motion, dt: float) -> Rung:
+    def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
         start = time.perf_counter()
-        soft = [_simulate(mechanism, motion, dt, compliance) for compliance in COMPLIANCES]
+        soft = [_simulate(mechanism, motion, drives, dt, compliance) for compliance in COMPLIANCES]
         a, b = COMPLIANCES
         on_joints = (b * soft[0].effort - a * soft[1].effort) / (b - a)
         if not np.isfinite(on_joints).all():
@@ -99,21 +115,39 @@ def _steps(report: float) -> list[float]:
     return [report / 2**k for k in range(max(0, halvings - RUNGS + 1), halvings + 1)]
 
 
-def _simulate(mechanism: Mechanism, motion: Motion, dt: float, compliance: float) -> _Run:
-    """Simulate the whole motion and read the drives on the report grid."""
-    model = _nearly_rigid(mechanism, compliance)
+def _drives(mechanism: Mechanism, motion: Motion) -> list[int]:
+    """Which of the actuated joints are driven: all, unless the robot is redundantly actuated."""
+    model = build(mechanism)
     data = mujoco.MjData(model)
-    first_drive = model.neq - len(mechanism.actuated_joints)
+    data.qpos[:] = motion.q[len(motion.t) // 2]
+    mujoco.mj_fwdPosition(model, data)
+    J = constraint_jacobian(model, data)[equality_rows(data)]
+    return independent_drives(J, [mechanism.dof_slices[j].start for j in mechanism.actuated_joints])
+
+
+def _note(mechanism: Mechanism, drives: list[int]) -> str:
+    names = [mechanism.joints[j].name for k, j in enumerate(mechanism.actuated_joints) if k not in drives]
+    note = "extrapolated to rigid constraints from two compliances"
+    if names:
+        note += f"; redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares"
+    return note
+
+
+def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, compliance: float) -> _Run:
+    """Simulate the whole motion and read the drives on the report grid."""
+    model = _nearly_rigid(mechanism, tuple(mechanism.actuated_joints[k] for k in drives), compliance)
+    data = mujoco.MjData(model)
+    first_drive = model.neq - len(drives)
     columns = [mechanism.q_slices[j].start for j in mechanism.actuated_joints]
     steps = round((motion.t[-1] - motion.t[0]) / dt)
     target = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
     start = motion.assemble(motion.t[:1])
     data.qpos[:], data.qvel[:] = start.q[0], start.qd[0]
     mujoco.mj_forward(model, data)
-    of_drives, of_loops = rows_of_drives(mechanism, model, data)
+    of_drives, of_loops = rows_of_drives(model, data, len(drives))
     K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[of_drives[0]]
     # A row accelerates by −B v − K·imp·(q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K·imp (q − x).
-    constants = target.q - model.qpos0[columns] + (B * target.qd + target.qdd) / (K * impedance)
+    constants = (target.q - model.qpos0[columns] + (B * target.qd + target.qdd) / (K * impedance))[:, drives]
 
     def acceleration(half_steps: int, more: int = 0) -> Array:
         model.eq_data[first_drive:, 0] = constants[half_steps + more]
@@ -121,22 +155,22 @@ def _simulate(mechanism: Mechanism, motion: Motion, dt: float, compliance: float
         mujoco.mj_forward(model, data)
         return np.array(data.qacc)
 
-    effort, drift, tracking = np.zeros((len(motion.t), len(of_drives))), 0.0, 0.0
+    effort, drift, tracking = np.zeros((len(motion.t), len(columns))), 0.0, 0.0
     every = round(motion.dt / dt)
     for k in range(steps + 1):
         a1 = acceleration(2 * k)
         drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))
         tracking = max(tracking, float(np.abs(data.qpos[columns] - target.q[2 * k]).max()))
         if k % every == 0:
-            effort[k // every] = data.efc_force[of_drives]
+            effort[k // every, drives] = data.efc_force[of_drives]
         if k < steps:
             _runge_kutta(model, data, dt, partial(acceleration, 2 * k), a1)
     return _Run(effort=effort, closure_drift=drift, tracking_error=tracking)
 
 
-def _nearly_rigid(mechanism: Mechanism, compliance: float) -> Any:
+def _nearly_rigid(mechanism: Mechanism, joints: tuple[int, ...], compliance: float) -> Any:
     """The driven model with the hardest constraints MuJoCo allows, of the given compliance."""
-    model = driven(mechanism)
+    model = driven(mechanism, joints)
     model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     model.opt.tolerance, model.opt.iterations = 0.0, 100

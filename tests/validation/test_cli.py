@@ -198,6 +198,14 @@ def test_a_folder_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_pat
     )
 
 
+@pytest.mark.parametrize("command", ["run", "check", "report", "errata", "ctc"])
+def test_help_shows_an_example_on_a_line_of_its_own(loopcheck: Command, command: str) -> None:
+    status, out, _ = loopcheck(command, "--help")
+    assert status == 0
+    examples = out.split("Example")[1].splitlines()
+    assert any(line.strip().startswith(f"loopcheck {command} ") for line in examples)
+
+
 def test_the_installed_command_answers() -> None:
     """The entry point in a process of its own: help, and bad input without a traceback."""
     command = [sys.executable, "-m", "validation"]
