@@ -1,0 +1,44 @@
+"""Forward dynamics of the spatial robots: an external wrench, redundant closures, redundant actuation."""
+
+import numpy as np
+import pytest
+from scipy.interpolate import make_interp_spline
+
+from analytic.assembly import prescribe
+from analytic.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
+from analytic.noc import Noc, independent_dofs
+from robots.motion import Motion
+from robots.robot import Case, load, make_case
+
+ROUND_OFF = 1e-10
+
+
+@pytest.fixture(scope="module", params=["6spu", "6x6r", "2t1r", "2pur2rpu"])
+def case(request: pytest.FixtureRequest) -> Case:
+    return make_case(load(request.param), variant="default", mode="home", configuration="vertical")
+
+
+@pytest.fixture(scope="module")
+def motion(case: Case) -> Motion:
+    return prescribe(case)
+
+
+def test_two_ways_agree_and_undo_the_inverse(case: Case, motion: Motion) -> None:
+    mechanism, peak = case.mechanism, np.abs(motion.qdd).max()
+    effort = Noc().compute_efforts(case, motion).effort
+    by_noc = accelerations_by_noc(mechanism, motion.q, motion.qd, effort, independent_dofs(mechanism, motion))
+    by_multipliers, _ = accelerations_by_multipliers(mechanism, motion.q, motion.qd, effort)
+    assert np.abs(by_noc - motion.qdd).max() < ROUND_OFF * peak
+    assert np.abs(by_multipliers - motion.qdd).max() < ROUND_OFF * peak
+    assert np.abs(by_multipliers - by_noc).max() < ROUND_OFF * peak
+
+
+def test_the_efforts_reproduce_the_motion(case: Case, motion: Motion) -> None:
+    """A tenth of the motion, integrated from the efforts of the inverse dynamics."""
+    span = motion.t[len(motion.t) // 10]
+    fine = motion.assemble(np.linspace(motion.t[0], span, 101))
+    effort = make_interp_spline(fine.t, Noc().compute_efforts(case, fine).effort, k=7)
+    independent = independent_dofs(case.mechanism, motion)
+    q, qd = simulate(case.mechanism, effort, fine.q[0], fine.qd[0], fine.t[::25], independent=independent)
+    np.testing.assert_allclose(q, fine.q[::25], atol=1e-8)
+    np.testing.assert_allclose(qd, fine.qd[::25], atol=1e-7)
