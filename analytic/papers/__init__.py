@@ -11,7 +11,8 @@ from typing import Protocol
 
 from robots.arrays import Array
 from robots.efforts import EffortHistory
-from robots.errors import MechanismError, NotFoundError
+from robots.errors import MechanismError, NotFoundError, NotRepresentableError
+from robots.mechanism import Joint, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -80,3 +81,24 @@ def want_known(printed: Set[str], errata: tuple[Erratum, ...]) -> None:
     known = [erratum.key for erratum in errata if erratum.computes]
     for key in sorted(printed - set(known)):
         raise NotFoundError("erratum", key, known)
+
+
+def want_plain(mechanism: Mechanism, *, wrench: bool = False) -> None:
+    """Check that a robot has nothing that no paper's model has.
+
+    Args:
+        mechanism: Robot.
+        wrench: Whether the paper's model has an external wrench.
+
+    Raises:
+        NotRepresentableError: If it has armature, damping, springs, gravity compensation or an external wrench.
+    """
+    more = [f"armature, damping or spring of joint '{j.name}'" for j in mechanism.joints if _is_loaded(j)]
+    more += [f"gravity compensation of '{body.name}'" for body in mechanism.bodies if body.gravity_compensation]
+    more += ["an external wrench"] if mechanism.wrenches and not wrench else []
+    if more:
+        raise NotRepresentableError(f"analytic/paper: {more[0]}: the paper's model has none")
+
+
+def _is_loaded(joint: Joint) -> bool:
+    return bool(joint.armature or joint.damping or joint.stiffness)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known
+from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
 from robots.arrays import Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Body, Mechanism, Wrench
@@ -178,7 +178,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
         fW=load.force,
     )
     _want_alike(bodies)
-    _want_nothing_more(mechanism)
+    want_plain(mechanism, wrench=True)
     return own
 
 
@@ -523,19 +523,6 @@ def _want_alike(bodies: Mapping[str, Body]) -> None:
                 raise NotRepresentableError(
                     f"analytic/paper: the legs are alike, '{own.name}' differs from '{first.name}'"
                 )
-
-
-def _want_nothing_more(mechanism: Mechanism) -> None:
-    for joint in mechanism.joints:
-        if joint.armature or joint.damping or joint.stiffness:
-            raise NotRepresentableError(
-                f"analytic/paper: armature, damping or spring of joint '{joint.name}': the document's model has none"
-            )
-    for body in mechanism.bodies:
-        if body.gravity_compensation:
-            raise NotRepresentableError(
-                f"analytic/paper: gravity compensation of '{body.name}': the document's model has none"
-            )
 
 
 def _load(mechanism: Mechanism, platform: Body) -> Wrench:

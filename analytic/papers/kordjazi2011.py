@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known
+from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Body, ConnectClosure, Mechanism
@@ -123,16 +123,7 @@ def _want_paper_geometry(mechanism: Mechanism, ordered: list[Body], own: Paramet
     for what, got, wanted in pairs:
         if abs(got - wanted) > ROUND_OFF:
             raise NotRepresentableError(f"analytic/paper: {what}: the paper's model wants {wanted:g} m, got {got:g} m")
-    for joint in mechanism.joints:
-        if joint.armature or joint.damping or joint.stiffness:
-            raise NotRepresentableError(
-                f"analytic/paper: armature, damping or spring of joint '{joint.name}': the paper's model has none"
-            )
-    for body in mechanism.bodies:
-        if body.gravity_compensation:
-            raise NotRepresentableError(
-                f"analytic/paper: gravity compensation of '{body.name}': the paper's model has none"
-            )
+    want_plain(mechanism)
 
 
 def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Array:

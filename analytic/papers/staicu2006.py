@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known
+from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
 from robots.arrays import Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Mechanism
@@ -160,7 +160,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
         if name not in bodies:
             raise NotRepresentableError(f"analytic/paper: the paper's 2T1R has a body '{name}', the model has none")
     leg, platform = bodies["legA"], bodies["platform"]
-    _want_only_the_paper(mechanism)
+    want_plain(mechanism)
     arm, offset = leg.center, platform.center
     leg_axes = np.array([-U3, U1, -U2])  # x2 along the leg, z2 the hinge X of leg A, as rows in body axes
     about_joint = leg.inertia + leg.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
@@ -550,16 +550,6 @@ def _from_platform(factors: tuple[Array, Array, Array], platform: Array, right: 
     b = moving + (right["C"] if right else 0.0) - w54 * platform[:, 2:]
     v["C"], turning["C"], bars = np.linalg.solve(A, b[..., None])[..., 0].T
     return Rates(v=v, w21=turning, w32=bars, w54=turning["C"] + platform[:, 2], platform=platform)
-
-
-def _want_only_the_paper(mechanism: Mechanism) -> None:
-    for joint in mechanism.joints:
-        if joint.armature or joint.damping or joint.stiffness:
-            raise NotRepresentableError(
-                f"analytic/paper: armature, damping or spring of joint '{joint.name}': the paper's model has none"
-            )
-    if mechanism.wrenches or any(body.gravity_compensation for body in mechanism.bodies):
-        raise NotRepresentableError("analytic/paper: the paper's model has no external wrench or gravity compensation")
 
 
 def _turn(angle: Array | float) -> Array:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known
+from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Mechanism
@@ -134,7 +134,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
             raise NotRepresentableError(
                 f"analytic/paper: the paper's 2PUR-2RPU has a body '{name}', the model has none"
             )
-    _want_only_the_paper(mechanism)
+    want_plain(mechanism)
     ordered = [bodies[name] for name in wanted]
     return Parameters(
         l=float(mechanism.site("link2_end").position[2]),
@@ -384,13 +384,3 @@ def _axes(p: Parameters, x: Array) -> Array:
     turned = [np.stack([np.cross(V, z), V, z], axis=2) for z in (along1, along2)]
     turned += [np.stack([X, y, np.cross(X, y)], axis=2) for y in rods]
     return np.stack([still, still, *turned, np.stack([np.cross(V, W), V, W], axis=2)], axis=1)
-
-
-def _want_only_the_paper(mechanism: Mechanism) -> None:
-    for joint in mechanism.joints:
-        if joint.armature or joint.damping or joint.stiffness:
-            raise NotRepresentableError(
-                f"analytic/paper: armature, damping or spring of joint '{joint.name}': the paper's model has none"
-            )
-    if mechanism.wrenches or any(body.gravity_compensation for body in mechanism.bodies):
-        raise NotRepresentableError("analytic/paper: the paper's model has no external wrench or gravity compensation")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known
+from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
 from robots.arrays import Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Body, ConnectClosure, Mechanism
@@ -217,6 +217,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
     ):
         if np.abs(got - wanted).max() > ROUND_OFF:
             raise NotRepresentableError(f"analytic/paper: {what}: the paper's model wants {wanted} m, got {got} m")
+    want_plain(mechanism)
     for what in _beyond_the_paper(mechanism, [*proximal, *distal, platform]):
         raise NotRepresentableError(f"analytic/paper: {what}: the paper's model has none")
     return p
@@ -228,12 +229,6 @@ def _beyond_the_paper(mechanism: Mechanism, links: list[Body]) -> Iterator[str]:
     if sorted(loops) != ["qc2", "qc3"] or len(mechanism.closures) != 2:
         yield "closures other than 'qc2' and 'qc3'"
     yield from (f"a turned frame of '{body.name}'" for body in links if not np.array_equal(body.rotation, np.eye(3)))
-    for joint in mechanism.joints:
-        if joint.armature or joint.damping or joint.stiffness:
-            yield f"armature, damping or spring of joint '{joint.name}'"
-    yield from (f"gravity compensation of '{body.name}'" for body in mechanism.bodies if body.gravity_compensation)
-    if mechanism.wrenches:
-        yield "an external wrench"
     if mechanism.gravity[0]:
         yield "gravity along X"
 
