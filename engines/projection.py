@@ -24,7 +24,7 @@ def projected_efforts(force: Array, J: Array, S: Array) -> Array:
     Returns:
         Efforts of the actuators [N or N m], shape (na,).
     """
-    N = _null_space(J)
+    N = null_space(J)
     return np.linalg.pinv((S @ N).T, rcond=RANK_TOLERANCE) @ (N.T @ force)
 
 
@@ -41,13 +41,17 @@ def independent_drives(J: Array, dofs: Sequence[int]) -> list[int]:
     Returns:
         Places in `dofs`, ascending.
     """
-    N = _null_space(J)
+    N = null_space(J)
     chosen = qr(N[list(dofs)].T, pivoting=True, mode="r")[1][: N.shape[1]]
     return sorted(int(place) for place in chosen)
 
 
-def _null_space(J: Array) -> Array:
-    """Orthonormal basis of the motions that keep the loops closed [-], shape (nv, dof)."""
+def null_space(J: Array) -> Array:
+    """Orthonormal basis of the motions that keep the loops closed [-], shape (nv, dof).
+
+    Args:
+        J: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).
+    """
     if not J.size:
         return np.eye(J.shape[1])
     _, values, V = np.linalg.svd(J)

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.linalg import qr
 
-from engines.projection import RANK_TOLERANCE
+from engines.projection import independent_drives, null_space
 from engines.pybullet._angles import in_angles, without_balls
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
@@ -133,8 +132,8 @@ def _extrapolated(steps: list[float], efforts: list[Array]) -> Array:
 def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
     """Drives as many actuated joints as the robot has degrees of freedom: more motors would fight each other.
 
-    Pivoting chooses those that determine the others best at the middle of the motion. Bullet's direct solver wants
-    independent constraints, and it is wrong for those with both ends in one multibody, as here all bodies are in one.
+    They are chosen at the middle of the motion. Bullet's direct solver wants independent constraints, and it is wrong
+    for those with both ends in one multibody, as here all bodies are in one.
     """
     q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     mechanism = without_balls(mechanism)
@@ -143,12 +142,9 @@ def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
         J = closure_jacobian(world, q[len(q) // 2])
         to_world = all(not isinstance(c, JointClosure) and WORLD in (c.body1, c.body2) for c in closures)
         uncoupled = to_world and not world.rotors
-    if not J.size:
-        return _Plan(driven=actuated, direct=uncoupled)
-    _, values, V = np.linalg.svd(J)
-    rank = int((values > RANK_TOLERANCE * values[0]).sum())
-    chosen = qr(V[rank:, list(actuated)], pivoting=True, mode="r")[1][: mechanism.nv - rank]
-    return _Plan(driven=tuple(actuated[i] for i in sorted(chosen)), direct=uncoupled and rank == len(J))
+    independent = len(J) == mechanism.nv - null_space(J).shape[1]
+    driven = tuple(actuated[place] for place in independent_drives(J, actuated))
+    return _Plan(driven=driven, direct=uncoupled and independent)
 
 
 def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:
