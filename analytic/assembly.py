@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic.automatic import SPAN, WELL_AWAY, independent_joints, swing, within_limits
+from analytic.automatic import SPAN, WELL_AWAY, swing, within_limits
 from analytic.closures import closure_jacobian, closure_jacobian_rate, closure_names, closure_residual
 from analytic.continuation import CLOSED, State, Tracer, conditioning, follow
 from analytic.kinematics import poses, twists
 from analytic.laws import AUTOMATIC, RECORDED, prescription
 from analytic.recorded import Recording, read_recording
+from analytic.redundancy import independent_joints
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, SingularityError
 from robots.mechanism import Mechanism

@@ -3,10 +3,8 @@
 from functools import partial
 
 import numpy as np
-from scipy.linalg import qr
 
-from analytic.closures import RANK_TOLERANCE, closure_jacobian
-from analytic.kinematics import poses, twist_matrices
+from analytic.kinematics import poses
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.motion import Drive, Law
@@ -34,25 +32,6 @@ def swing(mechanism: Mechanism, q: Array, joints: tuple[int, ...], scale: float)
     swings = np.array([_room(mechanism, j, x, _size(mechanism, q)) for j, x in zip(joints, start, strict=True)])
     rate = 2 * np.pi * np.array([1.0 + k % 3 for k in range(len(joints))]) / (SPAN[1] - SPAN[0])
     return partial(_cosines, start, scale * swings, rate)
-
-
-def independent_joints(mechanism: Mechanism, q: Array) -> tuple[int, ...]:
-    """Of the actuated joints, those whose motion determines that of all the others, chosen by pivoting.
-
-    Args:
-        mechanism: Robot.
-        q: Closed pose [m or rad], shape (nq,).
-    """
-    joints = mechanism.actuated_joints
-    dofs = [mechanism.dof_slices[j].start for j in joints]
-    at = poses(mechanism, q[None])
-    Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q[None])[0]
-    rank = int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE)) if Phi.size else 0
-    N = np.linalg.svd(Phi)[2][rank:].T if rank else np.eye(mechanism.nv)
-    R, order = qr(N[dofs].T, pivoting=True, mode="r")
-    size = np.abs(np.diag(R))
-    free = int((size > RANK_TOLERANCE * size[0]).sum())
-    return tuple(joints[k] for k in sorted(order[:free]))
 
 
 def within_limits(mechanism: Mechanism, q: Array) -> bool:

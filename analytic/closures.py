@@ -6,7 +6,7 @@ body 1 [rad] for a weld; one row in the unit of the joint that follows for a joi
 
 import numpy as np
 
-from analytic.kinematics import Poses, Twists, skew
+from analytic.kinematics import Poses, Twists, poses, skew, twist_matrices
 from robots.arrays import AnyArray, Array
 from robots.mechanism import WORLD, ConnectClosure, JointClosure, Mechanism, WeldClosure
 
@@ -178,3 +178,32 @@ def solve_dependent(Phi_u: Array, right: Array) -> Array:
         The rates, least squares and of least norm where rows or columns are redundant, shape (nt, nu, any).
     """
     return -np.linalg.pinv(Phi_u, rcond=RANK_TOLERANCE) @ right
+
+
+def closure_jacobian_at(mechanism: Mechanism, q: Array) -> Array:
+    """Φ where nothing else of the poses is needed (equation (3)).
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq).
+
+    Returns:
+        Φ [m/rad or m/m], shape (nt, nc, nv).
+    """
+    at = poses(mechanism, q)
+    return closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
+
+
+def null_space(Phi: Array) -> Array:
+    """Orthonormal basis of the joint velocities that keep the loops closed in a pose; redundant rows drop out by rank.
+
+    Args:
+        Phi: Closure Jacobian [m/rad or m/m], shape (nc, nv).
+
+    Returns:
+        Basis [-], shape (nv, dof): its number of columns is that of the degrees of freedom.
+    """
+    if not Phi.size:
+        return np.eye(Phi.shape[1])
+    rank = int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE))
+    return np.linalg.svd(Phi)[2][rank:].T

@@ -15,9 +15,11 @@ from scipy.optimize import brentq
 from analytic.closures import (
     RANK_TOLERANCE,
     closure_jacobian,
+    closure_jacobian_at,
     closure_jacobian_rate,
     closure_names,
     closure_residual,
+    null_space,
     solve_dependent,
 )
 from analytic.kinematics import poses, retract, twist_matrices, twists
@@ -132,8 +134,7 @@ class Tracer:
         Args:
             q: Joint positions [m or rad], shape (nt, nq).
         """
-        at = poses(self.mechanism, q)
-        return closure_jacobian(self.mechanism, at, twist_matrices(self.mechanism, at), q)[..., self.passive]
+        return closure_jacobian_at(self.mechanism, q)[..., self.passive]
 
     def refuse_singularities(self, states: list[State], Phi_u: Array) -> None:
         """Raise if Φᵘ changes its orientation between two samples, or is singular at one.
@@ -194,9 +195,7 @@ class Tracer:
 
     def _want_determined(self, q: Array) -> None:
         """Raise if there are more degrees of freedom than prescribed joints."""
-        at = poses(self.mechanism, q)
-        Phi = closure_jacobian(self.mechanism, at, twist_matrices(self.mechanism, at), q)[0]
-        dof = self.mechanism.nv - (int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE)) if Phi.size else 0)
+        dof = null_space(closure_jacobian_at(self.mechanism, q)[0]).shape[1]
         if dof > len(self.joints):
             raise MechanismError(
                 f"{self.where}: want an actuated joint for each of the {dof} degrees of freedom at the "

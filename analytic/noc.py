@@ -7,11 +7,10 @@ loops enter through L, which gives all joint velocities from the independent one
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 
 from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_rate, solve_dependent
 from analytic.kinematics import Poses, Twists, poses, skew, twists
-from analytic.redundancy import minimum_norm
+from analytic.redundancy import independent_joints, minimum_norm
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
 from robots.mechanism import Mechanism
@@ -94,15 +93,9 @@ def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
 
     If there are more, pivoting chooses those that determine the others best at the middle of the motion.
     """
-    q = motion.q[[len(motion.t) // 2]]
-    at = poses(mechanism, q)
-    Phi = closure_jacobian(mechanism, at, twists(mechanism, at, np.zeros((1, mechanism.nv))).K, q)[0]
-    actuated = np.array([mechanism.dof_slices[j].start for j in mechanism.actuated_joints])
+    joints = independent_joints(mechanism, motion.q[len(motion.t) // 2])
     mask = np.zeros(mechanism.nv, dtype=bool)
-    rank = int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE)) if Phi.size else 0
-    N = np.linalg.svd(Phi)[2][rank:].T if Phi.size else np.eye(mechanism.nv)
-    chosen = qr(N[actuated].T, pivoting=True, mode="r")[1][: mechanism.nv - rank]
-    mask[actuated[chosen]] = True
+    mask[[mechanism.dof_slices[j].start for j in joints]] = True
     return mask
 
 

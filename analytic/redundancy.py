@@ -1,9 +1,9 @@
 """Efforts of redundantly actuated robots: of all efforts that move the robot alike, those of least norm."""
 
 import numpy as np
+from scipy.linalg import qr
 
-from analytic.closures import RANK_TOLERANCE, closure_jacobian
-from analytic.kinematics import poses, twist_matrices
+from analytic.closures import RANK_TOLERANCE, closure_jacobian_at, null_space
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -39,13 +39,27 @@ def moving_efforts(mechanism: Mechanism, motion: Motion) -> Array | None:
         Orthonormal basis U at each sample, shape (nt, na, dof): U Uᵀ τ moves the robot as τ does and has the least
         norm. None if there are no more actuators than degrees of freedom, whose efforts are unique.
     """
-    at = poses(mechanism, motion.q)
-    Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), motion.q)
+    Phi = closure_jacobian_at(mechanism, motion.q)
     if not Phi.size:
         return None
-    middle = len(motion.t) // 2
-    dof = mechanism.nv - int(np.linalg.matrix_rank(Phi[middle], rtol=RANK_TOLERANCE))
+    dof = null_space(Phi[len(motion.t) // 2]).shape[1]
     if mechanism.na <= dof:
         return None
     N = np.linalg.svd(Phi)[2][:, mechanism.nv - dof :].swapaxes(1, 2)
     return np.linalg.qr(mechanism.selection @ N)[0]
+
+
+def independent_joints(mechanism: Mechanism, q: Array) -> tuple[int, ...]:
+    """Of the actuated joints, those whose motion determines that of all the others, chosen by pivoting.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+    """
+    joints = mechanism.actuated_joints
+    dofs = [mechanism.dof_slices[j].start for j in joints]
+    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
+    R, order = qr(N[dofs].T, pivoting=True, mode="r")
+    size = np.abs(np.diag(R))
+    free = int((size > RANK_TOLERANCE * size[0]).sum())
+    return tuple(joints[k] for k in sorted(order[:free]))

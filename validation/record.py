@@ -12,8 +12,7 @@ import numpy as np
 from joblib import cpu_count
 
 import engines
-from analytic.closures import RANK_TOLERANCE, closure_jacobian
-from analytic.kinematics import poses, twist_matrices
+from analytic.closures import closure_jacobian_at, null_space
 from analytic.papers import paper_model
 from robots.mechanism import JointClosure, Mechanism
 from robots.motion import Motion
@@ -212,16 +211,15 @@ def _wrench_in_words(wrench: WrenchSpec) -> str:
 def _mechanism_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, int]:
     """What kind of mechanism it is, counted at the middle of its motion (Euler's count of the loops)."""
     q = mechanism.reference[None] if motion is None else motion.q[[len(motion.t) // 2]]
-    at = poses(mechanism, q)
-    Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)[0]
-    rank = int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE)) if Phi.size else 0
+    Phi = closure_jacobian_at(mechanism, q)[0]
+    dof = null_space(Phi).shape[1]
     return {
         "bodies": len(mechanism.bodies),
         "joints": len(mechanism.joints),
         "loops": sum(not isinstance(closure, JointClosure) for closure in mechanism.closures),
         "closure rows": len(Phi),
-        "rank": rank,
-        "dof": mechanism.nv - rank,
+        "rank": mechanism.nv - dof,
+        "dof": dof,
         "actuators": mechanism.na,
     }
 
