@@ -9,16 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic.automatic import SPAN, WELL_AWAY, swing, within_limits
+from analytic.automatic import SHORT_SPAN, SPAN, WELL_AWAY, swing, within_limits
 from analytic.closures import closure_jacobian, closure_jacobian_rate, closure_names, closure_residual
 from analytic.continuation import CLOSED, State, Tracer, conditioning, follow
 from analytic.kinematics import poses, twists
 from analytic.laws import AUTOMATIC, RECORDED, prescription
 from analytic.recorded import Recording, read_recording
-from analytic.redundancy import independent_joints
+from analytic.redundancy import independent_drives, undriven_dofs
+from analytic.undriven import MovingState, accelerations, at_rest, coast
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, SingularityError
-from robots.mechanism import Mechanism
+from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Law, Motion, report_grid
 from robots.robot import Case
 
@@ -36,14 +37,14 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     Raises:
         LoopClosureError: If the loops cannot be closed at the start.
         SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
-        MechanismError: If the actuators do not determine the motion, or the motion law does not fit the robot.
+        MechanismError: If there is no actuator, or the motion law does not fit the robot.
     """
     mechanism = case.mechanism
     if not mechanism.actuators:
         raise MechanismError(f"{mechanism.model.path}: no actuators, so no joint to prescribe a motion for")
     where = f"{mechanism.model.path}, mode {case.mode}"
     if case.robot.motion.law == AUTOMATIC:
-        return _largest_swing(mechanism, case.guess, report_grid(SPAN, dt=dt), where)
+        return _largest_swing(mechanism, case.guess, dt, where)
     if case.robot.motion.law == RECORDED:
         recording = read_recording(Path(case.robot.motion.parameters["file"]), mechanism)
         return _recorded(mechanism, recording, case.guess, where)
@@ -51,18 +52,22 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     return assemble(mechanism, wanted.law, case.guess, report_grid(wanted.span, dt=dt), where=where)
 
 
-def _largest_swing(mechanism: Mechanism, guess: Array, t: Array, where: str) -> Motion:
+def _largest_swing(mechanism: Mechanism, guess: Array, dt: float | None, where: str) -> Motion:
     """The automatic motion, halved until it closes, keeps inside the limits and well away from singularities."""
-    free = Tracer(mechanism=mechanism, law=swing(mechanism, guess, (), 0.0), joints=(), where=where)
+    still = swing(mechanism, guess, (), 0.0, span=SPAN)
+    free = Tracer(mechanism=mechanism, law=still, drives=(), where=where)
     start = free.start(guess, 0.0).q[0]  # every joint may give way to close the loops
-    joints = independent_joints(mechanism, start)
+    drives = independent_drives(mechanism, start)
+    span = SHORT_SPAN if undriven_dofs(mechanism, start) else SPAN
+    t = report_grid(span, dt=dt)
     for halvings in range(MOST_HALVINGS):
-        law = swing(mechanism, start, joints, 2.0**-halvings)
+        law = swing(mechanism, start, drives, 2.0**-halvings, span=span)
+        tracer = Tracer(mechanism=mechanism, law=law, drives=drives, where=where)
         try:
-            motion = assemble(mechanism, law, start, t, joints=joints, where=where)
+            motion = _assembled(tracer, start, t)
         except SingularityError:
             continue
-        if within_limits(mechanism, motion.q) and _is_well_away(mechanism, joints, motion):
+        if within_limits(mechanism, drives, motion) and _is_well_away(tracer, motion):
             return motion
     raise SingularityError(
         f"{where}: no motion found: the starting pose is singular or at a limit of the workspace, even a swing of "
@@ -98,39 +103,69 @@ def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: s
                 tolerance=most,
                 time=float(t[k]),
             )
-    tracer = Tracer(mechanism=mechanism, law=law, joints=mechanism.actuated_joints, where=where)
+    tracer = Tracer(mechanism=mechanism, law=law, drives=mechanism.drives, where=where)
+    if tracer.undriven(q[[0]]):
+        return _logged_coasting(tracer, t, recording.states)
     known = [State(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
     tracer.refuse_singularities(known, tracer.dependent_jacobian(q))
     return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law, assemble=partial(follow, tracer, known))
 
 
+def _logged_coasting(tracer: Tracer, t: Array, states: tuple[Array, Array, Array]) -> Motion:
+    """A logged motion with dofs that nothing drives: their accelerations follow from the dynamics, whatever the log."""
+    q, qd, logged = states
+    qdd = accelerations(tracer, t, q, qd)
+    known = [MovingState(t=float(time), q=q[[k]], qd=qd[[k]]) for k, time in enumerate(t)]
+    return Motion(
+        t=t,
+        q=q,
+        qd=qd,
+        qdd=qdd,
+        law=tracer.law,
+        assemble=partial(coast, tracer, known),
+        unforced=float(np.abs(qdd - logged).max() / max(np.abs(qdd).max(), np.abs(logged).max(), np.finfo(float).tiny)),
+    )
+
+
 def assemble(
-    mechanism: Mechanism, law: Law, guess: Array, t: Array, *, joints: tuple[int, ...] | None = None, where: str = ""
+    mechanism: Mechanism,
+    law: Law,
+    guess: Array,
+    t: Array,
+    *,
+    drives: tuple[Coordinate, ...] | None = None,
+    where: str = "",
 ) -> Motion:
     """Close the loops along a motion law.
 
     Args:
         mechanism: Robot.
-        law: What is prescribed for the joints.
+        law: What is prescribed for the driven coordinates.
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
         t: Increasing times [s], shape (nt,).
-        joints: Prescribed joints in the order of the law; by default the actuated ones.
+        drives: Prescribed coordinates in the order of the law; by default all that are driven.
         where: What is assembled, for the error messages; by default the file of the model.
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the first time.
         SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
-        MechanismError: If the actuators do not determine the motion.
     """
-    where = where or str(mechanism.model.path)
-    joints = mechanism.actuated_joints if joints is None else joints
-    tracer = Tracer(mechanism=mechanism, law=law, joints=joints, where=where)
-    return follow(tracer, [tracer.start(guess, float(t[0]))], t)
+    drives = mechanism.drives if drives is None else drives
+    tracer = Tracer(mechanism=mechanism, law=law, drives=drives, where=where or str(mechanism.model.path))
+    return _assembled(tracer, guess, t)
 
 
-def _is_well_away(mechanism: Mechanism, joints: tuple[int, ...], motion: Motion) -> bool:
+def _assembled(tracer: Tracer, guess: Array, t: Array) -> Motion:
+    """The motion from a guess; what nothing drives starts at rest."""
+    start = tracer.start(guess, float(t[0]))
+    if tracer.undriven(start.q):
+        return coast(tracer, [at_rest(tracer, start.q, start.t)], t)
+    return follow(tracer, [start], t)
+
+
+def _is_well_away(tracer: Tracer, motion: Motion) -> bool:
     """Whether the conditioning of Φᵘ stays near that of the start all along a motion."""
-    tracer = Tracer(mechanism=mechanism, law=motion.law, joints=joints, where="")
     Phi_u = tracer.dependent_jacobian(motion.q)
-    ratios = conditioning(Phi_u)[0] if Phi_u.size else np.ones(1)
+    follow = Phi_u.shape[-1] - tracer.undriven(motion.q[:1])
+    ratios = conditioning(Phi_u, follow)[0] if Phi_u.size and follow else np.ones(1)
     return bool(ratios.min() >= WELL_AWAY * ratios[0])

@@ -4,13 +4,16 @@ from functools import partial
 
 import numpy as np
 
+from analytic.closures import RANK_TOLERANCE, closure_jacobian_at, null_space
 from analytic.kinematics import poses
 from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Drive, Law
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Drive, Law, Motion
 
 SPAN = (0.0, 2.0)
 """First and last time [s]."""
+SHORT_SPAN = (0.0, 0.5)
+"""The same where something moves that nothing drives: it may spin up, fall or swing out of all bounds."""
 SWING = 0.3
 """Half of the largest swing of a hinge [rad], and of a slide relative to the robot's size [-]."""
 ROOM = 0.9
@@ -19,32 +22,41 @@ WELL_AWAY = 0.1
 """Fraction of the starting pose's conditioning that must be left all along the motion [-]."""
 
 
-def swing(mechanism: Mechanism, q: Array, joints: tuple[int, ...], scale: float) -> Law:
-    """Every joint swings to one side of its position and back, with one, two or three periods in the span.
+def swing(
+    mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...], scale: float, *, span: tuple[float, float]
+) -> Law:
+    """Every drive swings to one side of its position and back, with one, two or three periods in the span.
 
     Args:
         mechanism: Robot.
         q: Starting pose [m or rad], shape (nq,).
-        joints: Joints that move; hinges and slides.
+        drives: Coordinates that move.
         scale: Fraction of the largest swing [-].
+        span: First and last time [s].
     """
-    start = q[[mechanism.q_slices[j].start for j in joints]]
-    swings = np.array([_room(mechanism, j, x, _size(mechanism, q)) for j, x in zip(joints, start, strict=True)])
-    rate = 2 * np.pi * np.array([1.0 + k % 3 for k in range(len(joints))]) / (SPAN[1] - SPAN[0])
-    return partial(_cosines, start, scale * swings, rate)
+    start, size = mechanism.values_of(drives, q[None])[0], _size(mechanism, q)
+    swings = [
+        sum(w * _room(mechanism, j, q, size) for j, w in zip(drive.joints, drive.weights, strict=True))
+        for drive in drives
+    ]
+    rate = 2 * np.pi * np.array([1.0 + k % 3 for k in range(len(drives))]) / (span[1] - span[0])
+    return partial(_cosines, start, scale * np.array(swings), rate)
 
 
-def within_limits(mechanism: Mechanism, q: Array) -> bool:
-    """Whether joints that start inside their limits stay there.
+def within_limits(mechanism: Mechanism, drives: tuple[Coordinate, ...], motion: Motion) -> bool:
+    """Whether joints that start inside their limits stay there, as far as the drives decide it.
 
     Args:
         mechanism: Robot.
-        q: Joint positions along a motion [m or rad], shape (nt, nq).
+        drives: Coordinates that move.
+        motion: The motion.
     """
-    for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
-        if joint.limits is not None:
+    held = np.concatenate([closure_jacobian_at(mechanism, motion.q[:1])[0], mechanism.rates_of(drives)])
+    free = np.abs(null_space(held)).max(axis=1, initial=0.0) > RANK_TOLERANCE
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        if joint.limits is not None and not free[dofs.start]:
             low, high = joint.limits
-            x = q[:, columns.start]
+            x = motion.q[:, columns.start]
             if low <= x[0] <= high and not (low <= x.min() and x.max() <= high):
                 return False
     return True
@@ -59,9 +71,9 @@ def _cosines(start: Array, amplitude: Array, rate: Array, t: Array) -> Drive:
     )
 
 
-def _room(mechanism: Mechanism, j: int, x: float, size: float) -> float:
-    """Half of the largest swing of a joint from a position, towards the side that has more room [m or rad]."""
-    joint = mechanism.joints[j]
+def _room(mechanism: Mechanism, j: int, q: Array, size: float) -> float:
+    """Half of the largest swing of a joint from its position, towards the side that has more room [m or rad]."""
+    joint, x = mechanism.joints[j], float(q[mechanism.q_slices[j].start])
     half = SWING * (size if joint.kind == "slide" else 1.0)
     if joint.limits is None or not joint.limits[0] <= x <= joint.limits[1]:
         return half

@@ -1,14 +1,14 @@
 """What closes the loops: the closure residual, its Jacobian Φ and the rate of that.
 
 Rows follow `mechanism.closures`: three world directions [m] for a connect; those and three rotations in the axes of
-body 1 [rad] for a weld; one row in the unit of the joint that follows for a joint closure.
+body 1 [rad] for a weld; one row in the unit of the coordinate that follows for a coordinate closure.
 """
 
 import numpy as np
 
-from analytic.kinematics import Poses, Twists, poses, skew, twist_matrices
+from analytic.kinematics import Poses, Twists, cross, poses, skew, twist_matrices
 from robots.arrays import AnyArray, Array
-from robots.mechanism import WORLD, ConnectClosure, JointClosure, Mechanism, WeldClosure
+from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
 
 RANK_TOLERANCE = 1e-5
 """Singular values below this fraction of the largest count as zero [-]: CAD models never close below 1e-7 m."""
@@ -27,8 +27,8 @@ def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
     """
     rows = [np.zeros((len(q), 0), q.dtype)]
     for closure in mechanism.closures:
-        if isinstance(closure, JointClosure):
-            follower = _offset(mechanism, q, closure.joint1)
+        if isinstance(closure, CoordinateClosure):
+            follower = _offset(mechanism, q, closure.follower)
             rows.append((follower - _polynomial(mechanism, q, closure, order=0))[:, None])
         else:
             (p1, R1), (p2, R2) = _ends(closure, at)
@@ -58,8 +58,10 @@ def closure_jacobian(mechanism: Mechanism, at: Poses, K: AnyArray, q: AnyArray) 
     nt, nv = len(q), mechanism.nv
     rows = [np.zeros((nt, 0, nv))]
     for closure in mechanism.closures:
-        if isinstance(closure, JointClosure):
-            rows.append(_joint_row(mechanism, closure, _polynomial(mechanism, q, closure, order=1)))
+        if isinstance(closure, CoordinateClosure):
+            slope = _polynomial(mechanism, q, closure, order=1)
+            follower, leader = _rates_of_ends(mechanism, closure)
+            rows.append((follower - slope[:, None] * leader)[:, None])
             continue
         ends = _ends(closure, at)
         v1, v2 = (
@@ -88,10 +90,10 @@ def closure_jacobian_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Ar
     nt, nv = len(q), mechanism.nv
     rows = [np.zeros((nt, 0, nv))]
     for closure in mechanism.closures:
-        if isinstance(closure, JointClosure):
-            leader = 0 if closure.joint2 is None else qd[:, mechanism.dof_slices[closure.joint2].start]
-            curvature = _polynomial(mechanism, q, closure, order=2)
-            rows.append(_joint_row(mechanism, closure, curvature * leader, follower=0.0))
+        if isinstance(closure, CoordinateClosure):
+            _, leader = _rates_of_ends(mechanism, closure)
+            slope_rate = _polynomial(mechanism, q, closure, order=2) * (qd @ leader)
+            rows.append((-slope_rate[:, None] * leader)[:, None])
             continue
         ends = _ends(closure, at)
         a1, a2 = (
@@ -135,35 +137,33 @@ def _point_rate_rows(at: Poses, moving: Twists, body: int, point: Array) -> Arra
     if body == WORLD:
         return np.zeros_like(moving.K_dot[:, 0, :3])
     arm = point - at.c[:, body]
-    arm_dot = np.cross(moving.w[:, body], arm)
+    arm_dot = cross(moving.w[:, body], arm)
     K, K_dot = moving.K[:, body], moving.K_dot[:, body]
     return K_dot[:, 3:] - skew(arm) @ K_dot[:, :3] - skew(arm_dot) @ K[:, :3]
 
 
-def _offset(mechanism: Mechanism, q: AnyArray, joint: int) -> AnyArray:
-    """Position of a hinge or slide from its reference, (nt,)."""
-    return q[:, mechanism.q_slices[joint].start] - mechanism.joints[joint].reference[0]
+def _offset(mechanism: Mechanism, q: AnyArray, coordinate: Coordinate) -> AnyArray:
+    """A coordinate, counted from where all joints are at their references, (nt,)."""
+    return (mechanism.values_of((coordinate,), q) - mechanism.values_of((coordinate,), mechanism.reference[None]))[:, 0]
 
 
-def _polynomial(mechanism: Mechanism, q: AnyArray, closure: JointClosure, *, order: int) -> AnyArray:
-    """The polynomial of a joint closure, or its first or second derivative, (nt,)."""
-    if closure.joint2 is None:
+def _polynomial(mechanism: Mechanism, q: AnyArray, closure: CoordinateClosure, *, order: int) -> AnyArray:
+    """The polynomial of a coordinate closure, or its first or second derivative, (nt,)."""
+    if closure.leader is None:
         return np.full(len(q), closure.coefficients[0] if order == 0 else 0.0)
     polynomial = np.polynomial.Polynomial(closure.coefficients).deriv(order)
-    return polynomial(_offset(mechanism, q, closure.joint2))
+    return polynomial(_offset(mechanism, q, closure.leader))
 
 
-def _joint_row(mechanism: Mechanism, closure: JointClosure, slope: AnyArray, *, follower: float = 1.0) -> AnyArray:
-    row = np.zeros((len(slope), 1, mechanism.nv), slope.dtype)
-    row[:, 0, mechanism.dof_slices[closure.joint1]] = follower
-    if closure.joint2 is not None:
-        row[:, 0, mechanism.dof_slices[closure.joint2].start] = -slope
-    return row
+def _rates_of_ends(mechanism: Mechanism, closure: CoordinateClosure) -> tuple[Array, Array]:
+    """Rates of the follower and of the leader per joint velocity, each (nv,)."""
+    leader = np.zeros(mechanism.nv) if closure.leader is None else mechanism.rates_of((closure.leader,))[0]
+    return mechanism.rates_of((closure.follower,))[0], leader
 
 
 def closure_names(mechanism: Mechanism) -> tuple[str, ...]:
     """The closure that each row of Φ belongs to."""
-    rows = {ConnectClosure: 3, WeldClosure: 6, JointClosure: 1}
+    rows = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1}
     return tuple(closure.name for closure in mechanism.closures for _ in range(rows[type(closure)]))
 
 

@@ -5,7 +5,7 @@ are halved until the correction is small beside the step, so that the robot stay
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -24,8 +24,8 @@ from analytic.closures import (
 )
 from analytic.kinematics import poses, retract, twist_matrices, twists
 from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError, MechanismError, SingularityError
-from robots.mechanism import Mechanism
+from robots.errors import LoopClosureError, SingularityError
+from robots.mechanism import Coordinate, CoordinateClosure, Mechanism
 from robots.motion import Drive, Law, Motion
 
 CLOSED = 1e-6
@@ -52,14 +52,24 @@ class Tracer:
 
     mechanism: Mechanism
     law: Law
-    joints: tuple[int, ...]
-    """Prescribed joints, in the order of the law."""
+    drives: tuple[Coordinate, ...]
+    """Prescribed coordinates, in the order of the law."""
     where: str
 
     @property
+    def of_joints(self) -> list[int]:
+        """Places in `drives` of single joints, which are set to their prescribed positions."""
+        return [k for k, drive in enumerate(self.drives) if drive.is_joint]
+
+    @property
+    def of_tendons(self) -> list[int]:
+        """Places in `drives` of the others, which are prescribed by further closures."""
+        return [k for k in range(len(self.drives)) if k not in self.of_joints]
+
+    @property
     def dofs(self) -> list[int]:
-        """The prescribed dofs."""
-        return [self.mechanism.dof_slices[j].start for j in self.joints]
+        """The dofs of prescribed joints."""
+        return [self.mechanism.dof_slices[self.drives[k].joints[0]].start for k in self.of_joints]
 
     @property
     def passive(self) -> AnyArray:
@@ -67,6 +77,29 @@ class Tracer:
         mask = np.ones(self.mechanism.nv, dtype=bool)
         mask[self.dofs] = False
         return mask
+
+    def held(self, t: float) -> Mechanism:
+        """The mechanism with a closure for each prescribed tendon that holds it at its length at a time [s]."""
+        if not self.of_tendons:
+            return self.mechanism
+        tendons = [self.drives[k] for k in self.of_tendons]
+        rest = self.mechanism.values_of(tendons, self.mechanism.reference[None])[0]
+        lengths = self.law(np.array([t])).q[0, self.of_tendons] - rest
+        closures = [
+            CoordinateClosure(name=tendon.name, follower=tendon, leader=None, coefficients=np.array([x, 0, 0, 0, 0]))
+            for tendon, x in zip(tendons, lengths, strict=True)
+        ]
+        return replace(self.mechanism, closures=(*self.mechanism.closures, *closures))
+
+    def undriven(self, q: Array) -> int:
+        """How many degrees of freedom are not prescribed.
+
+        Args:
+            q: Closed pose [m or rad], shape (1, nq).
+        """
+        N = null_space(closure_jacobian_at(self.mechanism, q)[0])
+        W = self.mechanism.rates_of(self.drives) @ N
+        return int(N.shape[1] - (np.linalg.matrix_rank(W, rtol=RANK_TOLERANCE) if W.size else 0))
 
     def start(self, guess: Array, t: float) -> State:
         """Close the loops at a time.
@@ -77,9 +110,8 @@ class Tracer:
 
         Raises:
             LoopClosureError: If they cannot be closed.
-            MechanismError: If there are more degrees of freedom than prescribed joints.
         """
-        q, residual = self._close(guess[None], t)
+        q, residual = self.close(guess[None], t)
         if residual > CLOSED:
             raise LoopClosureError(
                 f"{self.where}: the loops cannot be closed at the start, t = {t:g} s: want a gap of at "
@@ -88,8 +120,6 @@ class Tracer:
                 tolerance=CLOSED,
                 time=t,
             )
-        if self.joints:
-            self._want_determined(q)
         return State(t=t, q=q)
 
     def advance(self, state: State, end: float) -> State:
@@ -116,25 +146,28 @@ class Tracer:
             q: Joint positions [m or rad], shape (nt, nq).
             drive: What is prescribed there.
         """
-        mechanism, dofs, passive = self.mechanism, self.dofs, self.passive
+        mechanism, dofs, passive = self.held(0.0), self.dofs, self.passive
         at = poses(mechanism, q)
         Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
         qd, qdd = np.zeros((len(q), mechanism.nv)), np.zeros((len(q), mechanism.nv))
-        qd[:, dofs], qdd[:, dofs] = drive.qd, drive.qdd
+        qd[:, dofs], qdd[:, dofs] = drive.qd[:, self.of_joints], drive.qdd[:, self.of_joints]
+        tendons = slice(Phi.shape[1] - len(self.of_tendons), None)
         right = Phi @ qd[..., None]
+        right[:, tendons, 0] -= drive.qd[:, self.of_tendons]
         qd[:, passive] = solve_dependent(Phi[..., passive], right)[..., 0]
         Phi_dot = closure_jacobian_rate(mechanism, at, twists(mechanism, at, qd), q, qd)
         right = Phi @ qdd[..., None] + Phi_dot @ qd[..., None]
+        right[:, tendons, 0] -= drive.qdd[:, self.of_tendons]
         qdd[:, passive] = solve_dependent(Phi[..., passive], right)[..., 0]
         return qd, qdd
 
     def dependent_jacobian(self, q: Array) -> Array:
-        """Columns of Φ of the passive dofs, Φᵘ, shape (nt, nc, nu).
+        """Columns of Φ of the passive dofs, Φᵘ, shape (nt, nc, nu); rows of prescribed tendons come last.
 
         Args:
             q: Joint positions [m or rad], shape (nt, nq).
         """
-        return closure_jacobian_at(self.mechanism, q)[..., self.passive]
+        return closure_jacobian_at(self.held(0.0), q)[..., self.passive]
 
     def refuse_singularities(self, states: list[State], Phi_u: Array) -> None:
         """Raise if Φᵘ changes its orientation between two samples, or is singular at one.
@@ -182,25 +215,25 @@ class Tracer:
         qd, qdd = self.rates(state.q, self.law(np.array([state.t])))
         move = qd * dt + qdd * dt**2 / 2
         predicted = retract(self.mechanism, state.q, move)
-        q, residual = self._close(predicted, t)
+        q, residual = self.close(predicted, t)
         trusted = 1e-4 + 0.5 * np.abs(move).max()  # a larger correction may be a jump to another working mode
         return q if residual <= CLOSED and np.abs(q - predicted).max() <= trusted else None
 
-    def _close(self, q: Array, t: float) -> tuple[Array, float]:
-        """Close the loops on the passive joints at a time; positions (1, nq) and largest residual."""
-        q = q.copy()
-        if self.joints:
-            q[:, [self.mechanism.q_slices[j].start for j in self.joints]] = self.law(np.array([t])).q
-        return close(self.mechanism, q, self.passive)
+    def close(self, q: Array, t: float) -> tuple[Array, float]:
+        """Close the loops on the passive dofs at a time.
 
-    def _want_determined(self, q: Array) -> None:
-        """Raise if there are more degrees of freedom than prescribed joints."""
-        dof = null_space(closure_jacobian_at(self.mechanism, q)[0]).shape[1]
-        if dof > len(self.joints):
-            raise MechanismError(
-                f"{self.where}: want an actuated joint for each of the {dof} degrees of freedom at the "
-                f"start, got {len(self.joints)}: dofs that nothing drives are not supported"
-            )
+        Args:
+            q: Joint positions nearby [m or rad], shape (1, nq).
+            t: Time [s].
+
+        Returns:
+            Joint positions, shape (1, nq), and the largest residual [m or rad].
+        """
+        q = q.copy()
+        joints = [self.drives[k].joints[0] for k in self.of_joints]
+        if joints:
+            q[:, [self.mechanism.q_slices[j].start for j in joints]] = self.law(np.array([t])).q[:, self.of_joints]
+        return close(self.held(t), q, self.passive)
 
     def _singular(self, what: str, state: State, *more: State) -> SingularityError:
         ratios, smallest = conditioning(self.dependent_jacobian(state.q))
@@ -218,14 +251,16 @@ class Tracer:
         return closure_names(self.mechanism)[int(np.argmax(phi))]
 
 
-def conditioning(Phi_u: Array) -> tuple[Array, Array]:
+def conditioning(Phi_u: Array, follow: int | None = None) -> tuple[Array, Array]:
     """Smallest singular value of each sample relative to the largest, and by itself; both of shape (nt,).
 
     Args:
         Phi_u: Passive columns of the closure Jacobian [m/rad or m/m], shape (nt, nc, nu).
+        follow: How many of the passive dofs follow from the closures; by default all.
     """
     values = np.asarray(np.linalg.svd(Phi_u, compute_uv=False), dtype=np.float64)
-    return values[:, -1] / values[:, 0], values[:, -1]
+    smallest = values[:, -1 if follow is None else follow - 1]
+    return smallest / values[:, 0], smallest
 
 
 def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, float]:
@@ -271,14 +306,16 @@ def follow(tracer: Tracer, known: list[State], t: Array) -> Motion:
     tracer.refuse_singularities(states, tracer.dependent_jacobian(q))
     qd, qdd = tracer.rates(q, tracer.law(t))
     again = partial(follow, tracer, states)
-    all_prescribed = tracer.joints == tracer.mechanism.actuated_joints
-    law = tracer.law if all_prescribed else partial(_actuated_drive, tracer.mechanism, again)
-    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law, assemble=again)
+    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law_of_drives(tracer, again), assemble=again)
 
 
-def _actuated_drive(mechanism: Mechanism, again: Callable[[Array], Motion], t: Array) -> Drive:
-    """How the actuated joints move where only some of them are prescribed and the others follow."""
-    motion = again(t)
-    columns = [mechanism.q_slices[j].start for j in mechanism.actuated_joints]
-    dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
-    return Drive(q=motion.q[:, columns], qd=motion.qd[:, dofs], qdd=motion.qdd[:, dofs])
+def law_of_drives(tracer: Tracer, again: Callable[[Array], Motion]) -> Law:
+    """How all driven coordinates move, also where only some of them are prescribed and the others follow."""
+    prescribed = [(drive.name, drive.joints) for drive in tracer.drives]
+    every = [(drive.name, drive.joints) for drive in tracer.mechanism.drives]
+    return tracer.law if prescribed == every else partial(_drive_of_motion, tracer.mechanism, again)
+
+
+def _drive_of_motion(mechanism: Mechanism, again: Callable[[Array], Motion], t: Array) -> Drive:
+    motion, W_T = again(t), mechanism.rates_of(mechanism.drives).T
+    return Drive(q=mechanism.values_of(mechanism.drives, motion.q), qd=motion.qd @ W_T, qdd=motion.qdd @ W_T)

@@ -35,6 +35,8 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
     T = T + (t[..., 3:] ** 2).sum(2) @ np.array([body.mass for body in mechanism.bodies]) / 2
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         T = T + joint.armature * (qd[:, dofs] ** 2).sum(1) / 2
+    for tendon in mechanism.tendons:
+        T = T + tendon.armature * (qd @ mechanism.rates_of((tendon.length,))[0]) ** 2 / 2
     return T + potential_energy(mechanism, q)
 
 
@@ -54,12 +56,20 @@ def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> floa
     s = 1j * STEP
     q = retract(mechanism, motion.q, motion.qd * s)  # the quadratic term is below round-off
     rate = total_energy(mechanism, q, motion.qd + motion.qdd * s).imag / STEP
-    damping = np.zeros(mechanism.nv)
-    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
-        damping[dofs] = joint.damping
     power = (effort * (motion.qd @ mechanism.selection.T)).sum(1)
     loads = _power_of_wrenches(mechanism, motion)
-    return float(np.abs(power + loads - (motion.qd**2) @ damping - rate).max() / np.abs(power).max())
+    damped = _damped_power(mechanism, motion.qd)
+    return float(np.abs(power + loads - damped - rate).max() / np.abs(power).max())
+
+
+def _damped_power(mechanism: Mechanism, qd: Array) -> Array:
+    """Power that the dampers of joints and tendons take out [W], shape (nt,)."""
+    power = np.zeros(len(qd))
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        power += joint.damping * (qd[:, dofs] ** 2).sum(1)
+    for tendon in mechanism.tendons:
+        power += tendon.damping * (qd @ mechanism.rates_of((tendon.length,))[0]) ** 2
+    return power
 
 
 def _power_of_wrenches(mechanism: Mechanism, motion: Motion) -> Array:

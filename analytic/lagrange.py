@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.closures import RANK_TOLERANCE, closure_residual
-from analytic.kinematics import Poses, poses, retract, skew, twist_matrices
+from analytic.kinematics import Poses, poses, retract, rotation_of, skew, twist_matrices
+from analytic.redundancy import undriven_dofs
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
 from robots.mechanism import Joint, Mechanism
@@ -20,6 +21,8 @@ from robots.robot import Case
 
 STEP = 1e-40
 """Imaginary step [m or rad]: its square vanishes beside 1, so the derivative has no truncation error."""
+SMALL = 1e-6
+"""Squared sine of half a rotation below which a series gives its angle [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,8 @@ class Lagrange:
         model = lagrange_model(mechanism, motion.q, motion.qd)
         inertial = (model.M @ motion.qdd[..., None])[..., 0]
         force = inertial + model.coriolis + model.gravity + model.dissipation - model.load
+        undriven = undriven_dofs(mechanism, motion.q[len(motion.t) // 2])
+        force = force + _correction(model, mechanism.selection, force, undriven)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
@@ -87,7 +92,7 @@ def lagrange_model(mechanism: Mechanism, q: Array, qd: Array) -> LagrangeModel:
         M=M,
         coriolis=np.einsum("tijk,tj,tk->ti", christoffel, qd, qd),
         gravity=V_q[:, 0],
-        dissipation=_damping(mechanism) * qd,
+        dissipation=_dissipation(mechanism, qd),
         load=partials(lambda step: _work_of_wrenches(mechanism, q, step)[:, None])[:, 0],
         Phi=partials(lambda step: _residual_near(mechanism, q, step)),
     )
@@ -104,8 +109,11 @@ def inertia_matrix(mechanism: Mechanism, at: Poses) -> AnyArray:
         M [kg, kg m or kg m²], shape (nt, nv, nv).
     """
     K = twist_matrices(mechanism, at)
-    armature = np.concatenate([np.zeros(0), *(np.full(s.stop - s.start, j.armature) for j, s in _joints(mechanism))])
-    M = np.broadcast_to(np.diag(armature), (len(at.p), mechanism.nv, mechanism.nv)).astype(K.dtype)
+    armature = np.diag(_per_dof(mechanism, "armature"))
+    for tendon in mechanism.tendons:
+        w = mechanism.rates_of((tendon.length,))
+        armature = armature + tendon.armature * w.T @ w
+    M = np.broadcast_to(armature, (len(at.p), mechanism.nv, mechanism.nv)).astype(K.dtype)
     for b, body in enumerate(mechanism.bodies):
         J_w, J_v = K[:, b, :3], K[:, b, 3:]
         in_body = at.R[:, b].swapaxes(1, 2) @ J_w
@@ -128,8 +136,29 @@ def potential_energy(mechanism: Mechanism, q: AnyArray) -> AnyArray:
     V = -(at.c @ mechanism.gravity) @ masses
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
         if joint.stiffness:
-            V = V + joint.stiffness * (q[:, columns.start] - joint.spring_reference) ** 2 / 2
+            V = V + joint.stiffness * _squared_stretch(joint, q[:, columns]) / 2
+    for tendon in mechanism.tendons:
+        length = mechanism.values_of((tendon.length,), q)[:, 0]
+        low, high = tendon.rest
+        beyond = np.where(length.real > high, length - high, np.where(length.real < low, length - low, 0))
+        V = V + tendon.stiffness * beyond**2 / 2
     return V
+
+
+def _squared_stretch(joint: Joint, x: AnyArray) -> AnyArray:
+    """Square of how far a joint's spring is stretched from rest [m² or rad²], shape (nt,); x of (nt, entries of q)."""
+    rest = joint.spring_reference
+    if joint.kind in ("hinge", "slide"):
+        return (x[:, 0] - rest[0]) ** 2
+    turned = _squared_angle(rotation_of(x[:, -4:]), rotation_of(rest[None, -4:])[0])
+    return turned if joint.kind == "ball" else turned + ((x[:, :3] - rest[:3]) ** 2).sum(1)
+
+
+def _squared_angle(R: AnyArray, R_rest: Array) -> AnyArray:
+    """Square of the angle between rotations [rad²], shape (nt,); holomorphic also where it is zero."""
+    x = (3 - np.trace(R_rest.T @ R, axis1=1, axis2=2)) / 4  # sin² of half the angle
+    half = np.arcsin(np.sqrt(np.where(np.abs(x) < SMALL, SMALL, x)))
+    return np.where(np.abs(x) < SMALL, 4 * x * (1 + x / 3 + 8 * x**2 / 45), 4 * half**2)
 
 
 def _inertia_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
@@ -169,24 +198,40 @@ def _joints(mechanism: Mechanism) -> Iterator[tuple[Joint, slice]]:
     return zip(mechanism.joints, mechanism.dof_slices, strict=True)
 
 
-def _damping(mechanism: Mechanism) -> Array:
-    return np.concatenate([np.zeros(0), *(np.full(s.stop - s.start, j.damping) for j, s in _joints(mechanism))])
+def _per_dof(mechanism: Mechanism, attribute: str) -> Array:
+    """A property of the joints for each dof, shape (nv,)."""
+    values = [np.full(dofs.stop - dofs.start, getattr(joint, attribute)) for joint, dofs in _joints(mechanism)]
+    return np.concatenate([np.zeros(0), *values])
+
+
+def _dissipation(mechanism: Mechanism, qd: Array) -> Array:
+    """Gradient of Rayleigh's function ½ Σ d v² of the joints' and the tendons' dampers [N or N m], shape (nt, nv)."""
+    D = np.diag(_per_dof(mechanism, "damping"))
+    for tendon in mechanism.tendons:
+        w = mechanism.rates_of((tendon.length,))
+        D = D + tendon.damping * w.T @ w
+    return qd @ D
+
+
+def _correction(model: LagrangeModel, S: Array, force: Array, undriven: int) -> Array:
+    """What the accelerations of dofs that nothing drives add to the generalized force [N or N m], shape (nt, nv).
+
+    Along the motions that neither open a loop nor move an actuator, M δ + force must vanish.
+    """
+    if not undriven:
+        return np.zeros_like(force)
+    held = np.concatenate([model.Phi, np.broadcast_to(S, (len(force), *S.shape))], axis=1)
+    Z_T = np.linalg.svd(held)[2][:, held.shape[2] - undriven :]
+    delta = Z_T.swapaxes(1, 2) @ -np.linalg.solve(Z_T @ model.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+    return (model.M @ delta)[..., 0]
 
 
 def _eliminate_multipliers(Phi: Array, S: Array, force: Array) -> Array:
     """Efforts τ of least norm in force = Sᵀτ + Φᵀλ, shape (nt, na).
 
-    The passive rows hold no effort and give the multipliers up to the null space of Φᵘᵀ. Where constraints are
-    redundant, that part of λ does not act on the actuators either; where actuators are, it is their internal effort.
+    What no multipliers can balance is left to the actuators: P = 1 − Φᵀ (Φᵀ)⁺ takes the rest away, also where
+    constraints are redundant.
     """
-    driven = S.any(axis=0)
-    Phi_a_T, Phi_u_T = Phi.swapaxes(1, 2)[:, driven], Phi.swapaxes(1, 2)[:, ~driven]
-    inverse = np.linalg.pinv(Phi_u_T, rcond=RANK_TOLERANCE)
-    lam = inverse @ force[:, ~driven, None]
-    per_force = np.linalg.pinv(S[:, driven].T)
-    tau = per_force @ (force[:, driven, None] - Phi_a_T @ lam)
-    on_actuators = per_force @ Phi_a_T
-    internal = on_actuators @ (np.eye(Phi.shape[1]) - inverse @ Phi_u_T)
-    U, size, _ = np.linalg.svd(internal, full_matrices=False)
-    U = U * (size > RANK_TOLERANCE * np.linalg.norm(on_actuators, axis=(1, 2))[:, None])[:, None]
-    return (tau - U @ (U.swapaxes(1, 2) @ tau))[..., 0]
+    Phi_T = Phi.swapaxes(1, 2)
+    P = np.eye(Phi.shape[2]) - Phi_T @ np.linalg.pinv(Phi_T, rcond=RANK_TOLERANCE)
+    return (np.linalg.pinv(P @ S.T, rcond=RANK_TOLERANCE) @ (P @ force[..., None]))[..., 0]

@@ -162,7 +162,7 @@ def prescription(case: Case) -> Prescription:
     spec, mechanism = case.robot.motion, case.mechanism
     if spec.law not in LAWS:
         raise NotFoundError(f"motion law of {case.robot.name}", spec.law, (*LAWS, AUTOMATIC, RECORDED))
-    start = case.guess[[mechanism.q_slices[j].start for j in mechanism.actuated_joints]]
+    start = mechanism.values_of(mechanism.drives, case.guess[None])[0]
     try:
         return LAWS[spec.law](mechanism, start, **spec.parameters)
     except TypeError as error:
@@ -253,7 +253,7 @@ def _dot(a: AnyArray, b: AnyArray) -> Array:
 
 
 def _want_joints(mechanism: Mechanism, law: str, wanted: tuple[str, ...]) -> None:
-    actuated = tuple(mechanism.joints[j].name for j in mechanism.actuated_joints)
+    actuated = tuple(drive.name for drive in mechanism.drives)
     if actuated != wanted:
         raise MechanismError(
             f"{mechanism.model.path}: motion law '{law}' wants the actuated joints {', '.join(wanted)}, "

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_rate, solve_dependent
-from analytic.kinematics import Poses, Twists, poses, skew, twists
-from analytic.redundancy import independent_joints, minimum_norm
+from analytic.kinematics import Poses, Twists, cross, poses, rotation_vector, skew, twists
+from analytic.redundancy import independent_dofs, minimum_norm, undriven_dofs
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
 from robots.mechanism import Mechanism
@@ -46,11 +46,15 @@ class Noc:
         model = noc_model(mechanism, motion.q, motion.qd, independent)
         qdd, qd = motion.qdd[:, independent, None], motion.qd[:, independent, None]
         force = (model.M @ qdd + model.C @ qd)[..., 0] + model.G
+        A = mechanism.selection @ model.L
+        driving, coasting = _driving_and_coasting(A, undriven_dofs(mechanism, motion.q[len(motion.t) // 2]))
+        force = force + _force_of_coasting(model.M, coasting, force)
+        on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=minimum_norm(mechanism.selection @ model.L, force),
+            effort=minimum_norm(A @ driving, on_driving),
             settings={
                 "independent coordinates": ", ".join(_dof_names(mechanism)[i] for i in np.flatnonzero(independent)),
                 "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",
@@ -72,31 +76,57 @@ def noc_model(mechanism: Mechanism, q: Array, qd: Array, independent: AnyArray) 
     L, L_dot = _joint_orthogonal_complement(
         closure_jacobian(mechanism, at, moving.K, q), closure_jacobian_rate(mechanism, at, moving, q, qd), independent
     )
+    return _model(mechanism, at, moving, (L, L_dot), (q, qd))
+
+
+def tree_model(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> NocModel:
+    """The same model of the spanning tree, whose loops are cut: all its dofs are independent, L is the identity.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses.
+        moving: Its twists.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    L = np.broadcast_to(np.eye(mechanism.nv), (len(q), mechanism.nv, mechanism.nv))
+    return _model(mechanism, at, moving, (L, np.zeros_like(L)), (q, qd))
+
+
+def _model(
+    mechanism: Mechanism, at: Poses, moving: Twists, complement: tuple[Array, Array], state: tuple[Array, Array]
+) -> NocModel:
+    """Equations (11) to (20), with L and its rate, at positions and velocities."""
+    (L, L_dot), (q, qd) = complement, state
     nt, nb = at.c.shape[:2]
     K, K_dot = moving.K.reshape(nt, 6 * nb, -1), moving.K_dot.reshape(nt, 6 * nb, -1)
     T = K @ L  # (11)
     T_dot = K_dot @ L + K @ L_dot
     M_total, Omega = _mass(mechanism, at.R), _rotation_rates(moving)
     T_T, L_T = T.swapaxes(1, 2), L.swapaxes(1, 2)
-    armature, damping, spring = _joint_effects(mechanism, q)
-    M = T_T @ _blocks(M_total, T) + L_T @ (armature[:, None] * L)  # (13), and the rotors of the drives
-    C = (
-        T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ (armature[:, None] * L_dot)
-    )  # (14)
+    rotors = _rotors(mechanism)
+    M = T_T @ _blocks(M_total, T) + L_T @ rotors @ L  # (13), and the rotors of the drives
+    C = T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ rotors @ L_dot  # (14)
     G = -(T_T @ _external_wrenches(mechanism, at)[..., None])[..., 0]  # (15)
-    passive = (L_T @ (spring + damping * qd)[..., None])[..., 0]
+    passive = (L_T @ (_springs(mechanism, q) + _dampers(mechanism, qd))[..., None])[..., 0]
     return NocModel(L=L, T=T, M=M, C=C, G=G + passive)
 
 
-def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
-    """Mask of the dofs taken as independent coordinates, shape (nv,): the actuated ones, as many as the robot has dofs.
+def _driving_and_coasting(A: Array, undriven: int) -> tuple[Array, Array]:
+    """Independent velocities that actuators see, and those that none sees, as directions (nt, n, how many)."""
+    if not undriven:
+        n = A.shape[-1]
+        return np.eye(n)[None], np.zeros((1, n, 0))
+    V = np.linalg.svd(A)[2].swapaxes(1, 2)
+    driven = A.shape[-1] - undriven
+    return V[..., :driven], V[..., driven:]
 
-    If there are more, pivoting chooses those that determine the others best at the middle of the motion.
-    """
-    joints = independent_joints(mechanism, motion.q[len(motion.t) // 2])
-    mask = np.zeros(mechanism.nv, dtype=bool)
-    mask[[mechanism.dof_slices[j].start for j in joints]] = True
-    return mask
+
+def _force_of_coasting(M: Array, coasting: Array, force: Array) -> Array:
+    """What the accelerations that nothing drives add to a generalized force (nt, n): along them none is left over."""
+    Z_T = coasting.swapaxes(1, 2)
+    accelerations = -np.linalg.solve(Z_T @ M @ coasting, Z_T @ force[..., None])
+    return (M @ coasting @ accelerations)[..., 0]
 
 
 def _joint_orthogonal_complement(Phi: Array, Phi_dot: Array, independent: AnyArray) -> tuple[Array, Array]:
@@ -143,19 +173,48 @@ def _external_wrenches(mechanism: Mechanism, at: Poses) -> Array:
         wrenches[:, b, 3:] = body.mass * (1 - body.gravity_compensation) * mechanism.gravity
     for load in mechanism.wrenches:
         arm = at.R[:, load.body] @ (load.point - mechanism.bodies[load.body].center)
-        wrenches[:, load.body, :3] += load.moment + np.cross(arm, load.force)
+        wrenches[:, load.body, :3] += load.moment + cross(arm, load.force)
         wrenches[:, load.body, 3:] += load.force
     return wrenches.reshape(nt, 6 * nb)
 
 
-def _joint_effects(mechanism: Mechanism, q: Array) -> tuple[Array, Array, Array]:
-    """Armature (nv,), damping (nv,), and the effort it takes to hold the springs [N or N m], shape (nt, nv)."""
-    armature, damping, spring = np.zeros(mechanism.nv), np.zeros(mechanism.nv), np.zeros((len(q), mechanism.nv))
+def _rotors(mechanism: Mechanism) -> Array:
+    """Inertia of the rotors of joints and tendons, whose rates are constant combinations of q̇, shape (nv, nv)."""
+    armature = np.zeros(mechanism.nv)
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        armature[dofs] = joint.armature
+    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
+    return np.diag(armature) + W.T @ np.diag([tendon.armature for tendon in mechanism.tendons]) @ W
+
+
+def _dampers(mechanism: Mechanism, qd: Array) -> Array:
+    """Effort it takes to move the dampers of joints and tendons [N or N m], shape (nt, nv)."""
+    effort = np.zeros_like(qd)
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        effort[:, dofs] = joint.damping * qd[:, dofs]
+    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
+    return effort + (qd @ W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
+
+
+def _springs(mechanism: Mechanism, q: Array) -> Array:
+    """Effort it takes to hold the springs of joints and tendons [N or N m], shape (nt, nv)."""
+    effort = np.zeros((len(q), mechanism.nv))
     for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
-        armature[dofs], damping[dofs] = joint.armature, joint.damping
-        if joint.stiffness:
-            spring[:, dofs] = joint.stiffness * (q[:, columns] - joint.spring_reference)
-    return armature, damping, spring
+        if not joint.stiffness:
+            continue
+        x, rest = q[:, columns], joint.spring_reference
+        if joint.kind in ("hinge", "slide"):
+            stretch = x - rest
+        elif joint.kind == "ball":
+            stretch = rotation_vector(rest, x)
+        else:
+            stretch = np.concatenate([x[:, :3] - rest[:3], rotation_vector(rest[3:], x[:, 3:])], axis=1)
+        effort[:, dofs] = joint.stiffness * stretch
+    for tendon in mechanism.tendons:
+        length = mechanism.values_of((tendon.length,), q)
+        pull = tendon.stiffness * (length - np.clip(length, *tendon.rest))  # slack between the two lengths
+        effort += pull * mechanism.rates_of((tendon.length,))
+    return effort
 
 
 def _dof_names(mechanism: Mechanism) -> list[str]:

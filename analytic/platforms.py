@@ -107,7 +107,7 @@ def three_legs(mechanism: Mechanism) -> ThreeLegs:
     Raises:
         NotFoundError: If a site is missing.
     """
-    slider = mechanism.joints[mechanism.actuators[2].joint].body
+    slider = mechanism.joints[mechanism.actuators[2].coordinate.joints[0]].body
     return ThreeLegs(
         r=float(mechanism.site("P").position[0]),
         R=-float(mechanism.bodies[slider].position[0]),

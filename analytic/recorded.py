@@ -14,7 +14,7 @@ from scipy.interpolate import BPoly
 
 from robots.arrays import Array
 from robots.errors import MechanismError
-from robots.mechanism import Mechanism
+from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Drive, Law
 
 EQUAL = 1e-6
@@ -49,26 +49,29 @@ def read_recording(path: Path, mechanism: Mechanism) -> Recording:
     steps = np.diff(t)
     if len(t) < 2 or steps.min() <= 0 or np.ptp(steps) > EQUAL * steps.mean():
         raise MechanismError(f"{path}: column 't': want at least two times that increase in equal steps")
-    joints = [
-        (mechanism.joints[j].name, mechanism.q_slices[j], mechanism.dof_slices[j]) for j in mechanism.actuated_joints
-    ]
+    drives = mechanism.drives
     if "qpos.0" in columns:
         sizes = {"qpos": mechanism.nq, "qvel": mechanism.nv, "qacc": mechanism.nv}
         q, qd, qdd = (
             np.stack([_column(path, columns, f"{name}.{k}") for k in range(size)], axis=1)
             for name, size in sizes.items()
         )
-        actuated = (
-            q[:, [columns.start for _, columns, _ in joints]],
-            qd[:, [dofs.start for _, _, dofs in joints]],
-            qdd[:, [dofs.start for _, _, dofs in joints]],
-        )
-        return Recording(t=t, law=_interpolation(t, *actuated), states=(q, qd, qdd))
+        W_T = mechanism.rates_of(drives).T
+        law = _interpolation(t, mechanism.values_of(drives, q), qd @ W_T, qdd @ W_T)
+        return Recording(t=t, law=law, states=(q, qd, qdd))
     given = [
-        np.stack([_column(path, columns, f"{name}.{rate}") for name, _, _ in joints], axis=1)
+        np.stack([_of_drive(path, columns, mechanism, drive, rate) for drive in drives], axis=1)
         for rate in ("q", "qd", "qdd")
     ]
     return Recording(t=t, law=_interpolation(t, *given), states=None)
+
+
+def _of_drive(path: Path, columns: dict[str, list[str]], mechanism: Mechanism, drive: Coordinate, rate: str) -> Array:
+    """A drive's own column, or for a tendon those of its joints."""
+    of_joints = [f"{mechanism.joints[j].name}.{rate}" for j in drive.joints]
+    if f"{drive.name}.{rate}" not in columns and all(name in columns for name in of_joints):
+        return np.stack([_column(path, columns, name) for name in of_joints], axis=1) @ drive.weights
+    return _column(path, columns, f"{drive.name}.{rate}")
 
 
 def _read_columns(path: Path) -> dict[str, list[str]]:

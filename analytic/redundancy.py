@@ -4,8 +4,8 @@ import numpy as np
 from scipy.linalg import qr
 
 from analytic.closures import RANK_TOLERANCE, closure_jacobian_at, null_space
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from robots.arrays import AnyArray, Array
+from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
 
 
@@ -49,17 +49,53 @@ def moving_efforts(mechanism: Mechanism, motion: Motion) -> Array | None:
     return np.linalg.qr(mechanism.selection @ N)[0]
 
 
-def independent_joints(mechanism: Mechanism, q: Array) -> tuple[int, ...]:
-    """Of the actuated joints, those whose motion determines that of all the others, chosen by pivoting.
+def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]:
+    """Of the driven coordinates, those whose motion determines that of all the others, chosen by pivoting.
 
     Args:
         mechanism: Robot.
         q: Closed pose [m or rad], shape (nq,).
     """
-    joints = mechanism.actuated_joints
-    dofs = [mechanism.dof_slices[j].start for j in joints]
     N = null_space(closure_jacobian_at(mechanism, q[None])[0])
-    R, order = qr(N[dofs].T, pivoting=True, mode="r")
+    return tuple(mechanism.drives[k] for k in _independent_rows(mechanism.rates_of(mechanism.drives) @ N))
+
+
+def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
+    """Mask of the dofs taken as independent coordinates: driven ones first, as many as the robot has dofs.
+
+    Pivoting chooses those that determine the others best at the middle of the motion.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+
+    Returns:
+        Mask [-], shape (nv,).
+    """
+    N = null_space(closure_jacobian_at(mechanism, motion.q[[len(motion.t) // 2]])[0])
+    driven = mechanism.selection.any(axis=0)
+    mask = np.zeros(mechanism.nv, dtype=bool)
+    for candidates in (np.flatnonzero(driven), np.flatnonzero(~driven)):
+        left = N @ null_space(N[mask])  # motions that do not move what is chosen already
+        mask[candidates[_independent_rows(left[candidates])]] = True
+    return mask
+
+
+def undriven_dofs(mechanism: Mechanism, q: Array) -> int:
+    """How many degrees of freedom no actuator moves: their motion follows from the dynamics.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+    """
+    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
+    return N.shape[1] - len(_independent_rows(mechanism.selection @ N))
+
+
+def _independent_rows(A: Array) -> list[int]:
+    """Rows that span all others, ascending."""
+    if not A.size:
+        return []
+    R, order = qr(A.T, pivoting=True, mode="r")
     size = np.abs(np.diag(R))
-    free = int((size > RANK_TOLERANCE * size[0]).sum())
-    return tuple(joints[k] for k in sorted(order[:free]))
+    return sorted(int(k) for k in order[: int((size > RANK_TOLERANCE * size[0]).sum())])

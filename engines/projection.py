@@ -1,7 +1,5 @@
 """What routes do with the matrices they read from their engine."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from scipy.linalg import qr
 
@@ -11,12 +9,14 @@ RANK_TOLERANCE = 1e-5
 """Singular values below this fraction of the largest count as zero [-]: CAD models never close below 1e-7 m."""
 
 
-def projected_efforts(force: Array, J: Array, S: Array) -> Array:
+def projected_efforts(M: Array, force: Array, J: Array, S: Array) -> Array:
     """Efforts of least norm that balance a generalized force on the motions that keep the loops closed.
 
     With N = null(J), τ = pinv(NᵀSᵀ) Nᵀ (M q̈ + b): the multipliers of the loops drop out, redundant rows of J included.
+    Along the motions Z of N that no actuator sees nothing can be balanced: there q̈ is what leaves no force.
 
     Args:
+        M: Mass matrix [kg, kg m or kg m²], shape (nv, nv).
         force: Generalized force M q̈ + b on the joints [N or N m], shape (nv,).
         J: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).
         S: Actuator velocities per joint velocity [-], shape (na, nv).
@@ -25,25 +25,27 @@ def projected_efforts(force: Array, J: Array, S: Array) -> Array:
         Efforts of the actuators [N or N m], shape (na,).
     """
     N = null_space(J)
+    Z = N @ null_space(S @ N)
+    force = force - M @ Z @ np.linalg.solve(Z.T @ M @ Z, Z.T @ force)
     return np.linalg.pinv((S @ N).T, rcond=RANK_TOLERANCE) @ (N.T @ force)
 
 
-def independent_drives(J: Array, dofs: Sequence[int]) -> list[int]:
-    """The actuated dofs to drive: as many as the robot has degrees of freedom, because more drives fight each other.
+def independent_drives(J: Array, W: Array) -> list[int]:
+    """The driven coordinates to drive: as many as move independently, because more drives fight each other.
 
     Pivoting chooses those that determine the others best. The others are left at zero effort, which is right for the
     part of the efforts that moves the robot.
 
     Args:
         J: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).
-        dofs: All actuated dofs.
+        W: Rates of all driven coordinates per joint velocity [-, or m per rad], shape (drives, nv).
 
     Returns:
-        Places in `dofs`, ascending.
+        Places among the driven coordinates, ascending.
     """
-    N = null_space(J)
-    chosen = qr(N[list(dofs)].T, pivoting=True, mode="r")[1][: N.shape[1]]
-    return sorted(int(place) for place in chosen)
+    R, order = qr((W @ null_space(J)).T, pivoting=True, mode="r")
+    size = np.abs(np.diag(R))
+    return sorted(int(place) for place in order[: int((size > RANK_TOLERANCE * size[0]).sum())])
 
 
 def null_space(J: Array) -> Array:

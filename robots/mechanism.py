@@ -4,7 +4,7 @@ Frames: W is the world; every body has a frame B, and its vectors are given in i
 body act one after the other on the pose the body has in its parent, in the order of MuJoCo's `mj_kinematics`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from robots.arrays import Array, frozen
+from robots.arrays import AnyArray, Array, frozen
 from robots.errors import NotFoundError
 
 WORLD = -1
@@ -81,14 +81,17 @@ class Joint:
     damping: float = 0.0
     """Viscous damping [N s/m or N m s/rad]."""
     stiffness: float = 0.0
-    """Stiffness of the joint's spring [N/m or N m/rad]; hinges and slides only."""
-    spring_reference: float = 0.0
-    """Position at which the spring is at rest [m or rad]."""
+    """Stiffness of the joint's spring [N/m or N m/rad]; that of a ball pulls back along the shortest rotation."""
+    spring_reference: Array = field(default_factory=lambda: np.zeros(0))
+    """Position at which the spring is at rest [m or rad], shape (1,), (4,) or (7,); by default `reference`."""
     limits: tuple[float, float] | None = None
     """Lowest and highest position [m or rad]; hinges and slides only. No source feels them."""
 
     def __post_init__(self) -> None:
-        shapes = (("axis", 3), ("anchor", 3), ("reference", POSITIONS[self.kind]))
+        if not len(self.spring_reference):
+            object.__setattr__(self, "spring_reference", self.reference)
+        positions = POSITIONS[self.kind]
+        shapes = (("axis", 3), ("anchor", 3), ("reference", positions), ("spring_reference", positions))
         for name, length in shapes:
             object.__setattr__(self, name, frozen(getattr(self, name), (length,), name=f"joint '{self.name}', {name}"))
 
@@ -140,14 +143,35 @@ class WeldClosure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointClosure:
-    """The position of a joint is a polynomial of another's, both counted from their references; or it is constant."""
+class Coordinate:
+    """A weighted sum of the positions of hinges and slides: one joint, or the length of a fixed tendon."""
 
     name: str
-    joint1: int
-    """Index of the joint that follows."""
-    joint2: int | None
-    """Index of the joint that leads; None if `joint1` is held at a constant."""
+    joints: tuple[int, ...]
+    """Indices of the joints."""
+    weights: Array
+    """Weight of each [-, or m per rad], shape (joints,)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen(self.weights, (len(self.joints),), name=f"'{self.name}', weights"))
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether it is the position of one joint."""
+        return len(self.joints) == 1 and bool(self.weights[0] == 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinateClosure:
+    """A coordinate is a polynomial of another, both counted from where all joints are at their references.
+
+    MuJoCo's `joint` and `tendon` equalities.
+    """
+
+    name: str
+    follower: Coordinate
+    leader: Coordinate | None
+    """None if the follower is held at a constant."""
     coefficients: Array
     """Coefficients of the polynomial, from the constant up [m or rad, per powers of m or rad], shape (5,)."""
 
@@ -157,18 +181,33 @@ class JointClosure:
         )
 
 
-Closure: TypeAlias = ConnectClosure | WeldClosure | JointClosure
+Closure: TypeAlias = ConnectClosure | WeldClosure | CoordinateClosure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tendon:
+    """A fixed tendon: its length is a weighted sum of joint positions."""
+
+    length: Coordinate
+    armature: float = 0.0
+    """Inertia felt by the rate of its length [kg or kg m²]."""
+    damping: float = 0.0
+    """Viscous damping of its length [N s/m or N m s/rad]."""
+    stiffness: float = 0.0
+    """Stiffness of its spring [N/m or N m/rad]."""
+    rest: tuple[float, float] = (0.0, 0.0)
+    """Least and largest length at which the spring is slack [m or rad]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actuator:
-    """A motor on a hinge or a slide."""
+    """A motor on a hinge, a slide or a fixed tendon."""
 
     name: str
-    joint: int
-    """Index of the joint it drives."""
+    coordinate: Coordinate
+    """What it drives."""
     gear: float = 1.0
-    """Effort on the joint per effort of the actuator [-]."""
+    """Effort on the coordinate per effort of the actuator [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,25 +255,38 @@ class Mechanism:
     """Named joint positions [m or rad], each of shape (nq,)."""
     gravity: Array
     """Acceleration of gravity, world axes [m/s²], shape (3,)."""
+    tendons: tuple[Tendon, ...] = ()
     wrenches: tuple[Wrench, ...] = ()
     """Constant external loads, which the MJCF cannot hold."""
     left_out: tuple[str, ...] = ()
     """What the model has and no source of loopcheck takes into account, a sentence each."""
+    q_slices: tuple[slice, ...] = field(init=False, repr=False)
+    """Where each joint stands in q."""
+    dof_slices: tuple[slice, ...] = field(init=False, repr=False)
+    """Where each joint stands in qd."""
+    joints_of: tuple[tuple[int, ...], ...] = field(init=False, repr=False)
+    """Indices of the joints of each body, in the order in which they act."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", frozen(self.gravity, (3,), name="gravity"))
+        object.__setattr__(self, "q_slices", _slices([POSITIONS[joint.kind] for joint in self.joints]))
+        object.__setattr__(self, "dof_slices", _slices([DOFS[joint.kind] for joint in self.joints]))
+        of_bodies = tuple(
+            tuple(j for j, joint in enumerate(self.joints) if joint.body == b) for b in range(len(self.bodies))
+        )
+        object.__setattr__(self, "joints_of", of_bodies)
         keys = {name: frozen(q, (self.nq,), name=f"keyframe '{name}'") for name, q in self.keyframes.items()}
         object.__setattr__(self, "keyframes", keys)
 
     @property
     def nq(self) -> int:
         """Number of entries of q."""
-        return sum(POSITIONS[joint.kind] for joint in self.joints)
+        return self.q_slices[-1].stop if self.joints else 0
 
     @property
     def nv(self) -> int:
         """Number of entries of qd: the dofs of the spanning tree."""
-        return sum(DOFS[joint.kind] for joint in self.joints)
+        return self.dof_slices[-1].stop if self.joints else 0
 
     @property
     def na(self) -> int:
@@ -242,37 +294,67 @@ class Mechanism:
         return len(self.actuators)
 
     @property
-    def q_slices(self) -> tuple[slice, ...]:
-        """Where each joint stands in q."""
-        return _slices([POSITIONS[joint.kind] for joint in self.joints])
-
-    @property
-    def dof_slices(self) -> tuple[slice, ...]:
-        """Where each joint stands in qd."""
-        return _slices([DOFS[joint.kind] for joint in self.joints])
-
-    @property
     def reference(self) -> Array:
         """Joint positions in which the bodies are given, MuJoCo's qpos0 [m or rad], shape (nq,)."""
         return np.concatenate([np.zeros(0), *(joint.reference for joint in self.joints)])
 
     @property
+    def drives(self) -> tuple[Coordinate, ...]:
+        """The coordinates that have an actuator, in the order of the actuators, each once; motions prescribe them."""
+        coordinates = [actuator.coordinate for actuator in self.actuators]
+        return tuple({(drive.name, drive.joints): drive for drive in coordinates}.values())
+
+    @property
     def actuated_joints(self) -> tuple[int, ...]:
-        """Indices of the joints that have an actuator, in the order of the actuators, each once."""
-        return tuple(dict.fromkeys(actuator.joint for actuator in self.actuators))
+        """Indices of the joints on which actuators act, in the order of the drives, each once."""
+        return tuple(dict.fromkeys(j for drive in self.drives for j in drive.joints))
 
     @property
     def actuator_units(self) -> tuple[str, ...]:
         """Unit of each actuator's effort, N or N m."""
-        return tuple(self.joints[actuator.joint].effort_unit for actuator in self.actuators)
+        return tuple(self.effort_unit(actuator.coordinate) for actuator in self.actuators)
 
     @property
     def selection(self) -> Array:
         """Actuator velocities per joint velocity, S in τ_joints = Sᵀ τ [-], shape (na, nv)."""
-        S = np.zeros((self.na, self.nv))
+        return self.gearing @ self.rates_of(self.drives)
+
+    @property
+    def gearing(self) -> Array:
+        """Actuator velocities per rate of the drives [-], shape (na, drives)."""
+        drives = [(drive.name, drive.joints) for drive in self.drives]
+        G = np.zeros((self.na, len(drives)))
         for row, actuator in enumerate(self.actuators):
-            S[row, self.dof_slices[actuator.joint]] = actuator.gear
-        return S
+            G[row, drives.index((actuator.coordinate.name, actuator.coordinate.joints))] = actuator.gear
+        return G
+
+    def effort_unit(self, coordinate: Coordinate) -> str:
+        """Unit of an effort on a coordinate: N m if it sums angles alone, else N."""
+        units = {self.joints[j].effort_unit for j in coordinate.joints}
+        return "N m" if units == {"N m"} else "N"
+
+    def rates_of(self, coordinates: Sequence[Coordinate]) -> Array:
+        """Rates of coordinates per joint velocity [-, or m per rad], shape (coordinates, nv)."""
+        W = np.zeros((len(coordinates), self.nv))
+        for row, coordinate in enumerate(coordinates):
+            for j, weight in zip(coordinate.joints, coordinate.weights, strict=True):
+                W[row, self.dof_slices[j].start] += weight
+        return W
+
+    def values_of(self, coordinates: Sequence[Coordinate], q: AnyArray) -> AnyArray:
+        """Values of coordinates.
+
+        Args:
+            coordinates: Joints, or lengths of tendons.
+            q: Joint positions [m or rad], shape (nt, nq); may be complex.
+
+        Returns:
+            Values [m or rad], shape (nt, coordinates).
+        """
+        values = np.zeros((len(q), len(coordinates)), q.dtype)
+        for column, coordinate in enumerate(coordinates):
+            values[:, column] = q[:, [self.q_slices[j].start for j in coordinate.joints]] @ coordinate.weights
+        return values
 
     def site(self, name: str) -> Site:
         """The site called `name`.

@@ -11,18 +11,21 @@ import numpy as np
 from robots.arrays import Array
 from robots.errors import HarnessError, MechanismError, NotFoundError
 from robots.mechanism import (
+    DOFS,
     POSITIONS,
     WORLD,
     Actuator,
     Body,
     Closure,
     ConnectClosure,
+    Coordinate,
+    CoordinateClosure,
     Joint,
-    JointClosure,
     JointKind,
     Mechanism,
     ModelFile,
     Site,
+    Tendon,
     WeldClosure,
 )
 
@@ -33,9 +36,12 @@ KINDS: Mapping[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_FREE): "free",
 }
 # Plain integers, because MuJoCo's enumerations do not equal numpy's integers.
-CONNECT, WELD, JOINT = (int(e) for e in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD, mujoco.mjtEq.mjEQ_JOINT))
+_EQ, _TRN = mujoco.mjtEq, mujoco.mjtTrn
+CONNECT, WELD, JOINT, TENDON = (int(e) for e in (_EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD, _EQ.mjEQ_JOINT, _EQ.mjEQ_TENDON))
 SITE = int(mujoco.mjtObj.mjOBJ_SITE)
-ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+ON_JOINT = (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT))
+ON_TENDON = int(_TRN.mjTRN_TENDON)
+FIXED_WRAP = int(mujoco.mjtWrap.mjWRAP_JOINT)
 
 
 @contextmanager
@@ -62,6 +68,7 @@ def load_spec(model: ModelFile) -> Any:
         spec = mujoco.MjSpec.from_file(str(model.path))
     if any("NaN" in warning for warning in warnings):
         raise MechanismError(f"{model.path}: want finite numbers, got {_first_nan(model)}")
+    _name_all(spec)
     for kind, elements in model.overrides.items():
         for name, values in elements.items():
             _override(model, spec, kind, name, values)
@@ -102,10 +109,11 @@ def read_mechanism(model: ModelFile) -> Mechanism:
             bodies=tuple(_body(m, i) for i in range(1, m.nbody)),
             joints=tuple(_joint(m, i) for i in range(m.njnt)),
             closures=tuple(_closure(m, i) for i in range(m.neq) if m.eq_active0[i] and _equality_enabled(m)),
-            actuators=tuple(_actuator(m, i) for i in range(m.nu)),
+            actuators=tuple(_actuator(m, i) for i in range(_actuators(m))),
             sites=tuple(_site(m, i) for i in range(m.nsite)),
             keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
             gravity=np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity,
+            tendons=tuple(_tendon(m, i) for i in range(m.ntendon)),
             left_out=tuple(_left_out(m)),
         )
     except HarnessError as error:
@@ -130,6 +138,18 @@ def _first_nan(model: ModelFile) -> str:
         if found:
             return f"{found[0]} in line {number}"
     return "NaN in an included file"
+
+
+def _name_all(spec: Any) -> None:
+    """Name what has no name, by its place, so that a route can refer to it."""
+    for kind in ("joint", "tendon"):
+        elements = list(getattr(spec, f"{kind}s"))
+        taken = {element.name for element in elements}
+        for i, element in enumerate(elements):
+            name = f"{kind}{i}"
+            while not element.name and name in taken:
+                name += "_"
+            element.name = element.name or name
 
 
 def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping[str, Any]) -> None:
@@ -190,31 +210,53 @@ def _joint(m: Any, i: int) -> Joint:
     kind = KINDS[int(m.jnt_type[i])]
     dof, q = int(m.jnt_dofadr[i]), int(m.jnt_qposadr[i])
     return Joint(
-        name=_joint_name(m, i),
+        name=m.joint(i).name,
         kind=kind,
         body=int(m.jnt_bodyid[i]) - 1,
         axis=m.jnt_axis[i],
         anchor=m.jnt_pos[i],
         reference=m.qpos0[q : q + POSITIONS[kind]],
-        armature=float(m.dof_armature[dof]),
-        damping=float(m.dof_damping[dof]),
+        armature=float(m.dof_armature[dof]) + _of_actuator(m, m.jnt_actuatorid[i], m.actuator_armature),
+        damping=float(m.dof_damping[dof]) + _of_actuator(m, m.jnt_actuatorid[i], m.actuator_damping),
         stiffness=float(m.jnt_stiffness[i]),
-        spring_reference=float(m.qpos_spring[q]),
+        spring_reference=m.qpos_spring[q : q + POSITIONS[kind]],
         limits=(float(m.jnt_range[i, 0]), float(m.jnt_range[i, 1])) if m.jnt_limited[i] and _is_scalar(m, i) else None,
     )
 
 
-def _joint_name(m: Any, i: int) -> str:
-    return m.joint(i).name or f"joint{i}"
+def _of_actuator(m: Any, actuator: int, values: Any) -> float:
+    """Armature or damping that an actuator adds to its joint or tendon, through its gear."""
+    return float(values[actuator] * m.actuator_gear[m.actuator_outadr[actuator], 0] ** 2) if actuator >= 0 else 0.0
+
+
+def _joint_coordinate(m: Any, i: int) -> Coordinate:
+    return Coordinate(name=m.joint(i).name, joints=(i,), weights=np.ones(1))
+
+
+def _tendon_coordinate(m: Any, i: int) -> Coordinate:
+    path = slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
+    return Coordinate(name=m.tendon(i).name, joints=tuple(map(int, m.wrap_objid[path])), weights=m.wrap_prm[path])
+
+
+def _tendon(m: Any, i: int) -> Tendon:
+    low, high = m.tendon_lengthspring[i]
+    return Tendon(
+        length=_tendon_coordinate(m, i),
+        armature=float(m.tendon_armature[i]) + _of_actuator(m, m.tendon_actuatorid[i], m.actuator_armature),
+        damping=float(m.tendon_damping[i]) + _of_actuator(m, m.tendon_actuatorid[i], m.actuator_damping),
+        stiffness=float(m.tendon_stiffness[i]),
+        rest=(float(low), float(high)),
+    )
 
 
 def _closure(m: Any, i: int) -> Closure:
     name = m.equality(i).name or f"equality{i}"
     ids, data = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
-    if m.eq_type[i] == JOINT:
-        leader = None if ids[1] < 0 else ids[1]
+    if m.eq_type[i] in (JOINT, TENDON):
+        coordinate = _joint_coordinate if m.eq_type[i] == JOINT else _tendon_coordinate
+        leader = None if ids[1] < 0 else coordinate(m, ids[1])
         polynomial = data[:5] * ([1.0] * 5 if leader is not None else [1.0, 0.0, 0.0, 0.0, 0.0])
-        return JointClosure(name=name, joint1=ids[0], joint2=leader, coefficients=polynomial)
+        return CoordinateClosure(name=name, follower=coordinate(m, ids[0]), leader=leader, coefficients=polynomial)
     by_site = m.eq_objtype[i] == SITE
     body1, body2 = (int(m.site_bodyid[k]) - 1 if by_site else k - 1 for k in ids)
     if m.eq_type[i] == CONNECT:
@@ -228,9 +270,16 @@ def _closure(m: Any, i: int) -> Closure:
     return WeldClosure(name=name, body1=body1, point1=point1, body2=body2, point2=point2, rotation=rotation)
 
 
+def _actuators(m: Any) -> int:
+    return len(m.actuator_trntype)
+
+
 def _actuator(m: Any, i: int) -> Actuator:
+    coordinate = _tendon_coordinate if m.actuator_trntype[i] == ON_TENDON else _joint_coordinate
     return Actuator(
-        name=m.actuator(i).name or f"actuator{i}", joint=int(m.actuator_trnid[i, 0]), gear=float(m.actuator_gear[i, 0])
+        name=m.actuator(i).name or f"actuator{i}",
+        coordinate=coordinate(m, int(m.actuator_trnid[i, 0])),
+        gear=float(m.actuator_gear[m.actuator_outadr[i], 0]),
     )
 
 
@@ -254,11 +303,10 @@ def _refuse_unsupported(m: Any) -> None:
 
 
 def _unsupported(m: Any) -> Iterator[str]:
-    for i in range(m.ntendon):
-        yield f"tendon '{m.tendon(i).name}'"
     for i in range(m.neq):
-        if m.eq_type[i] not in (CONNECT, WELD, JOINT):
+        if m.eq_type[i] not in (CONNECT, WELD, JOINT, TENDON):
             yield f"equality '{m.equality(i).name}' of type {mujoco.mjtEq(m.eq_type[i]).name}"
+    yield from _unsupported_tendons(m)
     yield from _unsupported_joints(m)
     yield from _unsupported_actuators(m)
     if m.nflex or m.nplugin:
@@ -270,21 +318,35 @@ def _unsupported(m: Any) -> Iterator[str]:
             yield f"option flag {bit.removeprefix('mjDSBL_').lower()}='disable'"
 
 
+def _unsupported_tendons(m: Any) -> Iterator[str]:
+    for i in range(m.ntendon):
+        path = slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
+        if np.any(m.wrap_type[path] != FIXED_WRAP):
+            yield f"spatial tendon '{m.tendon(i).name}': only fixed tendons are"
+        elif np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]):
+            yield f"nonlinear spring or damper of tendon '{m.tendon(i).name}'"
+        elif m.tendon_plasticadr[i] >= 0:
+            yield f"plastic spring of tendon '{m.tendon(i).name}'"
+
+
 def _unsupported_joints(m: Any) -> Iterator[str]:
     for i in range(m.njnt):
-        dof = int(m.jnt_dofadr[i])
-        if not _is_scalar(m, i) and (m.jnt_stiffness[i] or m.dof_damping[dof] or m.dof_armature[dof]):
-            yield f"stiffness, damping or armature of the ball or free joint '{_joint_name(m, i)}'"
-        if np.any(m.jnt_stiffnesspoly[i]) or np.any(m.dof_dampingpoly[dof]):
-            yield f"nonlinear spring or damper of joint '{_joint_name(m, i)}'"
+        dofs = slice(m.jnt_dofadr[i], m.jnt_dofadr[i] + DOFS[KINDS[int(m.jnt_type[i])]])
+        if np.any(m.jnt_stiffnesspoly[i]) or np.any(m.dof_dampingpoly[dofs]):
+            yield f"nonlinear spring or damper of joint '{m.joint(i).name}'"
+        if m.jnt_plasticadr[i] >= 0:
+            yield f"plastic spring of joint '{m.joint(i).name}'"
 
 
 def _unsupported_actuators(m: Any) -> Iterator[str]:
-    for i in range(m.nu):
-        if m.actuator_trntype[i] not in ON_JOINT or not _is_scalar(m, int(m.actuator_trnid[i, 0])):
-            yield f"actuator '{m.actuator(i).name}': only motors on hinges and slides are"
-        elif not m.actuator_gear[i, 0]:
+    for i in range(_actuators(m)):
+        on_joint = m.actuator_trntype[i] in ON_JOINT and _is_scalar(m, int(m.actuator_trnid[i, 0]))
+        if not on_joint and m.actuator_trntype[i] != ON_TENDON:
+            yield f"actuator '{m.actuator(i).name}': only motors on hinges, slides and fixed tendons are"
+        elif not m.actuator_gear[m.actuator_outadr[i], 0]:
             yield f"actuator '{m.actuator(i).name}' with gear 0"
+        elif np.any(m.actuator_dampingpoly[i]):
+            yield f"nonlinear damper of actuator '{m.actuator(i).name}'"
 
 
 def _is_scalar(m: Any, joint: int) -> bool:
@@ -293,12 +355,16 @@ def _is_scalar(m: Any, joint: int) -> bool:
 
 def _left_out(m: Any) -> Iterator[str]:
     """What the model has and every source leaves out, a sentence each."""
-    dry = sorted({_joint_name(m, int(m.dof_jntid[d])) for d in np.flatnonzero(m.dof_frictionloss)})
+    dry = sorted({m.joint(int(m.dof_jntid[d])).name for d in np.flatnonzero(m.dof_frictionloss)})
     if dry:
         yield f"dry friction of joints {', '.join(dry)}"
-    limited = [_joint_name(m, int(i)) for i in np.flatnonzero(m.jnt_limited)]
+    limited = [m.joint(int(i)).name for i in np.flatnonzero(m.jnt_limited)]
     if limited:
         yield f"limits of joints {', '.join(limited)}"
+    for what, there in (("dry friction", m.tendon_frictionloss), ("limits", m.tendon_limited)):
+        tendons = [m.tendon(int(i)).name for i in np.flatnonzero(there)]
+        if tendons:
+            yield f"{what} of tendons {', '.join(tendons)}"
     if np.any((m.geom_contype != 0) | (m.geom_conaffinity != 0)) or m.npair:
         yield "contacts between geoms"
     inactive = [m.equality(i).name or f"equality{i}" for i in range(m.neq) if not m.eq_active0[i]]

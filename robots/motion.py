@@ -11,14 +11,14 @@ from robots.errors import ShapeError
 
 
 class Drive(NamedTuple):
-    """Prescribed coordinates of the actuated joints, in the order of `Mechanism.actuated_joints`."""
+    """Prescribed motion of the driven coordinates, in the order of `Mechanism.drives`."""
 
     q: Array
-    """Positions [m or rad], shape (nt, actuated joints)."""
+    """Positions [m or rad], shape (nt, drives)."""
     qd: Array
-    """Velocities [m/s or rad/s], shape (nt, actuated joints)."""
+    """Velocities [m/s or rad/s], shape (nt, drives)."""
     qdd: Array
-    """Accelerations [m/s² or rad/s²], shape (nt, actuated joints)."""
+    """Accelerations [m/s² or rad/s²], shape (nt, drives)."""
 
 
 Law: TypeAlias = Callable[[Array], Drive]
@@ -44,6 +44,8 @@ class Motion:
     """The prescribed coordinates at any time."""
     assemble: Callable[[Array], "Motion"]
     """The same motion on another grid of increasing times [s] of shape (nt,), for instance just before the span."""
+    unforced: float = 0.0
+    """How far logged accelerations of dofs that nothing drives were from those of the dynamics, which they got [-]."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "t", frozen(self.t, (None,), name="motion, t"))

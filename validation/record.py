@@ -14,7 +14,7 @@ from joblib import cpu_count
 import engines
 from analytic.closures import closure_jacobian_at, null_space
 from analytic.papers import paper_model
-from robots.mechanism import JointClosure, Mechanism
+from robots.mechanism import CoordinateClosure, Mechanism
 from robots.motion import Motion
 from robots.robot import Case, WrenchSpec
 from validation import sources
@@ -216,7 +216,7 @@ def _mechanism_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[st
     return {
         "bodies": len(mechanism.bodies),
         "joints": len(mechanism.joints),
-        "loops": sum(not isinstance(closure, JointClosure) for closure in mechanism.closures),
+        "loops": sum(not isinstance(closure, CoordinateClosure) for closure in mechanism.closures),
         "closure rows": len(Phi),
         "rank": mechanism.nv - dof,
         "dof": dof,

@@ -91,9 +91,10 @@ def want_plain(mechanism: Mechanism, *, wrench: bool = False) -> None:
         wrench: Whether the paper's model has an external wrench.
 
     Raises:
-        NotRepresentableError: If it has armature, damping, springs, gravity compensation or an external wrench.
+        NotRepresentableError: If it has armature, damping, springs, tendons, gravity compensation or a wrench.
     """
     more = [f"armature, damping or spring of joint '{j.name}'" for j in mechanism.joints if _is_loaded(j)]
+    more += [f"tendon '{tendon.length.name}'" for tendon in mechanism.tendons]
     more += [f"gravity compensation of '{body.name}'" for body in mechanism.bodies if body.gravity_compensation]
     more += ["an external wrench"] if mechanism.wrenches and not wrench else []
     if more:

@@ -1,6 +1,6 @@
 """MuJoCo's model of a mechanism: the MJCF itself, in the case's gravity, without what every source leaves out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError
-from robots.mechanism import Mechanism
+from robots.mechanism import Coordinate, Mechanism
 from robots.mjcf import captured_warnings, compile_model
 
 _OFF = mujoco.mjtDisableBit
@@ -20,8 +20,9 @@ EQUALITY_ROW = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
 def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> Any:
     """Compile the MJCF of a mechanism into an `MjModel`.
 
-    Contacts, joint limits and dry friction are off, as in every source; a state that is not finite stays so instead of
-    being reset. All other settings are those of the file.
+    Contacts, joint limits and dry friction are off, as in every source, gravity compensation is passive and not part of
+    an actuator's effort, and a state that is not finite stays so instead of being reset. All other settings are those
+    of the file.
 
     Args:
         mechanism: Robot.
@@ -30,20 +31,26 @@ def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> An
     model = compile_model(mechanism.model, edit)
     model.opt.gravity[:] = mechanism.gravity
     model.opt.disableflags |= LEFT_OUT | _OFF.mjDSBL_AUTORESET
+    model.jnt_actgravcomp[:] = False
     return model
 
 
-def driven(mechanism: Mechanism, joints: tuple[int, ...]) -> Any:
-    """Compile the model with a joint equality for each of some joints, after all of its own, to hold it to a motion.
+def driven(mechanism: Mechanism, drives: Sequence[Coordinate]) -> Any:
+    """Compile the model with an equality for each of some coordinates, after all of its own, to hold it to a motion.
 
-    The file's own actuators are off. MuJoCo counts the constant of a joint equality from qpos0.
+    The file's own actuators are off. MuJoCo counts the constant of an equality from qpos0.
     """
 
     def add_drives(spec: Any) -> None:
-        for joint in joints:
-            drive = spec.add_equality()
-            drive.type, drive.objtype = mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
-            drive.name, drive.name1 = f"drive of {mechanism.joints[joint].name}", mechanism.joints[joint].name
+        for drive in drives:
+            held = spec.add_equality()
+            held.name = f"drive of {drive.name}"
+            if drive.is_joint:
+                held.type, held.objtype = mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
+                held.name1 = mechanism.joints[drive.joints[0]].name
+            else:
+                held.type, held.objtype = mujoco.mjtEq.mjEQ_TENDON, mujoco.mjtObj.mjOBJ_TENDON
+                held.name1 = drive.name
 
     model = build(mechanism, add_drives)
     own_actuators_off(model)
@@ -57,18 +64,17 @@ def rows_of_drives(model: Any, data: Any, drives: int) -> tuple[AnyArray, AnyArr
     return rows[is_drive], rows[~is_drive]
 
 
-def actuator_efforts(mechanism: Mechanism, on_joints: Array) -> Array:
-    """Efforts of the actuators that act on the actuated joints as given.
+def actuator_efforts(mechanism: Mechanism, on_drives: Array) -> Array:
+    """Efforts of the actuators that act on the driven coordinates as given.
 
     Args:
         mechanism: Robot.
-        on_joints: Efforts on the actuated joints [N or N m], shape (nt, actuated joints).
+        on_drives: Efforts on the driven coordinates [N or N m], shape (nt, drives).
 
     Returns:
-        Efforts before the gears, least norm where two actuators share a joint [N or N m], shape (nt, na).
+        Efforts before the gears, least norm where two actuators share a coordinate [N or N m], shape (nt, na).
     """
-    dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
-    return on_joints @ np.linalg.pinv(mechanism.selection[:, dofs])
+    return on_drives @ np.linalg.pinv(mechanism.gearing)
 
 
 def own_actuators_off(model: Any) -> None:

@@ -1,6 +1,6 @@
-"""MuJoCo's own constraint solver on the closed loop, the actuated joints held to the motion by equality constraints.
+"""MuJoCo's own constraint solver on the closed loop, the driven joints and tendons held to the motion by equalities.
 
-Each actuated joint gets a `<joint>` equality whose force is the effort. MuJoCo knows no moving target, so the
+Each driven joint or tendon gets an equality whose force is the effort. MuJoCo knows no moving target, so the
 equality's constant is set such that the reference acceleration of its row equals the prescribed one, plus feedback on
 what has drifted. Two things would spoil the reading, and both are removed by running more than once:
 
@@ -34,16 +34,18 @@ from engines.mujoco._model import (
     guarded,
     rows_of_drives,
 )
-from engines.projection import independent_drives
+from engines.projection import independent_drives, null_space
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory, Rung
 from robots.errors import EngineError
-from robots.mechanism import Mechanism
+from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
 FINEST = 1.25e-3
 """Upper bound of the finest step [s]; the ladder doubles it three times."""
+FINEST_FREE = FINEST / 8
+"""The same where something moves that nothing drives: it may vibrate on its springs."""
 RUNGS = 4
 COMPLIANCES = (0.001, 0.002)
 """Factors on the model's inverse weights."""
@@ -55,7 +57,7 @@ SOLREF = (-100.0, -20.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    effort: Array  # on the actuated joints, (nt, actuated joints)
+    effort: Array  # on the driven coordinates, (nt, drives)
     closure_drift: float
     tracking_error: float
 
@@ -67,10 +69,17 @@ class MujocoForward:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        with guarded(self.name):
-            drives = _drives(case.mechanism, motion)
-            ladder = tuple(self._rung(case.mechanism, motion, drives, dt) for dt in _steps(motion.dt))
-        steps = ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder)
+        drives, undriven = _drives(case.mechanism, motion)
+        steps = _steps(motion.dt, FINEST_FREE if undriven else FINEST)
+        ladder, diverged = [], []
+        for dt in steps:
+            try:
+                ladder.append(self._rung(case.mechanism, motion, drives, dt))
+            except EngineError:
+                if dt == steps[-1]:
+                    raise
+                diverged.append(f"{1e3 * dt:g}")
+        in_ms = ", ".join(f"{1e3 * dt:g}" for dt in steps)
         return EffortHistory(
             source=self.name,
             actuators=actuator_names(case.mechanism),
@@ -80,7 +89,7 @@ class MujocoForward:
             tracking_error=ladder[-1].tracking_error,
             settings={
                 "integrator": "classical Runge-Kutta, 4th order, on mj_forward",
-                "steps": f"{steps} ms; the finest is reported",
+                "steps": f"{in_ms} ms; the finest is reported",
                 "solver": "Newton, dense, tolerance 0, at most 100 iterations",
                 "impedance": f"{IMPEDANCE} constant (solimp)",
                 "drift feedback": f"solref {SOLREF[0]:g} {SOLREF[1]:g}",
@@ -89,56 +98,60 @@ class MujocoForward:
                 ),
                 "actuators": "a joint equality each, its constraint force is the effort",
             },
-            ladder=ladder,
-            note=_note(case.mechanism, drives),
+            ladder=tuple(ladder),
+            note=_note(case.mechanism, drives, diverged),
         )
 
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
         start = time.perf_counter()
-        soft = [_simulate(mechanism, motion, drives, dt, compliance) for compliance in COMPLIANCES]
+        with guarded(self.name):
+            soft = [_simulate(mechanism, motion, drives, dt, compliance) for compliance in COMPLIANCES]
         a, b = COMPLIANCES
-        on_joints = (b * soft[0].effort - a * soft[1].effort) / (b - a)
-        if not np.isfinite(on_joints).all():
+        on_drives = (b * soft[0].effort - a * soft[1].effort) / (b - a)
+        if not np.isfinite(on_drives).all():
             raise EngineError(f"{self.name}: the simulation with dt = {dt:g} s diverged")
         return Rung(
             dt=dt,
-            effort=actuator_efforts(mechanism, on_joints),
+            effort=actuator_efforts(mechanism, on_drives),
             closure_drift=max(run.closure_drift for run in soft),
             tracking_error=max(run.tracking_error for run in soft),
             wall_time=time.perf_counter() - start,
         )
 
 
-def _steps(report: float) -> list[float]:
+def _steps(report: float, finest: float) -> list[float]:
     """Steps that divide the report grid, coarsest first [s]."""
-    halvings = max(0, int(np.ceil(np.log2(report / FINEST) - 1e-9)))
+    halvings = max(0, int(np.ceil(np.log2(report / finest) - 1e-9)))
     return [report / 2**k for k in range(max(0, halvings - RUNGS + 1), halvings + 1)]
 
 
-def _drives(mechanism: Mechanism, motion: Motion) -> list[int]:
-    """Which of the actuated joints are driven: all, unless the robot is redundantly actuated."""
+def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
+    """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
     model = build(mechanism)
     data = mujoco.MjData(model)
     data.qpos[:] = motion.q[len(motion.t) // 2]
     mujoco.mj_fwdPosition(model, data)
     J = constraint_jacobian(model, data)[equality_rows(data)]
-    return independent_drives(J, [mechanism.dof_slices[j].start for j in mechanism.actuated_joints])
+    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
+    return drives, null_space(J).shape[1] - len(drives)
 
 
-def _note(mechanism: Mechanism, drives: list[int]) -> str:
-    names = [mechanism.joints[j].name for k, j in enumerate(mechanism.actuated_joints) if k not in drives]
+def _note(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> str:
+    names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
     note = "extrapolated to rigid constraints from two compliances"
     if names:
         note += f"; redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares"
+    if diverged:
+        note += f"; at steps of {', '.join(diverged)} ms the simulation diverged"
     return note
 
 
 def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, compliance: float) -> _Run:
     """Simulate the whole motion and read the drives on the report grid."""
-    model = _nearly_rigid(mechanism, tuple(mechanism.actuated_joints[k] for k in drives), compliance)
+    model = _nearly_rigid(mechanism, tuple(mechanism.drives[k] for k in drives), compliance)
     data = mujoco.MjData(model)
     first_drive = model.neq - len(drives)
-    columns = [mechanism.q_slices[j].start for j in mechanism.actuated_joints]
+    rest = mechanism.values_of(mechanism.drives, np.array([model.qpos0]))
     steps = round((motion.t[-1] - motion.t[0]) / dt)
     target = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
     start = motion.assemble(motion.t[:1])
@@ -147,7 +160,7 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
     of_drives, of_loops = rows_of_drives(model, data, len(drives))
     K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[of_drives[0]]
     # A row accelerates by −B v − K·imp·(q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K·imp (q − x).
-    constants = (target.q - model.qpos0[columns] + (B * target.qd + target.qdd) / (K * impedance))[:, drives]
+    constants = (target.q - rest + (B * target.qd + target.qdd) / (K * impedance))[:, drives]
 
     def acceleration(half_steps: int, more: int = 0) -> Array:
         model.eq_data[first_drive:, 0] = constants[half_steps + more]
@@ -155,22 +168,25 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
         mujoco.mj_forward(model, data)
         return np.array(data.qacc)
 
-    effort, drift, tracking = np.zeros((len(motion.t), len(columns))), 0.0, 0.0
+    effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), 0.0, []
     every = round(motion.dt / dt)
     for k in range(steps + 1):
         a1 = acceleration(2 * k)
+        if not np.isfinite(a1).all():
+            return _Run(effort=np.full_like(effort, np.nan), closure_drift=np.inf, tracking_error=np.inf)
         drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))
-        tracking = max(tracking, float(np.abs(data.qpos[columns] - target.q[2 * k]).max()))
+        positions.append(np.array(data.qpos))
         if k % every == 0:
             effort[k // every, drives] = data.efc_force[of_drives]
         if k < steps:
             _runge_kutta(model, data, dt, partial(acceleration, 2 * k), a1)
-    return _Run(effort=effort, closure_drift=drift, tracking_error=tracking)
+    miss = mechanism.values_of(mechanism.drives, np.array(positions)) - target.q[::2]
+    return _Run(effort=effort, closure_drift=drift, tracking_error=float(np.abs(miss).max()))
 
 
-def _nearly_rigid(mechanism: Mechanism, joints: tuple[int, ...], compliance: float) -> Any:
+def _nearly_rigid(mechanism: Mechanism, drives: tuple[Coordinate, ...], compliance: float) -> Any:
     """The driven model with the hardest constraints MuJoCo allows, of the given compliance."""
-    model = driven(mechanism, joints)
+    model = driven(mechanism, drives)
     model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     model.opt.tolerance, model.opt.iterations = 0.0, 100
@@ -178,6 +194,7 @@ def _nearly_rigid(mechanism: Mechanism, joints: tuple[int, ...], compliance: flo
     model.eq_solimp[:] = (IMPEDANCE, IMPEDANCE, 0.001, 0.5, 1.0)
     model.body_invweight0[:] *= compliance
     model.dof_invweight0[:] *= compliance
+    model.tendon_invweight0[:] *= compliance
     return model
 
 

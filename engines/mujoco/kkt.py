@@ -36,10 +36,11 @@ class MujocoKkt:
         with guarded(self.name):
             for k in range(len(motion.t)):
                 data.qpos[:], data.qvel[:], data.qacc[:] = motion.q[k], motion.qd[k], motion.qdd[k]
-                force = _joint_forces(model, data) - wrench_forces(case.mechanism, model, data)
+                M, force = _joint_forces(model, data)
+                force -= wrench_forces(case.mechanism, model, data)
                 rows = equality_rows(data)
                 J, S = constraint_jacobian(model, data)[rows], transmission(model, data)
-                effort[k] = projected_efforts(force, J, S)
+                effort[k] = projected_efforts(M, force, J, S)
                 gap = max(gap, float(np.abs(data.efc_pos[rows]).max(initial=0.0)))
         return EffortHistory(
             source=self.name,
@@ -52,10 +53,10 @@ class MujocoKkt:
         )
 
 
-def _joint_forces(model: Any, data: Any) -> Array:
-    """M q̈ + bias − passive forces at the state in `data` [N or N m], shape (nv,)."""
+def _joint_forces(model: Any, data: Any) -> tuple[Array, Array]:
+    """M (nv, nv) and M q̈ + bias − passive forces [N or N m], shape (nv,), at the state in `data`."""
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
     M = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, M)
-    return M @ data.qacc + data.qfrc_bias - data.qfrc_passive
+    return M, M @ data.qacc + data.qfrc_bias - data.qfrc_passive

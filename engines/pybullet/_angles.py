@@ -6,21 +6,65 @@ are refused.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
-from robots.mechanism import Actuator, Closure, Joint, JointClosure, JointKind, Mechanism
+from robots.mechanism import Closure, Coordinate, CoordinateClosure, Joint, Mechanism
 
 LEAST_COSINE = 0.1
 """Smallest cosine of the second hinge that is carried [-]."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Spring and damper of a ball or free joint's rotation, which act on its three hinges together."""
+
+    dofs: slice
+    """Places of the hinges."""
+    stiffness: float
+    """Stiffness along the shortest rotation [N m/rad]."""
+    damping: float
+    """Damping of the angular velocity [N m s/rad]."""
+    rest: Array
+    """Orientation at which the spring is at rest, quaternion (w, x, y, z) [-], shape (4,)."""
+
+    def effort(self, angles: Array, rates: Array) -> Array:
+        """What they do on the hinges [N m], shape (3,).
+
+        Args:
+            angles: Positions of the hinges [rad], shape (3,).
+            rates: Their velocities [rad/s], shape (3,).
+        """
+        E = _rates(angles[None])[0]
+        R_rest = Rotation.from_quat(np.roll(self.rest, -1))
+        stretch = (R_rest.inv() * Rotation.from_euler("XYZ", angles)).as_rotvec()
+        return -E.T @ (self.stiffness * stretch + self.damping * E @ rates)
+
+
+def turns(mechanism: Mechanism) -> tuple[Turn, ...]:
+    """Springs and dampers of all ball and free joints' rotations."""
+    return tuple(
+        Turn(
+            dofs=slice(dofs.stop - 3, dofs.stop),
+            stiffness=joint.stiffness,
+            damping=joint.damping,
+            rest=joint.spring_reference[-4:],
+        )
+        for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+        if joint.kind in ("ball", "free") and (joint.stiffness or joint.damping)
+    )
+
+
 def without_balls(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism with hinges and slides only; keyframes are left out."""
+    """The same mechanism with hinges and slides only; keyframes, and what `turns` has, are left out.
+
+    Raises:
+        NotRepresentableError: If a ball or free joint has armature: that of its turning is none of hinges.
+    """
     parts = [list(_parts(joint)) for joint in mechanism.joints]
     starts = np.cumsum([0, *(len(part) for part in parts)])
     bodies = list(mechanism.bodies)
@@ -28,21 +72,22 @@ def without_balls(mechanism: Mechanism) -> Mechanism:
         if joint.kind == "free":  # its position is not counted from where the body is given
             bodies[joint.body] = replace(bodies[joint.body], position=np.zeros(3), rotation=np.eye(3))
 
-    def moved(actuator: Actuator) -> Actuator:
-        return replace(actuator, joint=int(starts[actuator.joint]))
+    def moved(coordinate: Coordinate) -> Coordinate:
+        return replace(coordinate, joints=tuple(int(starts[j]) for j in coordinate.joints))
 
     def moved_closure(closure: Closure) -> Closure:
-        if not isinstance(closure, JointClosure):
+        if not isinstance(closure, CoordinateClosure):
             return closure
-        leader = None if closure.joint2 is None else int(starts[closure.joint2])
-        return replace(closure, joint1=int(starts[closure.joint1]), joint2=leader)
+        leader = None if closure.leader is None else moved(closure.leader)
+        return replace(closure, follower=moved(closure.follower), leader=leader)
 
     return replace(
         mechanism,
         bodies=tuple(bodies),
         joints=tuple(joint for part in parts for joint in part),
         closures=tuple(map(moved_closure, mechanism.closures)),
-        actuators=tuple(map(moved, mechanism.actuators)),
+        actuators=tuple(replace(a, coordinate=moved(a.coordinate)) for a in mechanism.actuators),
+        tendons=tuple(replace(tendon, length=moved(tendon.length)) for tendon in mechanism.tendons),
         keyframes={},
     )
 
@@ -88,11 +133,24 @@ def _parts(joint: Joint) -> Iterator[Joint]:
     if joint.kind in ("hinge", "slide"):
         yield joint
         return
-    anchor = joint.anchor if joint.kind == "ball" else np.zeros(3)
-    kinds: tuple[JointKind, ...] = ("hinge",) if joint.kind == "ball" else ("slide", "hinge")
-    for kind in kinds:
-        for axis in np.eye(3):
-            yield Joint(name=joint.name, kind=kind, body=joint.body, axis=axis, anchor=anchor, reference=np.zeros(1))
+    if joint.armature:
+        raise NotRepresentableError(
+            f"pybullet: armature of {joint.kind} joint '{joint.name}': its rotors are on hinges"
+        )
+    hinge = Joint(
+        name=joint.name,
+        kind="hinge",
+        body=joint.body,
+        axis=np.zeros(3),
+        anchor=joint.anchor if joint.kind == "ball" else np.zeros(3),
+        reference=np.zeros(1),
+    )
+    if joint.kind == "free":
+        slide = replace(hinge, kind="slide", damping=joint.damping, stiffness=joint.stiffness)
+        for axis, rest in zip(np.eye(3), joint.spring_reference[:3], strict=True):
+            yield replace(slide, axis=axis, spring_reference=np.array([rest]))
+    for axis in np.eye(3):
+        yield replace(hinge, axis=axis)
 
 
 def _angles(quaternions: Array) -> Array:

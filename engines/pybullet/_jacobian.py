@@ -5,7 +5,7 @@ import numpy as np
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._world import World
 from robots.arrays import Array
-from robots.mechanism import WORLD, JointClosure, Mechanism, WeldClosure
+from robots.mechanism import WORLD, Coordinate, CoordinateClosure, Mechanism, WeldClosure
 
 
 def closure_jacobian(world: World, q: Array) -> Array:
@@ -21,8 +21,8 @@ def closure_jacobian(world: World, q: Array) -> Array:
     """
     rows = [np.zeros((0, world.mechanism.nv))]
     for closure in world.mechanism.closures:
-        if isinstance(closure, JointClosure):
-            rows.append(_joint_row(world, closure, q))
+        if isinstance(closure, CoordinateClosure):
+            rows.append(_coordinate_row(world.mechanism, closure, q))
             continue
         v1, w1 = point_jacobian(world, closure.body1, closure.point1, q)
         v2, w2 = point_jacobian(world, closure.body2, closure.point2, q)
@@ -53,28 +53,38 @@ def point_jacobian(world: World, body: int, point: Array, q: Array) -> tuple[Arr
     return world.summed(linear), world.summed(angular)
 
 
-def tangent(mechanism: Mechanism, closure: JointClosure, q: Array) -> tuple[float, float]:
-    """Slope and intercept of the line that the follower of a joint closure keeps to near some positions.
+def tangent(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> tuple[float, float]:
+    """Slope and intercept of the line that the follower of a coordinate closure keeps to near some positions.
 
     Args:
         mechanism: Robot.
-        closure: One of its joint closures.
+        closure: One of its coordinate closures.
         q: Joint positions [m or rad], shape (nq,).
 
     Returns:
         Both for positions counted from the references [-, m/rad or rad/m; m or rad].
     """
-    if closure.joint2 is None:
+    if closure.leader is None:
         return 0.0, float(closure.coefficients[0])
-    leader = q[closure.joint2] - mechanism.reference[closure.joint2]
+    leader = offset(mechanism, closure.leader, q)
     polynomial = np.polynomial.Polynomial(closure.coefficients)
     slope = float(polynomial.deriv()(leader))
     return slope, float(polynomial(leader) - slope * leader)
 
 
-def _joint_row(world: World, closure: JointClosure, q: Array) -> Array:
-    row = np.zeros((1, world.mechanism.nv))
-    if closure.joint2 is not None:
-        row[0, closure.joint2] = -tangent(world.mechanism, closure, q)[0]
-    row[0, closure.joint1] = 1.0
+def offset(mechanism: Mechanism, coordinate: Coordinate, q: Array) -> float:
+    """A coordinate, counted from where all joints are at their references [m or rad].
+
+    Args:
+        mechanism: Robot.
+        coordinate: A joint or a tendon's length.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    return float(mechanism.values_of((coordinate,), (q - mechanism.reference)[None])[0, 0])
+
+
+def _coordinate_row(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> Array:
+    row = mechanism.rates_of((closure.follower,))
+    if closure.leader is not None:
+        row = row - tangent(mechanism, closure, q)[0] * mechanism.rates_of((closure.leader,))
     return row

@@ -1,4 +1,4 @@
-"""Forces that Bullet knows nothing of: springs on joints, external wrenches, and what holds the weight of bodies."""
+"""Forces that Bullet knows nothing of: springs, dampers of tendons and balls, external wrenches, held weights."""
 
 from collections.abc import Iterator
 
@@ -22,26 +22,27 @@ def load_forces(world: World, q: Array, qd: Array) -> Array:
     Returns:
         Force on the joints [N or N m], shape (nv,).
     """
-    mechanism = world.mechanism
-    force = -np.array([joint.damping for joint in mechanism.joints]) * qd
-    for j, effort in _springs(world, q):
-        force[j] += effort
+    force = _on_joints(world, q, qd) - np.array([joint.damping for joint in world.mechanism.joints]) * qd
     for load in _wrenches(world):
         linear, angular = point_jacobian(world, load.body, load.point, q)
         force += load.force @ linear + load.moment @ angular
     return force
 
 
-def apply_loads(world: World, q: Array) -> None:
-    """Let all but the dampers act during the next step; those are in the URDF.
+def apply_loads(world: World, q: Array, qd: Array) -> None:
+    """Let all but the dampers of joints act during the next step; those are in the URDF.
 
     Args:
         world: The mechanism in PyBullet.
         q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
     """
     where = {"physicsClientId": world.client}
-    for j, effort in _springs(world, q):
-        pybullet.setJointMotorControl2(world.tree, world.joints[j], pybullet.TORQUE_CONTROL, force=effort, **where)
+    force = _on_joints(world, q, qd)
+    loaded = [int(j) for j in np.flatnonzero(force)]
+    if loaded:
+        links, forces = [world.joints[j] for j in loaded], force[loaded].tolist()
+        pybullet.setJointMotorControlArray(world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, **where)
     for load in _wrenches(world):
         p, R = body_pose(world, load.body)
         link, point = world.link(load.body), (p + R @ load.point).tolist()
@@ -49,10 +50,19 @@ def apply_loads(world: World, q: Array) -> None:
         pybullet.applyExternalTorque(world.tree, link, load.moment.tolist(), pybullet.WORLD_FRAME, **where)
 
 
-def _springs(world: World, q: Array) -> Iterator[tuple[int, float]]:
-    for j, joint in enumerate(world.mechanism.joints):
+def _on_joints(world: World, q: Array, qd: Array) -> Array:
+    """Springs of joints, and springs and dampers of tendons and balls [N or N m], shape (nv,)."""
+    mechanism, force = world.mechanism, np.zeros(world.mechanism.nv)
+    for j, joint in enumerate(mechanism.joints):
         if joint.stiffness:
-            yield j, joint.stiffness * (joint.spring_reference - float(q[j]))
+            force[j] += joint.stiffness * (joint.spring_reference[0] - q[j])
+    for tendon in mechanism.tendons:
+        w = mechanism.rates_of((tendon.length,))[0]
+        length = float(w @ q)
+        force -= (tendon.stiffness * (length - np.clip(length, *tendon.rest)) + tendon.damping * (w @ qd)) * w
+    for turn in world.turns:
+        force[turn.dofs] += turn.effort(q[turn.dofs], qd[turn.dofs])
+    return force
 
 
 def _wrenches(world: World) -> Iterator[Wrench]:

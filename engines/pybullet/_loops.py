@@ -4,10 +4,11 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import tangent
+from engines.pybullet._jacobian import offset, tangent
 from engines.pybullet._world import World, body_pose
 from robots.arrays import Array
-from robots.mechanism import WORLD, Closure, ConnectClosure, JointClosure, WeldClosure
+from robots.errors import NotRepresentableError
+from robots.mechanism import WORLD, Closure, ConnectClosure, CoordinateClosure, WeldClosure
 
 NONE = [0.0, 0.0, 0.0]
 """The axis or anchor of a constraint that has none."""
@@ -22,9 +23,12 @@ def close_loops(world: World) -> tuple[int, ...]:
 
     Returns:
         PyBullet's numbers of the constraints.
+
+    Raises:
+        NotRepresentableError: If a closure couples tendons.
     """
     closures = [
-        _joint_gear(world, closure) if isinstance(closure, JointClosure) else _connection(world, closure)
+        _coordinate_gear(world, closure) if isinstance(closure, CoordinateClosure) else _connection(world, closure)
         for closure in world.mechanism.closures
     ]
     rotors = [_gear(world, *rotor) for rotor in world.rotors]
@@ -34,7 +38,7 @@ def close_loops(world: World) -> tuple[int, ...]:
 
 
 def follow_curves(world: World, loops: tuple[int, ...], q: Array) -> None:
-    """Set the gears of joint closures to the tangents of their curves.
+    """Set the gears of coordinate closures to the tangents of their curves.
 
     Args:
         world: The mechanism in PyBullet.
@@ -42,7 +46,7 @@ def follow_curves(world: World, loops: tuple[int, ...], q: Array) -> None:
         q: Joint positions [m or rad], shape (nq,).
     """
     for loop, closure in zip(loops, world.mechanism.closures, strict=False):
-        if isinstance(closure, JointClosure):
+        if isinstance(closure, CoordinateClosure):
             slope, intercept = tangent(world.mechanism, closure, q)
             _set_gear(world, loop, slope=slope, intercept=intercept)
 
@@ -57,10 +61,15 @@ def opening(world: World, q: Array) -> float:
     return max((_gap(world, closure, q) for closure in world.mechanism.closures), default=0.0)
 
 
-def _joint_gear(world: World, closure: JointClosure) -> int:
+def _coordinate_gear(world: World, closure: CoordinateClosure) -> int:
     """A gear between two joints; a joint that is held at a constant is its own leader, at a slope of zero."""
-    leader = closure.joint1 if closure.joint2 is None else closure.joint2
-    return _gear(world, world.joints[closure.joint1], world.joints[leader])
+    leader = closure.leader or closure.follower
+    for coordinate in (closure.follower, leader):
+        if not coordinate.is_joint:
+            raise NotRepresentableError(
+                f"pybullet: equality '{closure.name}' of tendon '{coordinate.name}': its gears couple single joints"
+            )
+    return _gear(world, world.joints[closure.follower.joints[0]], world.joints[leader.joints[0]])
 
 
 def _gear(world: World, follower: int, leader: int) -> int:
@@ -91,11 +100,10 @@ def _connection(world: World, closure: ConnectClosure | WeldClosure) -> int:
 
 
 def _gap(world: World, closure: Closure, q: Array) -> float:
-    if isinstance(closure, JointClosure):
+    if isinstance(closure, CoordinateClosure):
         slope, intercept = tangent(world.mechanism, closure, q)
-        offsets = q - world.mechanism.reference
-        leader = 0.0 if closure.joint2 is None else offsets[closure.joint2]
-        return abs(float(offsets[closure.joint1] - slope * leader - intercept))
+        leader = 0.0 if closure.leader is None else offset(world.mechanism, closure.leader, q)
+        return abs(offset(world.mechanism, closure.follower, q) - slope * leader - intercept)
     (p1, R1), (p2, R2) = (body_pose(world, body) for body in (closure.body1, closure.body2))
     gap = float(np.linalg.norm(p1 + R1 @ closure.point1 - p2 - R2 @ closure.point2))
     if isinstance(closure, WeldClosure):

@@ -10,6 +10,7 @@ import numpy as np
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._loads import apply_loads
 from engines.pybullet._loops import close_loops, follow_curves, opening
+from engines.pybullet._motors import Motors, targets
 from engines.pybullet._world import World, opened
 from robots.arrays import Array
 from robots.efforts import Rung
@@ -50,8 +51,8 @@ class Run:
     """Joint positions at the first step [m or rad], shape (nq,)."""
     qd: Array
     """Joint velocities that PyBullet starts with [m/s or rad/s], shape (nv,)."""
-    driven: tuple[int, ...]
-    """Joints whose motors are on; other actuated joints are carried along at zero effort."""
+    motors: Motors
+    """Motors that are on; what else is driven is carried along at zero effort."""
     prepare: Prepare
     drive: Drive
 
@@ -69,7 +70,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
     """Simulate a motion at one step size.
 
     Args:
-        mechanism: Robot.
+        mechanism: Robot; balls and all.
         motion: The prescribed motion.
         run: How PyBullet is set up and driven.
 
@@ -83,11 +84,13 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         loops = close_loops(world)
         run.prepare(world, loops)
         _set_state(world, run)
-        log = _march(world, motion, run, loops)
+        log = _march(world, mechanism, motion, run, loops)
     drift, error = float(np.max(log.drift)), float(np.max(log.error))
     if not (np.isfinite(log.forces).all() and np.isfinite([drift, error]).all()):
         raise EngineError(f"pybullet: unstable at steps of {run.dt:g} s: its efforts or its state are not finite")
-    effort, took = log.forces @ np.linalg.pinv(mechanism.selection), perf_counter() - clock
+    on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
+    on_drives[:, run.motors.places] = run.motors.ratios * log.forces
+    effort, took = on_drives @ np.linalg.pinv(mechanism.gearing), perf_counter() - clock
     rung = Rung(dt=run.dt, effort=effort, closure_drift=drift, tracking_error=error, wall_time=took)
     return Simulation(rung, float(np.mean(log.at_limit)))
 
@@ -105,7 +108,7 @@ class _Log:
     """What is written down while stepping."""
 
     forces: Array
-    """Forces of the motors on the joints at the samples [N or N m], shape (nt, nv)."""
+    """Forces of the motors at the samples [N or N m], shape (nt, motors)."""
     drift: list[float] = field(default_factory=list)
     """Widest opening of the loops at each sample [m or rad]."""
     error: list[float] = field(default_factory=list)
@@ -114,35 +117,36 @@ class _Log:
     """Whether the solver stopped at its limit of iterations, for each step."""
 
 
-def _march(world: World, motion: Motion, run: Run, loops: tuple[int, ...]) -> _Log:
+def _march(world: World, mechanism: Mechanism, motion: Motion, run: Run, loops: tuple[int, ...]) -> _Log:
     nt, per_sample = len(motion.t), round(motion.dt / run.dt)
     steps = np.arange(-run.lead, (nt - 1) * per_sample + 1)
-    wanted = motion.law(motion.t[0] + run.dt * np.append(steps, steps[-1] + 1)).q
-    actuated, driven = list(world.mechanism.actuated_joints), list(run.driven)
-    columns = [actuated.index(j) for j in driven]
+    wanted = targets(mechanism, motion, run.motors, motion.t[0] + run.dt * np.append(steps, steps[-1] + 1))
+    drives, driven = world.mechanism.drives, list(run.motors.joints)
+    W, prescribed = world.mechanism.rates_of(drives), motion.law(motion.t).q
     limit = pybullet.getPhysicsEngineParameters(physicsClientId=world.client)["numSolverIterations"]
-    log = _Log(forces=np.zeros((nt, world.mechanism.nv)))
-    for k, now, following in zip(steps, wanted[:-1], wanted[1:], strict=True):
-        q = _positions(world)
+    log = _Log(forces=np.zeros((nt, len(driven))))
+    for k, following in zip(steps, wanted[1:], strict=True):
+        q, qd = _state(world)
         follow_curves(world, loops, q)
-        apply_loads(world, q)
-        run.drive(world, Command(joints=run.driven, q=q[driven], target=following[columns], dt=run.dt))
+        apply_loads(world, q, qd)
+        run.drive(world, Command(joints=run.motors.joints, q=q[driven], target=following, dt=run.dt))
         sample, rest = divmod(int(k), per_sample)
         reported = sample >= 0 and not rest
         if reported:
             log.drift.append(opening(world, q))
-            log.error.append(float(np.abs(q[actuated] - now).max()))
+            log.error.append(float(np.abs(W @ q - prescribed[sample]).max()))
         solved = pybullet.stepSimulation(physicsClientId=world.client) or ()
         log.at_limit.append(any(island["numIterationsUsed"] >= limit for island in solved))
         if reported:
-            log.forces[sample, driven] = _motor_forces(world, run.driven)
+            log.forces[sample] = _motor_forces(world, run.motors.joints)
     return log
 
 
-def _positions(world: World) -> Array:
-    """Joint positions as PyBullet has them [m or rad], shape (nq,)."""
+def _state(world: World) -> tuple[Array, Array]:
+    """Joint positions and velocities as PyBullet has them [m or rad, per s], each of shape (nv,)."""
     states = pybullet.getJointStates(world.tree, world.joints, physicsClientId=world.client)
-    return np.array([state[0] for state in states]) + world.mechanism.reference
+    read = np.array([state[:2] for state in states])
+    return read[:, 0] + world.mechanism.reference, read[:, 1]
 
 
 def _motor_forces(world: World, driven: tuple[int, ...]) -> list[float]:

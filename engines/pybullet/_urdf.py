@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from robots.arrays import Array
+from robots.errors import NotRepresentableError
 from robots.mechanism import WORLD, Body, Joint, Mechanism
 
 BASE = "base"
@@ -28,7 +29,13 @@ def urdf(mechanism: Mechanism) -> str:
 
     Args:
         mechanism: Robot, with hinges and slides only.
+
+    Raises:
+        NotRepresentableError: If a tendon has armature: rotors are geared to single joints.
     """
+    for tendon in mechanism.tendons:
+        if tendon.armature:
+            raise NotRepresentableError(f"pybullet: armature of tendon '{tendon.length.name}': rotors drive one joint")
     lines = [*_link(BASE, 0.0, NOWHERE)]
     for b in range(len(mechanism.bodies)):
         lines += _body(mechanism, b)

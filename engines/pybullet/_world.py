@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engines.pybullet._angles import Turn, turns, without_balls
 from engines.pybullet._bullet import pybullet, silenced
 from engines.pybullet._urdf import origin_of_link, principal, urdf
 from robots.arrays import AnyArray, Array
@@ -23,12 +24,15 @@ SAME = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """The spanning tree of a mechanism in a PyBullet client, in the gravity of the mechanism.
+    """The spanning tree of a mechanism in a PyBullet client, in the gravity of the mechanism, its balls as hinges.
 
     PyBullet's joint vectors have a place for each joint and for each rotor, which moves as the joint it is geared to.
     """
 
     mechanism: Mechanism
+    """With hinges and slides only."""
+    turns: tuple[Turn, ...]
+    """Springs and dampers that act on the hinges of a ball together."""
     client: int
     """PyBullet's number of the connection."""
     tree: int
@@ -104,16 +108,20 @@ class World:
 def opened(mechanism: Mechanism) -> Iterator[World]:
     """Connect to PyBullet, load the spanning tree, and disconnect in the end.
 
+    Args:
+        mechanism: Robot; balls and all.
+
     Raises:
         NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
         EngineError: If PyBullet fails, here or in the block.
     """
-    text = urdf(mechanism)
+    tree = without_balls(mechanism)
+    text = urdf(tree)
     with silenced():
         try:
             client = pybullet.connect(pybullet.DIRECT)
             try:
-                world = _load(mechanism, text, client)
+                world = _load(tree, turns(mechanism), text, client)
                 _audit(world)
                 yield world
             finally:
@@ -132,7 +140,7 @@ def body_pose(world: World, body: int) -> tuple[Array, Array]:
     return np.array(state[4]) + R @ world.from_link(body, np.zeros(3)), R
 
 
-def _load(mechanism: Mechanism, text: str, client: int) -> World:
+def _load(mechanism: Mechanism, turning: tuple[Turn, ...], text: str, client: int) -> World:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mechanism.urdf"
         path.write_text(text, encoding="utf-8")
@@ -151,6 +159,7 @@ def _load(mechanism: Mechanism, text: str, client: int) -> World:
     moving = tuple(sorted(place, key=lambda i: place[i]))
     return World(
         mechanism=mechanism,
+        turns=turning,
         client=client,
         tree=tree,
         joints=joints,

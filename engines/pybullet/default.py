@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from engines.pybullet._angles import in_angles, without_balls
+from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
+from engines.pybullet._motors import motors
 from engines.pybullet._stepping import Command, Run, simulate
-from engines.pybullet._world import World
+from engines.pybullet._world import World, opened
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case
@@ -30,14 +31,16 @@ class PybulletDefault:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism = without_balls(case.mechanism)
-        q, qd, _ = in_angles(case.mechanism, motion.q, motion.qd, motion.qdd)
+        mechanism = case.mechanism
+        q, qd, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
+        with opened(mechanism) as world:
+            driving = motors(world, mechanism, motion, range(len(mechanism.drives)))
         run = Run(
             dt=float(motion.dt / np.ceil(motion.dt / STEP - 1e-9)),
             lead=0,
             q=q[0],
             qd=qd[0],
-            driven=mechanism.actuated_joints,
+            motors=driving,
             prepare=_leave_defaults,
             drive=_drive,
         )

@@ -6,14 +6,15 @@ from functools import partial
 import numpy as np
 
 from engines.projection import independent_drives, null_space
-from engines.pybullet._angles import in_angles, without_balls
+from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
+from engines.pybullet._motors import Motors, motors
 from engines.pybullet._stepping import Command, Run, simulate
 from engines.pybullet._world import BASE_LINK, World, opened
 from robots.arrays import Array
 from robots.efforts import EffortHistory
-from robots.mechanism import WORLD, JointClosure, Mechanism
+from robots.mechanism import WORLD, CoordinateClosure, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -51,9 +52,9 @@ class PybulletForward:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism = without_balls(case.mechanism)
-        plan = _plan(case.mechanism, motion)
-        simulations = [simulate(mechanism, motion, run) for run in _runs(case.mechanism, motion, plan)]
+        mechanism = case.mechanism
+        plan = _plan(mechanism, motion)
+        simulations = [simulate(mechanism, motion, run) for run in _runs(mechanism, motion, plan)]
         ladder = tuple(simulation.rung for simulation in simulations)
         return EffortHistory(
             source=self.name,
@@ -74,8 +75,7 @@ class PybulletForward:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    driven: tuple[int, ...]
-    """Joints whose motors are on."""
+    motors: Motors
     direct: bool
     """Whether the direct solver is right."""
 
@@ -92,7 +92,7 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
         traced = traced.assemble(motion.t[0] - dt * np.array([LEAD + 0.5, LEAD]))
         q, qd, _ = in_angles(mechanism, traced.q, traced.qd, traced.qdd)
         start = {"dt": dt, "q": q[1], "qd": qd[0]}
-        runs.append(Run(**start, lead=LEAD, driven=plan.driven, prepare=partial(_prepare, plan.direct), drive=_drive))
+        runs.append(Run(**start, lead=LEAD, motors=plan.motors, prepare=partial(_prepare, plan.direct), drive=_drive))
     return runs[::-1]
 
 
@@ -130,28 +130,30 @@ def _extrapolated(steps: list[float], efforts: list[Array]) -> Array:
 
 
 def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
-    """Drives as many actuated joints as the robot has degrees of freedom: more motors would fight each other.
+    """Drives as many coordinates as move independently: more motors would fight each other.
 
     They are chosen at the middle of the motion. Bullet's direct solver wants independent constraints, and it is wrong
     for those with both ends in one multibody, as here all bodies are in one.
     """
     q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
-    mechanism = without_balls(mechanism)
-    actuated, closures = mechanism.actuated_joints, mechanism.closures
     with opened(mechanism) as world:
-        J = closure_jacobian(world, q[len(q) // 2])
-        to_world = all(not isinstance(c, JointClosure) and WORLD in (c.body1, c.body2) for c in closures)
+        J, tree = closure_jacobian(world, q[len(q) // 2]), world.mechanism
+        places = independent_drives(J, tree.rates_of(tree.drives))
+        driving = motors(world, mechanism, motion, places)
+        to_world = all(not isinstance(c, CoordinateClosure) and WORLD in (c.body1, c.body2) for c in tree.closures)
         uncoupled = to_world and not world.rotors
-    independent = len(J) == mechanism.nv - null_space(J).shape[1]
-    driven = tuple(actuated[place] for place in independent_drives(J, actuated))
-    return _Plan(driven=driven, direct=uncoupled and independent)
+    independent = len(J) == tree.nv - null_space(J).shape[1]
+    return _Plan(motors=driving, direct=uncoupled and independent)
 
 
 def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:
-    carried = [mechanism.joints[j].name for j in mechanism.actuated_joints if j not in plan.driven]
+    carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in plan.motors.places]
     notes = ["first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"]
     if carried:
         notes.append(f"motors of {', '.join(carried)} off, as the others move the robot: compare projected efforts")
+    if plan.motors.stand_ins:
+        names = ", ".join(mechanism.drives[k].name for k in plan.motors.places if not mechanism.drives[k].is_joint)
+        notes.append(f"tendons have no motor: those of joints that the loops tie to them move {names}")
     if unconverged:
         notes.append(f"the solver stopped at its limit of {ITERATIONS} iterations in {unconverged:.0%} of those steps")
     return "; ".join(notes)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from engines.projection import RANK_TOLERANCE, projected_efforts
-from engines.pybullet._angles import in_angles, without_balls
+from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
 from engines.pybullet._loads import load_forces
@@ -21,16 +21,16 @@ class PybulletKkt:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism = without_balls(case.mechanism)
         states = zip(*in_angles(case.mechanism, motion.q, motion.qd, motion.qdd), strict=True)
-        with opened(mechanism) as world:
+        with opened(case.mechanism) as world:
+            S = world.mechanism.selection
             efforts = [
-                projected_efforts(tree_forces(world, q, qd, qdd), closure_jacobian(world, q), mechanism.selection)
+                projected_efforts(mass_matrix(world, q), tree_forces(world, q, qd, qdd), closure_jacobian(world, q), S)
                 for q, qd, qdd in states
             ]
         return EffortHistory(
             source=self.name,
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
             t=motion.t,
             effort=np.array(efforts),
             settings={
@@ -39,6 +39,17 @@ class PybulletKkt:
                 "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",
             },
         )
+
+
+def mass_matrix(world: World, q: Array) -> Array:
+    """Mass matrix of the spanning tree, with the rotors of the drives [kg, kg m or kg m²], shape (nv, nv).
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    M = pybullet.calculateMassMatrix(world.tree, world.positions(q), physicsClientId=world.client)
+    return world.summed(world.summed(M).T)
 
 
 def tree_forces(world: World, q: Array, qd: Array, qdd: Array) -> Array:

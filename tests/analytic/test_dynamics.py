@@ -7,7 +7,8 @@ from analytic.closures import closure_jacobian, closure_residual
 from analytic.energy import power_imbalance, total_energy
 from analytic.kinematics import poses, retract, twist_matrices
 from analytic.lagrange import Lagrange, inertia_matrix, lagrange_model
-from analytic.noc import Noc, independent_dofs, noc_model
+from analytic.noc import Noc, noc_model
+from analytic.redundancy import independent_dofs
 from robots.motion import Motion
 from robots.robot import Case
 from validation.compare import relative_error

@@ -8,7 +8,8 @@ from analytic.assembly import prescribe
 from analytic.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
 from analytic.kinematics import poses
 from analytic.lagrange import lagrange_model, potential_energy
-from analytic.noc import Noc, independent_dofs
+from analytic.noc import Noc
+from analytic.redundancy import independent_dofs
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from analytic.assembly import prescribe
 from analytic.noc import Noc
 from engines.mujoco import forward
 from engines.mujoco.forward import MujocoForward
@@ -14,6 +15,7 @@ from robots.efforts import EffortHistory
 from robots.errors import EngineError
 from robots.motion import Drive, Motion
 from robots.robot import Case, load
+from tests.conftest import MODELS, CaseMaker
 from validation.compare import relative_error
 from validation.tolerances import registered
 
@@ -66,6 +68,20 @@ def test_a_simulation_that_diverges_is_an_error(prr: Case, prr_motion: Motion) -
         MujocoForward().compute_efforts(prr, replace(prr_motion, law=law))
 
 
+@pytest.mark.parametrize("name", ["spinning_rod", "floating_rotors"])
+def test_no_effort_is_left_where_nothing_drives(name: str, model_case: CaseMaker) -> None:
+    """MuJoCo's forward dynamics with the efforts, its constraints nearly rigid, gives the same accelerations."""
+    case = model_case(MODELS / f"{name}.xml", amplitude=0.1, duration=0.5)
+    motion = prescribe(case)
+    effort = Noc().compute_efforts(case, motion).effort
+    model = _rigid(case)
+    data = mujoco.MjData(model)
+    for k in (0, len(motion.t) // 2, len(motion.t) - 1):
+        data.qpos[:], data.qvel[:], data.ctrl[:] = motion.q[k], motion.qd[k], effort[k]
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose(data.qacc, motion.qdd[k], atol=1e-4 * np.abs(motion.qdd).max())
+
+
 @pytest.mark.parametrize("mode", ["plus", "minus"])
 def test_the_model_opens_and_simulates_as_it_is(mode: str) -> None:
     """As in MuJoCo's viewer: from its keyframe the loops stay closed while the robot falls."""
@@ -107,3 +123,12 @@ def zoo_straight(tmp_path: Path, model_case) -> tuple[Case, Motion]:  # type: ig
     (tmp_path / "straight.xml").write_text(straight, encoding="utf-8")
     case = model_case(tmp_path / "straight.xml", amplitude=0.1)
     return case, prescribe(case)
+
+
+def _rigid(case: Case):  # type: ignore[no-untyped-def]
+    model = mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
+    model.opt.gravity[:] = case.mechanism.gravity
+    model.opt.tolerance, model.opt.iterations = 0.0, 200
+    model.eq_solimp[:] = (0.9999, 0.9999, 0.001, 0.5, 1.0)
+    model.body_invweight0[:] *= 1e-4
+    return model

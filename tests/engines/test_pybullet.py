@@ -189,9 +189,21 @@ def test_agrees_on_3prr(key: tuple[str, str, str], route: str) -> None:
     want_agreement(run(route, case, motion), reference(case, motion), registered()[f"pybullet/{route}"])
 
 
+LOST = {
+    ("floating_rotors", "kkt"): "pybullet: armature of free joint 'base'",
+    ("floating_rotors", "forward"): "pybullet: armature of free joint 'base'",
+    ("tendon_hand", "forward"): "pybullet: equality 'rack' of tendon 'lead'",
+}
+"""What PyBullet cannot carry of the zoo."""
+
+
 @pytest.mark.parametrize("route", ["kkt", "forward"])
 def test_agrees_on_the_zoo(zoo_case: Case, zoo_motion: Motion, route: str) -> None:
-    """Welds, joints that follow others by a curve, ball and free joints included."""
+    """Welds, joints that follow others by a curve, tendons, ball and free joints, undriven dofs included."""
+    if lost := LOST.get((zoo_case.robot.name, route)):
+        with pytest.raises(NotRepresentableError, match=lost):
+            run(route, zoo_case, zoo_motion)
+        return
     wanted = reference(zoo_case, zoo_motion)
     want_agreement(run(route, zoo_case, zoo_motion), wanted, registered()[f"pybullet/{route}"])
 

@@ -32,11 +32,16 @@ MODEL = f"<mujoco><worldbody>{BODY}</worldbody></mujoco>"
             "MuJoCo's compiler refuses it: .*qpos",
         ),
         (
-            "</mujoco>",
-            '<tendon><fixed name="cable"><joint joint="j" coef="1"/></fixed></tendon></mujoco>',
-            "not supported: tendon 'cable'",
+            "</worldbody>",
+            '<site name="s"/><site name="t" pos="1 0 0"/></worldbody><tendon><spatial name="cable"><site site="s"/>'
+            '<site site="t"/></spatial></tendon>',
+            "not supported: spatial tendon 'cable'",
         ),
-        ('<joint name="j"/>', '<joint name="j" type="ball" damping="1"/>', "not supported: .* ball or free joint 'j'"),
+        (
+            '<joint name="j"/>',
+            '<joint name="j" damping="1 2"/>',
+            "not supported: nonlinear spring or damper of joint 'j'",
+        ),
         ("<worldbody>", '<option density="1.2"/><worldbody>', "not supported: a medium"),
         ("<worldbody>", '<option><flag spring="disable"/></option><worldbody>', "not supported: option flag spring"),
         (

@@ -26,7 +26,7 @@ def test_a_robot_is_documented(name: str) -> None:
 def test_the_3prr_has_the_names_others_rely_on(variant: str) -> None:
     mechanism = load("3prr").mechanism(variant)
     assert [actuator.name for actuator in mechanism.actuators] == ["q1", "q2", "q3"]
-    assert [mechanism.joints[actuator.joint].name for actuator in mechanism.actuators] == ["q1", "q2", "q3"]
+    assert [actuator.coordinate.name for actuator in mechanism.actuators] == ["q1", "q2", "q3"]
     assert list(mechanism.keyframes) == ["plus", "minus"]
     assert {closure.name for closure in mechanism.closures} == {"q8", "q9"}
     np.testing.assert_array_equal(mechanism.reference, np.zeros(7))

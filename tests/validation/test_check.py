@@ -142,14 +142,6 @@ def test_bad_input_is_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["3prr.xml"]
 
 
-def test_what_is_left_free_is_refused_by_count(loopcheck: Command, tmp_path: Path) -> None:
-    text = (MODELS / "pendulum_tree.xml").read_text(encoding="utf-8").replace('<motor name="b2" joint="b2"/>', "")
-    (tmp_path / "free.xml").write_text(text, encoding="utf-8")
-    status, _, err = loopcheck("check", tmp_path / "free.xml", "--out", tmp_path / "out")
-    assert status == 2
-    assert "want an actuated joint for each of the 3 degrees of freedom at the start, got 2" in err
-
-
 def _log(motion: Motion) -> pd.DataFrame:
     columns = {"t": motion.t}
     for name, values in (("qpos", motion.q), ("qvel", motion.qd), ("qacc", motion.qdd)):

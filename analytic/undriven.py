@@ -1,0 +1,156 @@
+"""Motions with degrees of freedom that nothing drives: rods that spin, links held by springs, a floating base.
+
+The driven coordinates s = W q are prescribed, the others follow from the dynamics: of all accelerations that keep the
+loops closed and give the drives s̈, those for which no generalized force is left along the motions that no actuator
+sees. They are integrated in time (Dormand and Prince, order 8), and every sample is put back on the closures.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_at, closure_jacobian_rate
+from analytic.continuation import CLOSED, Tracer, law_of_drives
+from analytic.kinematics import poses, position_rate, twists
+from analytic.noc import tree_model
+from robots.arrays import Array
+from robots.errors import SingularityError
+from robots.motion import Motion
+
+ACCURACY = 1e-9
+"""Relative error of the integration in a step [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingState:
+    """A pose with closed loops, and how it moves."""
+
+    t: float
+    """Time [s]."""
+    q: Array
+    """Joint positions [m or rad], shape (1, nq)."""
+    qd: Array
+    """Joint velocities [m/s or rad/s], shape (1, nv)."""
+
+
+def coast(tracer: Tracer, known: list[MovingState], t: Array) -> Motion:
+    """The motion at increasing times, each integrated from the nearest state that is known.
+
+    Args:
+        tracer: Mechanism and law of the driven coordinates.
+        known: States on the motion.
+        t: Times [s], shape (nt,).
+
+    Raises:
+        SingularityError: If the motion meets a singularity; it says when.
+    """
+    nearest = np.abs(t[:, None] - np.array([state.t for state in known])).argmin(axis=1)
+    states = []
+    for k in np.unique(nearest):
+        near, times = known[k], t[nearest == k]
+        states += _march(tracer, near, times[times < near.t][::-1])[::-1]
+        states += _march(tracer, near, times[times >= near.t])
+    q, qd = np.concatenate([state.q for state in states]), np.concatenate([state.qd for state in states])
+    again = partial(coast, tracer, states)
+    qdd = accelerations(tracer, t, q, qd)
+    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law_of_drives(tracer, again), assemble=again)
+
+
+def at_rest(tracer: Tracer, q: Array, t: float) -> MovingState:
+    """The state in which the drives move as prescribed and, apart from that, as little as possible moves.
+
+    Args:
+        tracer: Mechanism and law.
+        q: Closed pose [m or rad], shape (1, nq).
+        t: Time [s].
+    """
+    return MovingState(t=t, q=q, qd=_settled(tracer, q, np.zeros((1, tracer.mechanism.nv)), t))
+
+
+def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
+    """Accelerations of all joints: driven as prescribed, the others as the dynamics want.
+
+    Args:
+        tracer: Mechanism and law.
+        t: Times [s], shape (nt,).
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (nt, nv).
+
+    Raises:
+        SingularityError: If the closures do not hold the driven coordinates apart; it says when.
+    """
+    mechanism = tracer.mechanism
+    at = poses(mechanism, q)
+    moving = twists(mechanism, at, qd)
+    Phi = closure_jacobian(mechanism, at, moving.K, q)
+    Phi_dot = closure_jacobian_rate(mechanism, at, moving, q, qd)
+    right = np.concatenate([-(Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
+    U, values, V_T = np.linalg.svd(_held(tracer, Phi), full_matrices=True)
+    rank = _rank(tracer, t, values)
+    particular = (U[..., :rank].swapaxes(1, 2) @ right[..., None])[..., 0] / values[:, :rank]
+    qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
+    tree, Z_T = tree_model(mechanism, at, moving, q, qd), V_T[:, rank:]
+    force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
+    free = np.linalg.solve(Z_T @ tree.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+    return qdd - (Z_T.swapaxes(1, 2) @ free)[..., 0]
+
+
+def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState]:
+    """States at times that lead away from a state, in their order."""
+    nq = tracer.mechanism.nq
+
+    def rate(t: float, y: Array) -> Array:
+        q, qd = y[None, :nq], y[None, nq:]
+        qdd = accelerations(tracer, np.array([t]), q, qd)
+        return np.concatenate([position_rate(tracer.mechanism, q, qd)[0], qdd[0]])
+
+    if not times.size or times[-1] == start.t:
+        return [start] * len(times)
+    y = np.concatenate([start.q[0], start.qd[0]])
+    span = (start.t, float(times[-1]))
+    found = solve_ivp(rate, span, y, method="DOP853", t_eval=times, rtol=ACCURACY, atol=ACCURACY)
+    if not found.success:
+        raise _stuck(tracer, span[0] if not found.t.size else float(found.t[-1]), found.message)
+    return [_on_closures(tracer, float(t), y[None, :nq], y[None, nq:]) for t, y in zip(found.t, found.y.T, strict=True)]
+
+
+def _on_closures(tracer: Tracer, t: float, q: Array, qd: Array) -> MovingState:
+    q, residual = tracer.close(q, t)
+    if residual > CLOSED:
+        raise _stuck(tracer, t, f"the loops come open by {residual:.3g} (m or rad)")
+    return MovingState(t=t, q=q, qd=_settled(tracer, q, qd, t))
+
+
+def _settled(tracer: Tracer, q: Array, qd: Array, t: float) -> Array:
+    """The velocities nearest to some that keep the loops closed and move the drives as prescribed, shape (1, nv)."""
+    held = _held(tracer, closure_jacobian_at(tracer.mechanism, q))
+    wanted = np.concatenate([np.zeros(held.shape[1] - len(tracer.drives)), tracer.law(np.array([t])).qd[0]])
+    miss = wanted - (held @ qd[..., None])[0, :, 0]
+    return qd + (np.linalg.pinv(held, rcond=RANK_TOLERANCE) @ miss[None, :, None])[..., 0]
+
+
+def _held(tracer: Tracer, Phi: Array) -> Array:
+    """What closures and drives hold: Φ, with the rates of the prescribed coordinates below, (nt, nc + drives, nv)."""
+    W = tracer.mechanism.rates_of(tracer.drives)
+    return np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
+
+
+def _rank(tracer: Tracer, t: Array, values: Array) -> int:
+    """Rank of what is held, the same at all samples, from the singular values (nt, any)."""
+    ranks = (values > RANK_TOLERANCE * values[:, :1]).sum(axis=1)
+    if np.any(ranks != ranks[0]):
+        raise _stuck(tracer, float(t[np.argmax(ranks != ranks[0])]), "the rank of the closures changes")
+    return int(ranks[0])
+
+
+def _stuck(tracer: Tracer, t: float, why: str) -> SingularityError:
+    return SingularityError(
+        f"{tracer.where}: the dofs that nothing drives cannot be followed at t = {t:.6f} s: {why}",
+        time=t,
+        singular_value=float("nan"),
+    )

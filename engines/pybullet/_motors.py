@@ -1,0 +1,101 @@
+"""Which of PyBullet's motors, one a joint, move the driven coordinates, and what their forces mean for the actuators.
+
+A tendon has no motor. Where the loops tie a joint to its length, that joint's motor takes its place: both act alike on
+all motions that keep the loops closed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import BPoly
+
+from engines.projection import RANK_TOLERANCE, null_space
+from engines.pybullet._angles import in_angles
+from engines.pybullet._jacobian import closure_jacobian
+from engines.pybullet._world import World
+from robots.arrays import Array
+from robots.errors import NotRepresentableError
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Motion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Motors:
+    """The motors that are on."""
+
+    joints: tuple[int, ...]
+    """Joints they act on, by the indices of the mechanism with hinges and slides only."""
+    places: tuple[int, ...]
+    """Place of the driven coordinate that each moves."""
+    ratios: Array
+    """Effort on that coordinate per force of the motor at each sample [-, or per m], shape (nt, motors)."""
+    stand_ins: bool
+    """Whether one takes the place of a tendon's."""
+
+
+def motors(world: World, mechanism: Mechanism, motion: Motion, places: Sequence[int]) -> Motors:
+    """The motors for some of the driven coordinates.
+
+    Args:
+        world: The mechanism in PyBullet.
+        mechanism: Robot; balls and all.
+        motion: Its motion.
+        places: Places of the coordinates among `Mechanism.drives`.
+
+    Raises:
+        NotRepresentableError: If a tendon moves joints that are not tied to its length.
+    """
+    drives = [world.mechanism.drives[k] for k in places]
+    if all(drive.is_joint for drive in drives):
+        joints = tuple(drive.joints[0] for drive in drives)
+        return Motors(
+            joints=joints, places=tuple(places), ratios=np.ones((len(motion.t), len(joints))), stand_ins=False
+        )
+    q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
+    spaces = [null_space(closure_jacobian(world, x)) for x in q]
+    found = [_stand_in(world, drive, spaces) for drive in drives]
+    return Motors(
+        joints=tuple(j for j, _ in found),
+        places=tuple(places),
+        ratios=np.stack([ratio for _, ratio in found], axis=1),
+        stand_ins=True,
+    )
+
+
+def targets(mechanism: Mechanism, motion: Motion, run: Motors, t: Array) -> Array:
+    """Where the motors are to have their joints.
+
+    Args:
+        mechanism: Robot; balls and all.
+        motion: Its motion.
+        run: The motors.
+        t: Increasing times [s], shape (nt,).
+
+    Returns:
+        Positions [m or rad], shape (nt, motors).
+    """
+    if not run.stand_ins:
+        return motion.law(t).q[:, list(run.places)]
+    before, after = np.ceil([(motion.t[0] - t[0]) / motion.dt, (t[-1] - motion.t[-1]) / motion.dt])
+    grid = motion.t[0] + motion.dt * np.arange(-before, len(motion.t) + after)
+    moved = motion.assemble(grid)
+    samples = np.stack(in_angles(mechanism, moved.q, moved.qd, moved.qdd), axis=1)
+    return np.asarray(BPoly.from_derivatives(grid, samples[..., list(run.joints)])(t))
+
+
+def _stand_in(world: World, drive: Coordinate, spaces: Sequence[Array]) -> tuple[int, Array]:
+    """A joint of a drive that the loops tie to it, and the effort on the drive per force on the joint, (nt,)."""
+    w = world.mechanism.rates_of((drive,))[0]
+    for j in drive.joints:
+        seen = [(N[j], w @ N) for N in spaces]
+        ratios = np.array([(joint @ tendon) / max(tendon @ tendon, np.finfo(float).tiny) for joint, tendon in seen])
+        misses = [
+            np.linalg.norm(joint - ratio * tendon) > RANK_TOLERANCE * np.linalg.norm(joint)
+            for (joint, tendon), ratio in zip(seen, ratios, strict=True)
+        ]
+        if not any(misses) and np.all(ratios != 0):
+            return j, ratios
+    raise NotRepresentableError(
+        f"pybullet: tendon '{drive.name}' drives joints that move independently: each motor drives one joint"
+    )
