@@ -50,7 +50,7 @@ class Noc:
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=minimum_norm(mechanism.selection @ model.L, force),
+            effort=minimum_norm(mechanism.selection @ model.L, force, mechanism.effort_scales),
             settings={
                 "independent coordinates": ", ".join(_dof_names(mechanism)[i] for i in np.flatnonzero(independent)),
                 "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",

@@ -22,10 +22,11 @@ class PybulletKkt:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = without_balls(case.mechanism)
+        S, scale = mechanism.selection, mechanism.effort_scales
         states = zip(*in_angles(case.mechanism, motion.q, motion.qd, motion.qdd), strict=True)
         with opened(mechanism) as world:
             efforts = [
-                projected_efforts(tree_forces(world, q, qd, qdd), closure_jacobian(world, q), mechanism.selection)
+                projected_efforts(tree_forces(world, q, qd, qdd), closure_jacobian(world, q), S, scale)
                 for q, qd, qdd in states
             ]
         return EffortHistory(
