@@ -86,19 +86,19 @@ def _internal(case: Case, history: EffortHistory, projected: EffortHistory | Non
     if projected is None:
         return ""
     internal = float(np.abs(history.effort - projected.effort).max())
-    moving = float(np.abs(projected.effort).max())
+    moving, weighed = float(np.abs(projected.effort).max()), weighting(case.mechanism)
     return (
         "redundantly actuated: given and compared is the part of the efforts that moves the robot; its own split has "
-        f"an internal part of up to {internal:.3g}, against {moving:.3g}{_weighting(case.mechanism)}"
+        f"an internal part of up to {internal:.3g}, against {moving:.3g}{'; ' * bool(weighed)}{weighed}"
     )
 
 
-def _weighting(mechanism: Mechanism) -> str:
+def weighting(mechanism: Mechanism) -> str:
     """How efforts of different actuators are weighed, where that is not plain."""
     if (mechanism.effort_scales == 1).all():
-        return "; 1 N m weighs as 1 N" if len(set(mechanism.actuator_units)) > 1 else ""
+        return "1 N m weighs as 1 N" if len(set(mechanism.actuator_units)) > 1 else ""
     scales = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
-    return "; of equal weight are " + ", ".join(f"{a.effort_scale:g} {unit} of {a.name}" for a, unit in scales)
+    return "of equal weight are " + ", ".join(f"{a.effort_scale:g} {unit} of {a.name}" for a, unit in scales)
 
 
 def prescribe_or_error(case: Case, dt: float | None) -> Motion | HarnessError:
