@@ -50,7 +50,7 @@ class Lagrange:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism = case.mechanism
+        mechanism, scale = case.mechanism, case.mechanism.effort_scales
         model = lagrange_model(mechanism, motion.q, motion.qd)
         inertial = (model.M @ motion.qdd[..., None])[..., 0]
         force = inertial + model.coriolis + model.gravity + model.dissipation - model.load
@@ -60,7 +60,7 @@ class Lagrange:
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=_eliminate_multipliers(model.Phi, mechanism.selection, force),
+            effort=scale * _eliminate_multipliers(model.Phi, scale[:, None] * mechanism.selection, force),
             settings={
                 "derivatives": f"complex step of {STEP:g}",
                 "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",

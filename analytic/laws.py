@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from analytic import platforms
+from analytic.jets import Jet, arccos, arctan, cos, drive, sin, sqrt
+from analytic.task import InverseKinematics, Path, Task
 from robots.arrays import AnyArray, Array, frozen
 from robots.errors import MechanismError, NotFoundError
 from robots.mechanism import Mechanism
@@ -25,6 +27,8 @@ class Prescription:
     law: Law
     span: tuple[float, float]
     """First and last time [s]."""
+    task: Task | None = None
+    """What the law says of the platform; None if it is given for the joints."""
 
 
 def kordjazi2011(mechanism: Mechanism, start: Array, *, displacement: float = 0.1595) -> Prescription:
@@ -82,8 +86,8 @@ def zubizarreta2010(
     _want_joints(mechanism, "zubizarreta2010", ("qa1", "qa2", "qa3"))
     _want_positive("zubizarreta2010", radius=radius, period=period)
     legs = _planar_legs(mechanism, radius, theta)
-    law = partial(_round_circle, legs, np.array(start), radius, 2 * np.pi / period)
-    return Prescription(law=law, span=(0.0, period))
+    path = partial(_round_circle, radius, 2 * np.pi / period, theta)
+    return _of_task({"x": "m", "y": "m", "θ": "rad"}, path, partial(_planar_inverse, legs, np.array(start)), period)
 
 
 def six_leg(mechanism: Mechanism, start: Array, *, sines: Sequence[Sequence[float]], duration: float) -> Prescription:
@@ -98,7 +102,9 @@ def six_leg(mechanism: Mechanism, start: Array, *, sines: Sequence[Sequence[floa
     _want_joints(mechanism, "six_leg", tuple(f"leg{k}" for k in platforms.LEGS))
     _want_positive("six_leg", duration=duration)
     rows = frozen(sines, (6, 4), name="motion law 'six_leg', sines")
-    return Prescription(law=partial(platforms.swaying, platforms.six_legs(mechanism), rows), span=(0.0, duration))
+    inverse = partial(platforms.leg_coordinates, platforms.six_legs(mechanism))
+    pose = {"px": "m", "py": "m", "pz": "m", "φ": "rad", "θ": "rad", "ψ": "rad"}
+    return _of_task(pose, partial(platforms.swaying, rows), inverse, duration)
 
 
 def staicu2006(mechanism: Mechanism, start: Array) -> Prescription:
@@ -111,7 +117,8 @@ def staicu2006(mechanism: Mechanism, start: Array) -> Prescription:
         start: Positions of the actuated joints in the starting guess [m], shape (3,); not used.
     """
     _want_joints(mechanism, "staicu2006", ("A", "B", "C"))
-    return Prescription(law=partial(platforms.staicu_motion, platforms.three_legs(mechanism)), span=(0.0, 1.0))
+    inverse = partial(platforms.slider_coordinates, platforms.three_legs(mechanism))
+    return _of_task({"y": "m", "z": "m", "θ": "rad"}, platforms.staicu_motion, inverse, 1.0)
 
 
 def wang2019(
@@ -132,8 +139,9 @@ def wang2019(
     _want_joints(mechanism, "wang2019", ("q1", "q2", "q3", "q4"))
     _want_positive("wang2019", radius=radius, height=height, pitch=pitch, duration=duration)
     limbs = platforms.crossed_limbs(mechanism)
-    law = partial(platforms.helical_motion, limbs, (radius, height, pitch), duration)
-    return Prescription(law=law, span=(0.0, duration))
+    path = partial(platforms.helical_motion, limbs, (radius, height, pitch), duration)
+    inverse = partial(platforms.limb_coordinates, limbs)
+    return _of_task({"α": "rad", "β": "rad", "ζ": "m"}, path, inverse, duration)
 
 
 AUTOMATIC = "automatic"
@@ -169,6 +177,21 @@ def prescription(case: Case) -> Prescription:
         raise MechanismError(f"motion law '{spec.law}' of {case.robot.name}: {error}") from error
 
 
+def task(case: Case) -> Task | None:
+    """The task coordinates of the law that a robot asks for; None if the law is given for the joints.
+
+    Raises:
+        MechanismError: If a parameter of the law is unknown or bad, or the law is for another robot.
+    """
+    return prescription(case).task if case.robot.motion.law in LAWS else None
+
+
+def _of_task(units: Mapping[str, str], path: Path, inverse: InverseKinematics, duration: float) -> Prescription:
+    """The law that follows from a path of the task coordinates, whose units are given by name."""
+    task = Task(coordinates=tuple(units), units=tuple(units.values()), path=path, inverse=inverse)
+    return Prescription(law=task.law, span=(0.0, duration), task=task)
+
+
 def _accelerated_sines(displacement: float, t: Array) -> Drive:
     s3, c3, s2, c2 = np.sin(3 * t), np.cos(3 * t), np.sin(2 * t), np.cos(2 * t)
     q1, q2 = t / 3 - s3 / 9, t / 2 - s2 / 4
@@ -190,12 +213,20 @@ def _swing(start: Array, amplitude: float, rate: float, t: Array) -> Drive:
     )
 
 
+PLANE = np.array([1, 1j, 0])
+"""Makes a vector of the plane a complex number."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlanarLegs:
     """Three legs of two links in the plane; vectors are complex numbers x + iy."""
 
-    base: AnyArray
-    """Points A_i less those of the platform, C_i − P, whose direction does not change [m], shape (3,)."""
+    A: AnyArray
+    """Points A_i [m], shape (3,)."""
+    C: AnyArray
+    """Points C_i in the axes of the platform, from P [m], shape (3,)."""
+    outward: Array
+    """Direction from A_i to C_i where P is at O [rad], shape (3,)."""
     proximal: Array
     """Lengths A_iB_i [m], shape (3,)."""
     distal: Array
@@ -211,14 +242,17 @@ def _planar_legs(mechanism: Mechanism, radius: float, theta: float) -> _PlanarLe
             raise MechanismError(f"{mechanism.model.path}: motion law 'zubizarreta2010' wants a body '{name}'")
     P = mechanism.site("P").position
     ends = [bodies["platform"].position, *(mechanism.site(f"distal{i}_end").position for i in (2, 3))]
-    A = np.array([bodies[f"proximal{i}"].position for i in (1, 2, 3)])
-    C = np.array([mechanism.site(f"platform{i}").position - P for i in (1, 2, 3)])
+    A = np.array([bodies[f"proximal{i}"].position for i in (1, 2, 3)]) @ PLANE
+    C = np.array([mechanism.site(f"platform{i}").position - P for i in (1, 2, 3)]) @ PLANE
+    v = C * np.exp(1j * theta) - A
     legs = _PlanarLegs(
-        base=A[:, 0] + 1j * A[:, 1] - (C[:, 0] + 1j * C[:, 1]) * np.exp(1j * theta),
+        A=A,
+        C=C,
+        outward=np.angle(v),
         proximal=np.array([bodies[f"distal{i}"].position[0] for i in (1, 2, 3)]),
         distal=np.array([end[0] for end in ends]),
     )
-    nearest, farthest = np.abs(legs.base) - radius, np.abs(legs.base) + radius
+    nearest, farthest = np.abs(v) - radius, np.abs(v) + radius
     reach = legs.proximal + legs.distal, np.abs(legs.proximal - legs.distal)
     for i in range(3):
         if not reach[1][i] < nearest[i] <= farthest[i] < reach[0][i]:
@@ -229,27 +263,27 @@ def _planar_legs(mechanism: Mechanism, radius: float, theta: float) -> _PlanarLe
     return legs
 
 
-def _round_circle(legs: _PlanarLegs, start: Array, radius: float, rate: float, t: Array) -> Drive:
-    P = radius * np.exp(1j * rate * t)[:, None]
-    v, v_dot, v_ddot = P - legs.base, 1j * rate * P, -(rate**2) * P  # A_i to C_i
-    outward = np.angle(-legs.base)  # v stays within a quarter turn of it, so its angle does not jump
-    direction = outward + np.angle(v * np.exp(-1j * outward))
-    L, l = legs.proximal, legs.distal
-    elbow = np.where(np.sin(outward - start) > 0, 1.0, -1.0)  # sign of sin qp
-    qp = elbow * np.arccos((np.abs(v) ** 2 - L**2 - l**2) / (2 * L * l))
-    turns = np.round((start - outward + elbow * np.pi / 4) / (2 * np.pi))
-    q = direction + 2 * np.pi * turns - np.angle(L + l * np.exp(1j * qp))
-    # v = L u(q) + l u(q + qp), differentiated; a product with the direction of a link leaves the other link's rate.
-    near, far = np.exp(1j * q), np.exp(1j * (q + qp))
-    qd = _dot(far, v_dot) / (L * np.sin(qp))
-    w = -_dot(near, v_dot) / (l * np.sin(qp))
-    qdd = (_dot(far, v_ddot) + L * qd**2 * np.cos(qp) + l * w**2) / (L * np.sin(qp))
-    return Drive(q=q, qd=qd, qdd=qdd)
+def _round_circle(radius: float, rate: float, theta: float, t: Array) -> list[Jet]:
+    """Pose (x, y, θ) of a platform that goes round a circle and does not turn."""
+    time = Jet.of_time(t)
+    return [radius * cos(rate * time), radius * sin(rate * time), 0.0 * time + theta]
 
 
-def _dot(a: AnyArray, b: AnyArray) -> Array:
-    """Scalar product of planar vectors."""
-    return (np.conj(a) * b).real
+def _planar_inverse(legs: _PlanarLegs, start: Array, pose: list[Jet]) -> Drive:
+    """Motors of the 3-RRR at a pose of the platform, in the working mode of a start, by the law of cosines."""
+    x, y, theta = pose
+    motors = []
+    for A, C, L, l, outward, near in zip(legs.A, legs.C, legs.proximal, legs.distal, legs.outward, start, strict=True):
+        right = x + C.real * cos(theta) - C.imag * sin(theta) - A.real  # A_i to C_i
+        up = y + C.real * sin(theta) + C.imag * cos(theta) - A.imag
+        along = right * np.cos(outward) + up * np.sin(outward)  # positive: the leg turns by less than 90°
+        across = up * np.cos(outward) - right * np.sin(outward)
+        squared = along * along + across * across
+        elbow = 1.0 if np.sin(outward - near) > 0 else -1.0  # sign of sin qp
+        inside = arccos((squared + (L**2 - l**2)) / (sqrt(squared) * (2 * L)))  # angle at A_i
+        turns = np.round((near - outward + elbow * np.pi / 4) / (2 * np.pi))
+        motors.append(arctan(across / along) - elbow * inside + (outward + 2 * np.pi * turns))
+    return drive(motors)
 
 
 def _want_joints(mechanism: Mechanism, law: str, wanted: tuple[str, ...]) -> None:

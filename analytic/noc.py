@@ -54,7 +54,7 @@ class Noc:
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=minimum_norm(A @ driving, on_driving),
+            effort=minimum_norm(A @ driving, on_driving, mechanism.effort_scales),
             settings={
                 "independent coordinates": ", ".join(_dof_names(mechanism)[i] for i in np.flatnonzero(independent)),
                 "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",

@@ -1,4 +1,4 @@
-"""Actuated coordinates of the spatial platform robots in closed form: from the pose of the platform, with exact rates.
+"""How the spatial platform robots move, and their inverse kinematics in closed form: the actuated joints from the pose.
 
 The poses are jets, so that a formula for the coordinate brings its velocity and acceleration along.
 """
@@ -52,16 +52,15 @@ def six_legs(mechanism: Mechanism) -> SixLegs:
     )
 
 
-def swaying(robot: SixLegs, sines: Array, t: Array) -> Drive:
-    """Coordinates of the legs when each coordinate of the platform is c + a sin(2πft + φ).
+def swaying(sines: Array, t: Array) -> list[Jet]:
+    """Pose of a platform each of whose coordinates is c + a sin(2πft + φ).
 
     Args:
-        robot: Its geometry.
         sines: Rows c, a, f, φ for px py pz φ θ ψ [m or rad, the same, Hz, rad], shape (6, 4).
         t: Time [s], shape (nt,).
     """
     time = Jet.of_time(t)
-    return leg_coordinates(robot, [sin(time * (2 * np.pi * f) + p) * a + c for c, a, f, p in sines])
+    return [sin(time * (2 * np.pi * f) + p) * a + c for c, a, f, p in sines]
 
 
 def leg_coordinates(robot: SixLegs, pose: list[Jet]) -> Drive:
@@ -115,22 +114,22 @@ def three_legs(mechanism: Mechanism) -> ThreeLegs:
     )
 
 
-def staicu_motion(robot: ThreeLegs, t: Array) -> Drive:
-    """Sliders of the 2T1R in its motion (5).
+def staicu_motion(t: Array) -> list[Jet]:
+    """y, z and θ of the 2T1R in its motion (5).
 
     Args:
-        robot: Its geometry.
         t: Time [s], shape (nt,).
     """
     time = Jet.of_time(t)
     squared = time * time
     y = -squared * (squared - 1.3 * time + 0.3)
     z = 0.2 * squared * (2.0 * squared - time - 1.0)
-    return slider_coordinates(robot, y, z, 0.4 * sin(4 * np.pi * time))
+    return [y, z, 0.4 * sin(4 * np.pi * time)]
 
 
-def slider_coordinates(robot: ThreeLegs, y: Jet, z: Jet, theta: Jet) -> Drive:
+def slider_coordinates(robot: ThreeLegs, pose: list[Jet]) -> Drive:
     """Displacements λ of the sliders A, B, C when P is at (0, y, z − h) and the platform turned by θ about Y."""
+    y, z, theta = pose
     apart, L2 = robot.R - robot.r, robot.L**2
     below = z - np.sqrt(L2 - apart**2)
     across = robot.R - robot.r * cos(theta)
@@ -178,8 +177,8 @@ def crossed_limbs(mechanism: Mechanism) -> CrossedLimbs:
     )
 
 
-def helical_motion(robot: CrossedLimbs, path: tuple[float, float, float], duration: float, t: Array) -> Drive:
-    """Sliders of the 2PUR-2RPU when its tool goes once round a helix (42) to (47) by the law (B-1).
+def helical_motion(robot: CrossedLimbs, path: tuple[float, float, float], duration: float, t: Array) -> list[Jet]:
+    """α, β, ζ of the 2PUR-2RPU when its tool goes once round a helix (42) to (47) by the law (B-1).
 
     Args:
         robot: Its geometry.
@@ -191,7 +190,7 @@ def helical_motion(robot: CrossedLimbs, path: tuple[float, float, float], durati
     phi = modified_trapezoid(t, duration)
     x, y, z = radius * cos(phi) - radius, radius * sin(phi), height + phi * (pitch / (2 * np.pi))
     alpha, beta = arctan(-y / z), arcsin(x / robot.h)
-    return limb_coordinates(robot, alpha, beta, (z - robot.h * cos(beta) * cos(alpha)) / cos(alpha))
+    return [alpha, beta, (z - robot.h * cos(beta) * cos(alpha)) / cos(alpha)]
 
 
 def modified_trapezoid(t: Array, T: float) -> Jet:
@@ -215,8 +214,9 @@ def modified_trapezoid(t: Array, T: float) -> Jet:
     return Jet(*chosen) * (tau / (2 + pi))
 
 
-def limb_coordinates(robot: CrossedLimbs, alpha: Jet, beta: Jet, zeta: Jet) -> Drive:
-    """Actuated coordinates by (39)."""
+def limb_coordinates(robot: CrossedLimbs, pose: list[Jet]) -> Drive:
+    """Actuated coordinates at α, β, ζ by (39)."""
+    alpha, beta, zeta = pose
     sa, ca, sb, cb = sin(alpha), cos(alpha), sin(beta), cos(beta)
     f, e = robot.f, robot.e
     z1, z2 = zeta - f * sb - e * cb, zeta + f * sb - e * cb

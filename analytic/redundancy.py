@@ -1,4 +1,7 @@
-"""Efforts of redundantly actuated robots: of all efforts that move the robot alike, those of least norm."""
+"""Efforts of redundantly actuated robots: of all efforts that move the robot alike, those of least norm.
+
+The norm is over the efforts divided by their scales, `Actuator.effort_scale`, so that newtons and newton metres add up.
+"""
 
 import numpy as np
 from scipy.linalg import qr
@@ -9,44 +12,47 @@ from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
 
 
-def minimum_norm(A: Array, force: Array) -> Array:
+def minimum_norm(A: Array, force: Array, scale: Array) -> Array:
     """Efforts of least norm that act on the independent coordinates as a given generalized force.
 
-    From the QR decomposition A = Q U the efforts are Q U⁻ᵀ f; if there are as many actuators as dofs they are unique.
+    From the QR decomposition W A = Q U, W = diag(scale), the efforts are W Q U⁻ᵀ f; if there are as many actuators as
+    dofs they are unique.
 
     Args:
         A: Actuator velocities per independent velocity [-], shape (nt, na, n) with na ≥ n and full column rank.
         force: Generalized force on the independent coordinates [N or N m], shape (nt, n).
+        scale: Effort of each actuator that counts as one [N or N m], shape (na,).
 
     Returns:
         Efforts of the actuators [N or N m], shape (nt, na).
     """
-    Q, U = np.linalg.qr(A)
-    return (Q @ np.linalg.solve(U.swapaxes(1, 2), force[..., None]))[..., 0]
+    Q, U = np.linalg.qr(scale[:, None] * A)
+    return scale * (Q @ np.linalg.solve(U.swapaxes(1, 2), force[..., None]))[..., 0]
 
 
-def moving_efforts(mechanism: Mechanism, motion: Motion) -> Array | None:
-    """The efforts that move a redundantly actuated robot, as directions: what is orthogonal to them is internal.
+def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
+    """The projector of efforts on the part that moves a redundantly actuated robot; the rest is internal.
 
-    They span the range of S N, the actuator velocities of all motions N = null(Φ) that keep the loops closed. The norm
-    is over the efforts as they are, so all actuators should have one unit.
+    With N = null(Φ) the motions that keep the loops closed, W the scales of the efforts and U an orthonormal basis of
+    the range of W S N, it is Π = W U Uᵀ W⁻¹: Π τ moves the robot as τ does and has the least norm.
 
     Args:
         mechanism: Robot.
         motion: Its motion.
 
     Returns:
-        Orthonormal basis U at each sample, shape (nt, na, dof): U Uᵀ τ moves the robot as τ does and has the least
-        norm. None if there are no more actuators than degrees of freedom, whose efforts are unique.
+        Π at each sample [ratios of the units of the efforts], shape (nt, na, na). None if there are no more actuators
+        than degrees of freedom that they move, whose efforts are unique.
     """
     Phi = closure_jacobian_at(mechanism, motion.q)
-    if not Phi.size:
-        return None
     dof = null_space(Phi[len(motion.t) // 2]).shape[1]
-    if mechanism.na <= dof:
+    driven = dof - undriven_dofs(mechanism, motion.q[len(motion.t) // 2])
+    if mechanism.na <= driven:
         return None
-    N = np.linalg.svd(Phi)[2][:, mechanism.nv - dof :].swapaxes(1, 2)
-    return np.linalg.qr(mechanism.selection @ N)[0]
+    N = np.linalg.svd(Phi)[2][:, mechanism.nv - dof :].swapaxes(1, 2) if Phi.size else np.eye(dof)
+    scale = mechanism.effort_scales
+    U = np.linalg.svd(scale[:, None] * (mechanism.selection @ N))[0][..., :driven]
+    return scale[:, None] * (U @ U.swapaxes(-1, -2)) / scale
 
 
 def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]:

@@ -208,6 +208,8 @@ class Actuator:
     """What it drives."""
     gear: float = 1.0
     """Effort on the coordinate per effort of the actuator [-]."""
+    effort_scale: float = 1.0
+    """Effort that counts as one where efforts of different actuators are weighed against each other [N or N m]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,6 +315,11 @@ class Mechanism:
     def actuator_units(self) -> tuple[str, ...]:
         """Unit of each actuator's effort, N or N m."""
         return tuple(self.effort_unit(actuator.coordinate) for actuator in self.actuators)
+
+    @property
+    def effort_scales(self) -> Array:
+        """Effort of each actuator that counts as one in the norm of efforts [N or N m], shape (na,)."""
+        return np.array([actuator.effort_scale for actuator in self.actuators])
 
     @property
     def selection(self) -> Array:

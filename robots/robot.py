@@ -4,14 +4,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from robots.arrays import Array
 from robots.errors import MechanismError, NotFoundError
-from robots.mechanism import Mechanism, ModelFile, Wrench
+from robots.mechanism import Actuator, Mechanism, ModelFile, Wrench
 from robots.mjcf import read_mechanism
 
 CATALOGUE = Path(__file__).parent
@@ -31,6 +31,7 @@ class MotionSpec(BaseModel):
 
 
 Vector: TypeAlias = tuple[float, float, float]
+Scale: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class WrenchSpec(BaseModel):
@@ -73,6 +74,8 @@ class Robot(BaseModel):
     """What the source leaves out and was chosen here, a sentence each."""
     wrenches: tuple[WrenchSpec, ...] = ()
     """Constant external loads, the same in all configurations."""
+    effort_scales: Mapping[str, Scale] = Field(default_factory=dict)
+    """By actuator, the effort that counts as one in the norm of redundant efforts [N or N m]; by default 1."""
     variants: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = Field(default_factory=dict)
     """Overrides of the MJCF by variant, kind of element, name and attribute."""
     expected: Mapping[str, Literal["not comparable"]] = Field(default_factory=dict)
@@ -92,7 +95,7 @@ class Robot(BaseModel):
         """The mechanism of a variant, in the gravity of its file.
 
         Raises:
-            NotFoundError: If there is no such variant, or a wrench is on a body that is not there.
+            NotFoundError: If there is no such variant, or a body with a wrench or an actuator with a scale is missing.
             MechanismError: If the MJCF is bad.
         """
         if variant not in self.variant_names:
@@ -100,7 +103,11 @@ class Robot(BaseModel):
         overrides = self.variants.get(variant, {})
         model = ModelFile(path=self.folder / self.mjcf, overrides=overrides, actuated=self.actuated)
         mechanism = read_mechanism(model)
-        return replace(mechanism, wrenches=tuple(_wrench(mechanism, spec) for spec in self.wrenches))
+        return replace(
+            mechanism,
+            wrenches=tuple(_wrench(mechanism, spec) for spec in self.wrenches),
+            actuators=_scaled(mechanism, self.effort_scales),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,3 +201,11 @@ def _wrench(mechanism: Mechanism, spec: WrenchSpec) -> Wrench:
         raise NotFoundError(f"body of {mechanism.model.path.name}", spec.body, bodies)
     vectors = {name: np.array(getattr(spec, name)) for name in ("point", "moment", "force")}
     return Wrench(body=bodies.index(spec.body), **vectors)
+
+
+def _scaled(mechanism: Mechanism, scales: Mapping[str, float]) -> tuple[Actuator, ...]:
+    names = [actuator.name for actuator in mechanism.actuators]
+    for name in scales:
+        if name not in names:
+            raise NotFoundError(f"actuator of {mechanism.model.path.name}", name, names)
+    return tuple(replace(a, effort_scale=scales.get(a.name, a.effort_scale)) for a in mechanism.actuators)

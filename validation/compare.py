@@ -43,6 +43,12 @@ def relative_error(candidate: Array, reference: Array) -> float:
     return _over(float(np.abs(candidate - reference).max()), float(np.abs(reference).max()))
 
 
+def case_and_source(outcome: Outcome) -> dict[str, str]:
+    """The first columns of a row about an outcome."""
+    robot, variant, mode, configuration = outcome.case.key
+    return {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": outcome.source}
+
+
 def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str, Any]]:
     """Rows of the ladder table of one source on one case: error, change and observed order at each step."""
     ladder = outcome.compared.ladder if outcome.compared else ()
@@ -54,7 +60,7 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str,
         order = np.log(changes[k - 1] / changes[k]) / np.log(ratio) if k > 1 and changes[k] > 0 else np.nan
         rows.append(
             {
-                **_key(outcome),
+                **case_and_source(outcome),
                 "dt": rung.dt,
                 "relative_error": relative_error(rung.effort, reference.effort),
                 "change": _over(changes[k], peak),
@@ -77,7 +83,7 @@ def _rows(outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Toleran
         history = outcome.history
         rows.append(
             {
-                **_key(outcome),
+                **case_and_source(outcome),
                 "reference": sources.REFERENCE,
                 "actuator": name,
                 "unit": unit,
@@ -91,11 +97,6 @@ def _rows(outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Toleran
             }
         )
     return rows
-
-
-def _key(outcome: Outcome) -> dict[str, str]:
-    robot, variant, mode, configuration = outcome.case.key
-    return {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": outcome.source}
 
 
 def _numbers(candidate: EffortHistory | None, reference: EffortHistory | None, actuator: str) -> dict[str, float]:

@@ -7,10 +7,11 @@ import numpy as np
 
 from analytic.assembly import prescribe
 from analytic.energy import power_imbalance
-from analytic.redundancy import moving_efforts
+from analytic.redundancy import moving_part
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import HarnessError, NotRepresentableError
+from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 from validation import sources
@@ -69,13 +70,13 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
 
 def _projected(case: Case, motion: Motion, history: EffortHistory) -> EffortHistory | None:
     """The part of the efforts that moves the robot, if it is redundantly actuated and they are on its time grid."""
-    U = moving_efforts(case.mechanism, motion)
+    Pi = moving_part(case.mechanism, motion)
     names = tuple(actuator.name for actuator in case.mechanism.actuators)
-    if U is None or history.actuators != names or len(history.t) != len(motion.t):
+    if Pi is None or history.actuators != names or len(history.t) != len(motion.t):
         return None
 
     def moving(effort: Array) -> Array:
-        return (U @ (U.swapaxes(1, 2) @ effort[..., None]))[..., 0]
+        return (Pi @ effort[..., None])[..., 0]
 
     ladder = tuple(replace(rung, effort=moving(rung.effort)) for rung in history.ladder)
     return replace(history, effort=moving(history.effort), ladder=ladder)
@@ -85,11 +86,19 @@ def _internal(case: Case, history: EffortHistory, projected: EffortHistory | Non
     if projected is None:
         return ""
     internal = float(np.abs(history.effort - projected.effort).max())
-    weighting = "; 1 N m weighs as 1 N" if len(set(case.mechanism.actuator_units)) > 1 else ""
+    moving, weighed = float(np.abs(projected.effort).max()), weighting(case.mechanism)
     return (
         "redundantly actuated: given and compared is the part of the efforts that moves the robot; its own split has "
-        f"an internal part of up to {internal:.3g}, against {float(np.abs(projected.effort).max()):.3g}{weighting}"
+        f"an internal part of up to {internal:.3g}, against {moving:.3g}{'; ' * bool(weighed)}{weighed}"
     )
+
+
+def weighting(mechanism: Mechanism) -> str:
+    """How efforts of different actuators are weighed, where that is not plain."""
+    if (mechanism.effort_scales == 1).all():
+        return "1 N m weighs as 1 N" if len(set(mechanism.actuator_units)) > 1 else ""
+    scales = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
+    return "of equal weight are " + ", ".join(f"{a.effort_scale:g} {unit} of {a.name}" for a, unit in scales)
 
 
 def prescribe_or_error(case: Case, dt: float | None) -> Motion | HarnessError:

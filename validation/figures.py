@@ -201,6 +201,28 @@ def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> Figure | No
 
 
 @as_svg
+def task_figure(task: pd.DataFrame) -> Figure | None:
+    """Each task coordinate with its rate and acceleration over time, a row of panels each.
+
+    Args:
+        task: Rows of one motion, from the table of task coordinates.
+    """
+    names = list(task["coordinate"].unique())
+    if not names:
+        return None
+    figure, panels = make_panels(3 * len(names), legend=0, height=1.5)
+    drawn = [(name, column) for name in names for column in ("x", "xd", "xdd")]
+    for axes, (name, column) in zip(panels, drawn, strict=True):
+        rows = task[task["coordinate"] == name]
+        per = {"x": "", "xd": "/s", "xdd": "/s²"}[column]
+        axes.plot(rows["t"], rows[column], color=COLORS[0], linewidth=1.6)
+        quantity = {"x": "{}", "xd": "rate of {}", "xdd": "acceleration of {}"}[column]
+        axes.set(title=literal(quantity.format(name)), ylabel=literal(f"[{rows['unit'].iloc[0]}{per}]"))
+        _limit_time(axes, rows["t"].to_numpy(float))
+    return figure
+
+
+@as_svg
 def errors_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
     """Error of each source over time, relative to the peak, with the tolerances."""
     errors = {source: error for source, error in of.errors.items() if np.isfinite(error).any()}

@@ -13,13 +13,15 @@ from joblib import cpu_count
 
 import engines
 from analytic.closures import closure_jacobian_at, null_space
+from analytic.laws import task
 from analytic.papers import paper_model
+from analytic.task import task_efforts
 from robots.mechanism import CoordinateClosure, Mechanism
 from robots.motion import Motion
 from robots.robot import Case, WrenchSpec
 from validation import sources
-from validation.compare import ladder_rows, summarize
-from validation.evaluate import Outcome
+from validation.compare import case_and_source, ladder_rows, summarize
+from validation.evaluate import Outcome, weighting
 from validation.geometry import point_rows
 from validation.tables import Results, table
 from validation.tolerances import REGISTER, digest, registered
@@ -60,6 +62,8 @@ def collect(
         motion=table(
             "motion", [row for key, case in one_per_motion.items() for row in _motion_rows(case, motions[key])]
         ),
+        task=table("task", [row for key, case in one_per_motion.items() for row in _task_rows(case, motions[key])]),
+        task_efforts=table("task_efforts", [row for outcome in outcomes for row in _task_effort_rows(outcome)]),
         summary=summarize(outcomes),
         ladder=table("ladder", rungs),
         points=table(
@@ -78,7 +82,6 @@ def _effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
     history = outcome.compared
     if history is None:
         return
-    robot, variant, mode, configuration = outcome.case.key
     units = {
         a.name: unit
         for a, unit in zip(outcome.case.mechanism.actuators, outcome.case.mechanism.actuator_units, strict=True)
@@ -86,16 +89,31 @@ def _effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
     for column, actuator in enumerate(history.actuators):
         for t, effort in zip(history.t, history.effort[:, column], strict=True):
             yield {
-                "robot": robot,
-                "variant": variant,
-                "mode": mode,
-                "configuration": configuration,
-                "source": outcome.source,
+                **case_and_source(outcome),
                 "actuator": actuator,
                 "unit": units.get(actuator, ""),
                 "t": t,
                 "effort": effort,
             }
+
+
+def _task_rows(case: Case, motion: Motion) -> Iterator[Mapping[str, Any]]:
+    law = task(case)
+    for coordinate, unit, x in zip(law.coordinates, law.units, law.path(motion.t), strict=True) if law else ():
+        for k, t in enumerate(motion.t):
+            numbers = {"x": x.x[k], "xd": x.d[k], "xdd": x.dd[k]}
+            yield {**_of_motion(case), "t": t, "coordinate": coordinate, "unit": unit, **numbers}
+
+
+def _task_effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
+    """A row for each task coordinate and time, if the outcome has the effort of every actuator."""
+    law, history, mechanism = task(outcome.case), outcome.compared, outcome.case.mechanism
+    if law is None or history is None or history.actuators != tuple(actuator.name for actuator in mechanism.actuators):
+        return
+    efforts = task_efforts(law, mechanism, history.t, history.effort)
+    for coordinate, unit, of_coordinate in zip(law.coordinates, law.effort_units, efforts.T, strict=True):
+        for t, effort in zip(history.t, of_coordinate, strict=True):
+            yield {**case_and_source(outcome), "coordinate": coordinate, "unit": unit, "t": t, "effort": effort}
 
 
 def _motion_rows(case: Case, motion: Motion) -> Iterator[Mapping[str, Any]]:
@@ -174,11 +192,16 @@ def _model_record(case: Case) -> Mapping[str, str]:
 def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
     robot = case.robot
     errata = paper_model(robot.paper).ERRATA if robot.paper else ()
+    weighed = f"Of redundant efforts those of least norm are taken: {weighting(case.mechanism)}."
     return {
         "title": robot.title,
         "source": robot.source,
         "trace": robot.trace,
-        "assumptions": [*robot.assumptions, *map(_wrench_in_words, robot.wrenches)],
+        "assumptions": [
+            *robot.assumptions,
+            *map(_wrench_in_words, robot.wrenches),
+            *([weighed] if robot.effort_scales else []),
+        ],
         "left_out": list(case.mechanism.left_out),
         "expected": dict(robot.expected),
         "actuated": {

@@ -153,7 +153,12 @@ def robots(results: Results) -> Part:
             Part(
                 title=str(about.get("title") or name),
                 anchor=f"robot-{len(parts) + 1}",
-                blocks=[*blocks, *_drawings(name, results.points), *_motions(name, about, results.motion)],
+                blocks=[
+                    *blocks,
+                    *_drawings(name, results.points),
+                    *_motions(name, about, results.motion),
+                    *_tasks(name, results.task),
+                ],
             )
         )
     return Part(title="Robots", anchor="robots", blocks=parts)
@@ -191,6 +196,23 @@ def _motions(robot: str, about: Mapping[str, Any], motion: pd.DataFrame) -> Iter
             )
 
 
+def _tasks(robot: str, task: pd.DataFrame) -> Iterable[Picture]:
+    """How the platform moves in each mode, in the first variant that has it; modes that move alike once."""
+    drawn: set[bytes] = set()
+    for mode, rows in _rows(task, robot=robot).groupby("mode", sort=False):
+        of_mode = _rows(rows, variant=str(rows["variant"].iloc[0]))
+        moved = of_mode[["x", "xd", "xdd"]].to_numpy(float).tobytes()
+        svg = None if moved in drawn else figures.task_figure(of_mode)
+        drawn.add(moved)
+        if svg:
+            names = ", ".join(of_mode["coordinate"].unique())
+            yield Picture(
+                svg,
+                alt=f"{robot}, mode {mode}: {names} with rates and accelerations over time",
+                caption=f"The prescribed motion in task coordinates, {names}, mode {mode}.",
+            )
+
+
 def cases(results: Results) -> Part:
     """Efforts and errors of each case."""
     found, anchors, styles = findings(results), _anchors(results), _looks(results)
@@ -217,18 +239,35 @@ def _case_blocks(results: Results, case: Key, styles: Mapping[str, figures.Look]
     where = dict(zip(CASE, case, strict=True))
     summary = _rows(results.summary, **where)
     curves = figures.curves(_rows(results.efforts, **where), summary)
-    return [*(_case_pictures(curves, " · ".join(case), styles) if curves else ["No efforts."]), _error_table(summary)]
+    pictures = list(_case_pictures(curves, " · ".join(case), styles)) if curves else ["No efforts."]
+    return [*pictures, *_task_efforts(results, case, styles), _error_table(summary)]
+
+
+def _task_efforts(results: Results, case: Key, styles: Mapping[str, figures.Look]) -> Iterable[Picture]:
+    """What the efforts of each source do on the task coordinates, in place of actuators."""
+    where = dict(zip(CASE, case, strict=True))
+    efforts = _rows(results.task_efforts, **where).rename(columns={"coordinate": "actuator"})
+    summary = _rows(results.summary, **where).assign(peak=np.nan)  # that of the actuators is no measure here
+    curves = figures.curves(efforts, summary)
+    svg = figures.efforts_figure(curves, styles) if curves else None
+    if curves and svg:
+        names = ", ".join(curves.actuators)
+        yield Picture(
+            svg,
+            alt=f"{' · '.join(case)}: generalized effort on {names} over time from {', '.join(curves.efforts)}",
+            caption=f"Generalized efforts on the task coordinates {names}: what the actuators do there together, which "
+            f"does not depend on how redundant actuators share it.{_beyond(curves)}",
+        )
 
 
 def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figures.Look]) -> Iterable[Picture]:
     unit = " or ".join(dict.fromkeys(curves.units))
-    beyond = "".join(f" {name} leaves the axes (up to {digits(most)} {unit})." for name, most in curves.beyond.items())
     efforts, errors = figures.efforts_figure(curves, styles), figures.errors_figure(curves, styles)
     if efforts:
         yield Picture(
             efforts,
             alt=f"{case}: effort of {', '.join(curves.actuators)} over time from {', '.join(curves.efforts)}",
-            caption=f"Efforts. Thick grey: the reference, {curves.reference}. Brown: informational.{beyond}",
+            caption=f"Efforts. Thick grey: the reference, {curves.reference}. Brown: informational.{_beyond(curves)}",
         )
     if errors:
         yield Picture(
@@ -237,6 +276,11 @@ def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figur
             caption=f"Distance from the reference, the largest over the actuators, relative to the peak of "
             f"{digits(curves.peak)} {unit}; what is below {figures.FLOOR:g}, also zero, is drawn there.",
         )
+
+
+def _beyond(curves: figures.Curves) -> str:
+    unit = " or ".join(dict.fromkeys(curves.units))
+    return "".join(f" {name} leaves the axes (up to {digits(most)} {unit})." for name, most in curves.beyond.items())
 
 
 def _error_table(summary: pd.DataFrame) -> Table:

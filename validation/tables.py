@@ -39,6 +39,24 @@ SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
             "qd": _NUMBER,
             "qdd": _NUMBER,
         },
+        # task coordinates of the law and their rates over time [unit, per s, per s²]; only of laws that have them
+        "task": {
+            **_MOTION,
+            "t": pa.Column(float),
+            "coordinate": pa.Column(str),
+            "unit": pa.Column(str),
+            "x": _NUMBER,
+            "xd": _NUMBER,
+            "xdd": _NUMBER,
+        },
+        # what the efforts of the actuators do together on each task coordinate over time [unit]
+        "task_efforts": {
+            **_CASE,
+            "coordinate": pa.Column(str),
+            "unit": pa.Column(str),
+            "t": pa.Column(float),
+            "effort": pa.Column(float),
+        },
         # a verdict for each actuator; errors and peak [unit], drift and tracking [m or rad], wall time [s]
         "summary": {
             **_CASE,
@@ -78,6 +96,8 @@ class Results:
 
     efforts: pd.DataFrame
     motion: pd.DataFrame
+    task: pd.DataFrame
+    task_efforts: pd.DataFrame
     summary: pd.DataFrame
     ladder: pd.DataFrame
     points: pd.DataFrame

@@ -169,7 +169,8 @@ def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Arr
     x, xd, xdd = generalized_motion(p, drive.q, drive.qd, drive.qdd)
     model = dynamic_model(p, x, xd, case.mechanism.gravity, printed)
     tau = (model.I @ xdd[..., None] + model.C @ xd[..., None])[..., 0] - model.gamma  # (25)
-    return minimum_norm(actuation(p, x), tau)
+    scale = case.mechanism.effort_scales  # one newton each, if the robot's file does not say otherwise
+    return scale * minimum_norm(scale[:, None] * actuation(p, x), tau)
 
 
 def minimum_norm(A: Array, tau: Array) -> Array:

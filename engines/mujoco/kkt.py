@@ -31,7 +31,7 @@ class MujocoKkt:
         """See `robots.efforts.Source.compute_efforts`."""
         model = build(case.mechanism)
         own_actuators_off(model)
-        data = mujoco.MjData(model)
+        data, scale = mujoco.MjData(model), case.mechanism.effort_scales
         effort, gap = np.zeros((len(motion.t), model.nu)), 0.0
         with guarded(self.name):
             for k in range(len(motion.t)):
@@ -40,7 +40,7 @@ class MujocoKkt:
                 force -= wrench_forces(case.mechanism, model, data)
                 rows = equality_rows(data)
                 J, S = constraint_jacobian(model, data)[rows], transmission(model, data)
-                effort[k] = projected_efforts(M, force, J, S)
+                effort[k] = projected_efforts(M, force, J, S, scale)
                 gap = max(gap, float(np.abs(data.efc_pos[rows]).max(initial=0.0)))
         return EffortHistory(
             source=self.name,

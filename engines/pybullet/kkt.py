@@ -23,11 +23,11 @@ class PybulletKkt:
         """See `robots.efforts.Source.compute_efforts`."""
         states = zip(*in_angles(case.mechanism, motion.q, motion.qd, motion.qdd), strict=True)
         with opened(case.mechanism) as world:
-            S = world.mechanism.selection
-            efforts = [
-                projected_efforts(mass_matrix(world, q), tree_forces(world, q, qd, qdd), closure_jacobian(world, q), S)
-                for q, qd, qdd in states
-            ]
+            S, scale = world.mechanism.selection, case.mechanism.effort_scales
+            efforts = []
+            for q, qd, qdd in states:
+                M, force, J = mass_matrix(world, q), tree_forces(world, q, qd, qdd), closure_jacobian(world, q)
+                efforts.append(projected_efforts(M, force, J, S, scale))
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in case.mechanism.actuators),

@@ -1,22 +1,27 @@
 """Redundant actuation: what moves the robot is compared, what is internal is shown."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from analytic.assembly import prescribe
+from analytic.closures import closure_jacobian_at
 from analytic.lagrange import Lagrange
 from analytic.noc import Noc
-from analytic.redundancy import moving_efforts
+from analytic.redundancy import moving_part
 from engines.mujoco.forward import MujocoForward
+from robots.arrays import Array
 from robots.efforts import EffortHistory
+from robots.errors import NotFoundError
 from robots.motion import Motion
-from robots.robot import Case, load, make_case
+from robots.robot import Case, Robot, load, make_case
 from validation import sources
 from validation.compare import relative_error, summarize
 from validation.evaluate import Outcome, evaluate
-from validation.record import _effort_rows
+from validation.record import _effort_rows, _robot_record
 
 
 @pytest.fixture(scope="module")
@@ -30,24 +35,25 @@ def motion(case: Case) -> Motion:
 
 
 def test_the_reference_has_no_internal_part(case: Case, motion: Motion) -> None:
-    U = moving_efforts(case.mechanism, motion)
-    assert U is not None
-    np.testing.assert_allclose(U.swapaxes(1, 2) @ U, np.broadcast_to(np.eye(3), (len(U), 3, 3)), atol=1e-14)
+    Pi = moving_part(case.mechanism, motion)
+    assert Pi is not None
+    np.testing.assert_allclose(Pi @ Pi, Pi, atol=1e-14)
+    np.testing.assert_allclose(np.trace(Pi, axis1=1, axis2=2), 3, atol=1e-14)
     effort = Noc().compute_efforts(case, motion).effort
-    np.testing.assert_allclose((U @ (U.swapaxes(1, 2) @ effort[..., None]))[..., 0], effort, atol=1e-14)
+    np.testing.assert_allclose((Pi @ effort[..., None])[..., 0], effort, atol=1e-14)
 
 
 def test_internal_efforts_do_no_work(case: Case, motion: Motion) -> None:
-    """What is orthogonal to U has no power along the motion, nor has it in any other that keeps the loops closed."""
-    U = moving_efforts(case.mechanism, motion)
-    assert U is not None
-    internal = np.linalg.svd(U.swapaxes(1, 2))[2][:, 3]
+    """What Π takes to zero has no power along the motion, nor has it in any other that keeps the loops closed."""
+    Pi = moving_part(case.mechanism, motion)
+    assert Pi is not None
+    internal = np.linalg.svd(Pi)[2][:, 3]
     actuated = motion.qd @ case.mechanism.selection.T
     np.testing.assert_allclose((internal * actuated).sum(1), 0, atol=1e-15)
 
 
 def test_a_robot_without_redundancy_is_compared_as_it_is(prr: Case, prr_motion: Motion) -> None:
-    assert moving_efforts(prr.mechanism, prr_motion) is None
+    assert moving_part(prr.mechanism, prr_motion) is None
     assert evaluate(prr, prr_motion, "mujoco/kkt").projected is None
 
 
@@ -74,10 +80,10 @@ def test_analytic_sources_are_held_to_the_least_norm(case: Case, motion: Motion)
     """An internal effort in an analytic source is a disagreement: it must know the least norm by itself."""
     reference = evaluate(case, motion, sources.REFERENCE)
     assert evaluate(case, motion, "analytic/lagrange").projected is None
-    U = moving_efforts(case.mechanism, motion)
-    assert U is not None
+    Pi = moving_part(case.mechanism, motion)
+    assert Pi is not None
     assert reference.history is not None
-    internal = np.linalg.svd(U.swapaxes(1, 2))[2][:, 3]
+    internal = np.linalg.svd(Pi)[2][:, 3]
     history: EffortHistory = replace(
         reference.history, source="analytic/lagrange", effort=reference.history.effort + internal
     )
@@ -91,10 +97,10 @@ def test_forward_leaves_one_motor_off(case: Case, motion: Motion) -> None:
     off = [k for k, effort in enumerate(history.effort.T) if not effort.any()]
     assert len(off) == 1
     assert "redundantly actuated" in history.note
-    U = moving_efforts(case.mechanism, motion)
-    assert U is not None
+    Pi = moving_part(case.mechanism, motion)
+    assert Pi is not None
     noc = Noc().compute_efforts(case, motion).effort
-    moving = (U @ (U.swapaxes(1, 2) @ history.effort[..., None]))[..., 0]
+    moving = (Pi @ history.effort[..., None])[..., 0]
     assert relative_error(moving, noc) < 1e-8
     assert relative_error(history.effort, noc) > 0.1
 
@@ -109,3 +115,91 @@ def test_redundant_constraints_leave_the_efforts_as_they_are(name: str) -> None:
         other = replace(case, mechanism=replace(mechanism, closures=closures))
         for source in (Noc(), Lagrange()):
             assert relative_error(source.compute_efforts(other, motion).effort, reference) < 1e-12
+
+
+SLIDER_CRANK = """
+<mujoco>
+  <worldbody>
+    <body name="crank">
+      <joint name="crank" axis="0 0 1"/><inertial pos="0.1 0.02 0" mass="1" diaginertia="0.01 0.02 0.02"/>
+      <body name="rod" pos="0.2 0 0">
+        <joint name="rod" axis="0 0 1"/><inertial pos="0.2 0 0" mass="0.7" diaginertia="0.01 0.02 0.02"/>
+        <site name="end" pos="0.4 0.1 0"/>
+      </body>
+    </body>
+    <body name="slider" pos="0.6 0.1 0">
+      <joint name="slider" type="slide" axis="1 0 0"/><inertial pos="0 0 0" mass="2" diaginertia="0.01 0.02 0.02"/>
+      <site name="pin"/>
+    </body>
+  </worldbody>
+  <equality><connect name="pin" site1="end" site2="pin"/></equality>
+  <actuator><motor name="turn" joint="crank" gear="2"/><motor name="push" joint="slider"/></actuator>
+</mujoco>"""
+"""A motor in N m and one in N for one degree of freedom."""
+
+
+@pytest.fixture(params=["slider_crank", "2pur2rpu"])
+def weighed(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Case, Motion, Case]:
+    """A case whose efforts have scales of their own, its motion, and the same case with equal weights."""
+    if request.param == "2pur2rpu":
+        robot, scales = load("2pur2rpu"), {"q1": 30.0, "q2": 0.2, "q4": 5.0}
+    else:
+        (tmp_path / "mine.xml").write_text(SLIDER_CRANK, encoding="utf-8")
+        robot = Robot(name="mine", folder=tmp_path, title="", mjcf="mine.xml", source="test")
+        scales = {"turn": 0.25, "push": 40.0}
+    plain, case = (
+        make_case(each, variant="default", mode="home", configuration="vertical")
+        for each in (robot, robot.model_copy(update={"effort_scales": scales}))
+    )
+    return case, prescribe(case), plain
+
+
+def _actuator_velocities(case: Case, motion: Motion) -> Array:
+    """S N at each sample, by SciPy's null space."""
+    Phi = closure_jacobian_at(case.mechanism, motion.q)
+    return np.array([case.mechanism.selection @ scipy.linalg.null_space(each, rcond=1e-5) for each in Phi])
+
+
+def test_efforts_of_different_units_are_weighed_by_their_scales(weighed: tuple[Case, Motion, Case]) -> None:
+    """All sources find the least norm that a constrained least squares finds, and move the robot as with weights 1."""
+    case, motion, plain = weighed
+    effort, unweighed = (Noc().compute_efforts(each, motion).effort for each in (case, plain))
+    A_T = _actuator_velocities(case, motion).swapaxes(1, 2)
+    force = (A_T @ unweighed[..., None])[..., 0]
+    np.testing.assert_allclose((A_T @ effort[..., None])[..., 0], force, atol=1e-12 * np.abs(force).max())
+    scale, dof = case.mechanism.effort_scales, A_T.shape[1]
+    for each, f, found in zip(A_T, force, effort, strict=True):
+        conditions = np.block([[np.diag(scale**-2), each.T], [each, np.zeros((dof, dof))]])
+        least = np.linalg.solve(conditions, np.concatenate([np.zeros(len(scale)), f]))[: len(scale)]
+        np.testing.assert_allclose(found, least, atol=1e-11 * np.abs(effort).max())
+    assert relative_error(unweighed, effort) > 0.01
+    for source in (name for name in sources.names(case.robot) if name.endswith(("lagrange", "paper", "kkt"))):
+        assert relative_error(sources.load(source).compute_efforts(case, motion).effort, effort) < 1e-10
+
+
+def test_the_part_that_moves_the_robot_has_the_least_weighed_norm(weighed: tuple[Case, Motion, Case]) -> None:
+    """Whatever an engine adds to the reference without moving the robot is taken off again."""
+    case, motion, _ = weighed
+    Pi = moving_part(case.mechanism, motion)
+    assert Pi is not None
+    reference = Noc().compute_efforts(case, motion).effort
+    amount = np.random.default_rng(0).normal(size=(len(motion.t), case.mechanism.na, 1))
+    A_T = _actuator_velocities(case, motion).swapaxes(1, 2)
+    internal = np.array([scipy.linalg.null_space(each) for each in A_T])
+    effort = reference + (internal @ amount[:, : internal.shape[2]])[..., 0]
+    assert relative_error(effort, reference) > 0.01
+    assert relative_error((Pi @ effort[..., None])[..., 0], reference) < 1e-10
+    said = [evaluate(case, motion, "mujoco/kkt").note, *_robot_record(case, motion)["assumptions"]]
+    assert sum("of equal weight are " in text for text in said) == 2
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_scale_must_be_positive(scale: float) -> None:
+    with pytest.raises(ValueError, match="effort_scales"):
+        Robot(name="", folder=Path(), title="", mjcf="", source="", effort_scales={"q1": scale})
+
+
+def test_a_scale_of_an_unknown_actuator_is_refused() -> None:
+    robot = load("2pur2rpu").model_copy(update={"effort_scales": {"q5": 2.0}})
+    with pytest.raises(NotFoundError, match=r"unknown actuator of 2pur2rpu.xml 'q5': known are q1, q2, q3, q4"):
+        robot.mechanism()

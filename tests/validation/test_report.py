@@ -16,6 +16,7 @@ from robots.errors import OutputError
 from validation import drawing, figures, tables
 from validation.findings import exit_status, findings, verdict_counts
 from validation.report import write_report
+from validation.run import Selection, plan, run
 from validation.tables import SCHEMAS, Results, table
 
 REFERENCE = "analytic/noc"
@@ -70,6 +71,20 @@ def effort_rows(source: str, offset: float) -> Iterator[Row]:
         for t in np.linspace(0, 1, 11):
             effort = np.sin(3 * t) + 1 + offset
             yield {**CASE, "source": source, "actuator": actuator, "unit": "N", "t": t, "effort": effort}
+
+
+def task_rows() -> Iterator[Row]:
+    at = {"robot": "bar", "variant": "default", "mode": "up"}
+    for name, unit in (("height $h$", "m"), ("θ", "rad")):
+        for t in np.linspace(0, 1, 11):
+            yield {**at, "t": t, "coordinate": name, "unit": unit, "x": t**3, "xd": 3 * t**2, "xdd": 6 * t}
+
+
+def task_effort_rows() -> Iterator[Row]:
+    for source in (REFERENCE, "a/kkt"):
+        for name, unit in (("height $h$", "N"), ("θ", "N m")):
+            for t in np.linspace(0, 1, 11):
+                yield {**CASE, "source": source, "coordinate": name, "unit": unit, "t": t, "effort": 3 * t}
 
 
 def point_rows() -> Iterator[Row]:
@@ -128,6 +143,8 @@ def results() -> Results:
     return Results(
         efforts=table("efforts", efforts),
         motion=table("motion", []),
+        task=table("task", list(task_rows())),
+        task_efforts=table("task_efforts", list(task_effort_rows())),
         summary=table("summary", rows),
         ladder=table("ladder", list(ladder_rows())),
         points=table("points", list(point_rows())),
@@ -202,11 +219,28 @@ def test_page_loads_nothing(page: Page) -> None:
 
 def test_figures_have_alternative_text_and_captions(page: Page, markdown: str) -> None:
     images = page.attributes("img")
-    assert len(images) == 4  # drawing, efforts, errors, convergence
+    assert len(images) == 6  # drawing, task, efforts, errors, efforts on the task, convergence
     assert all(image["alt"] for image in images)
     assert "a/kkt leaves the axes" not in page.text
     assert "a/default leaves the axes (up to 2002 N)" in page.text
     assert "a/default leaves the axes (up to 2002 N)" in markdown
+
+
+def test_the_efforts_on_the_task_are_those_of_the_actuators(tmp_path: Path) -> None:
+    """Power in is power out, for every source, from the tables of a run alone."""
+    cases = plan(Selection(robots=("2t1r",), configurations=("horizontal",)))
+    tables.write(run(cases, wanted=("analytic/paper", "mujoco/inverse"), dt=0.05, jobs=1), tmp_path)
+    read = tables.read(tmp_path)
+    on_task = read.task_efforts.merge(read.task, on=["t", "coordinate"], suffixes=("", "_x"))
+    driven = read.efforts.merge(read.motion, left_on=["t", "actuator"], right_on=["t", "joint"])
+    power_out = (on_task["effort"] * on_task["xd"]).groupby([on_task["source"], on_task["t"]]).sum()
+    power_in = (driven["effort"] * driven["qd"]).groupby([driven["source"], driven["t"]]).sum()
+    assert set(read.task_efforts["source"]) == {REFERENCE, "analytic/paper", "mujoco/inverse"}
+    np.testing.assert_allclose(power_out, power_in, atol=1e-10 * np.abs(power_in).max())
+    write_report(read, tmp_path)
+    assert (
+        "y, z, θ with rates and accelerations over time" in Page(tmp_path / "report.html").attributes("img")[2]["alt"]
+    )
 
 
 def test_sections_tell_of_robot_sources_and_provenance(page: Page, markdown: str) -> None:
@@ -292,6 +326,8 @@ BARE = {
     "efforts without reference": replace(
         only("efforts", effort_rows("a/kkt", 0.0)), summary=table("summary", [summary_row("a/kkt", "not comparable")])
     ),
+    "efforts on the task alone": only("task_efforts", task_effort_rows()),
+    "task without numbers": only("task", [{**row, "xdd": np.nan} for row in task_rows()]),
     "steps without numbers": only("ladder", [{**row, "relative_error": np.nan} for row in ladder_rows()]),
     "points without numbers": only("points", [{**row, "z": np.nan} for row in point_rows()]),
     "one point": only("points", [next(point_rows())]),
