@@ -188,5 +188,6 @@ def _eliminate_multipliers(Phi: Array, S: Array, force: Array) -> Array:
     on_actuators = per_force @ Phi_a_T
     internal = on_actuators @ (np.eye(Phi.shape[1]) - inverse @ Phi_u_T)
     U, size, _ = np.linalg.svd(internal, full_matrices=False)
-    U = U * (size > RANK_TOLERANCE * np.linalg.norm(on_actuators, axis=(1, 2))[:, None])[:, None]
+    whole = np.linalg.norm(per_force, axis=(-2, -1)) * np.linalg.norm(Phi, axis=(1, 2))  # loops may spare the actuators
+    U = U * (size > RANK_TOLERANCE * whole[:, None])[:, None]
     return (tau - U @ (U.swapaxes(1, 2) @ tau))[..., 0]
