@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -130,6 +131,16 @@ def read_mechanism(model: ModelFile) -> Mechanism:
     except UnicodeDecodeError as error:
         raise MechanismError(f"{model.path}: want names in UTF-8, got {error.object!r}") from error
     return mechanism
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """An MJCF and the files it names: parts it includes, meshes, pictures; whether they are there or not.
+
+    Raises:
+        MechanismError: If the file is not XML.
+    """
+    with captured_warnings(), _one_line(ModelFile(path=path)):
+        return tuple(Path(name) for name in mujoco.mju_getXMLDependencies(str(path)))
 
 
 @contextmanager
