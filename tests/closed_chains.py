@@ -213,12 +213,9 @@ class _Draft:
         order = qr(N[list(dofs)].T, pivoting=True, mode="r")[1]
         driven = [list(dofs)[k] for k in order[:dof]]
         dependent = np.delete(Phi, driven, axis=1)
-        if not (
-            _moves_mass(mechanism, q)
-            and _is_clear(Phi)
-            and _is_clear(dependent)
-            and _rank(dependent) == dependent.shape[1]
-        ):
+        size = float(np.linalg.norm(Phi, 2))  # not that of the dependent columns, which may all be zero
+        determined = _is_clear(dependent, size) and _rank(dependent, size) == dependent.shape[1]
+        if not (determined and _is_clear(Phi, size) and _moves_mass(mechanism, q)):
             return False
         chosen = [list(dofs)[k] for k in order[: dof + (self.rng.random() < 0.2)]]
         for d in self.rng.permutation(chosen):
@@ -269,12 +266,11 @@ def _moves_mass(mechanism: Mechanism, q: Array) -> bool:
     return bool(sizes[0] > WELL_CONDITIONED**2 * sizes[-1])
 
 
-def _is_clear(Phi: Array) -> bool:
-    """Whether every singular value is either zero or well away from it."""
-    values = np.linalg.svd(Phi, compute_uv=False)
-    relative = values / values.max(initial=1e-300)
+def _is_clear(Phi: Array, size: float) -> bool:
+    """Whether every singular value is either zero or well away from it, beside a size."""
+    relative = np.linalg.svd(Phi, compute_uv=False) / size
     return bool(((relative < 1e-12) | (relative > WELL_CONDITIONED)).all())
 
 
-def _rank(Phi: Array) -> int:
-    return int(np.linalg.matrix_rank(Phi, rtol=WELL_CONDITIONED))
+def _rank(Phi: Array, size: float) -> int:
+    return int((np.linalg.svd(Phi, compute_uv=False) > WELL_CONDITIONED * size).sum())
