@@ -3,6 +3,7 @@
 A thousand of them: `pytest tests/analytic/test_closed_chains.py --hypothesis-profile=thousand`.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,12 +12,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import engines
 from analytic.closures import closure_jacobian, closure_jacobian_rate, null_space
 from analytic.energy import power_imbalance
 from analytic.kinematics import poses, twists
 from analytic.lagrange import Lagrange
 from analytic.noc import Noc
 from engines.mujoco.kkt import MujocoKkt
+from robots.errors import NotRepresentableError
 from robots.motion import Motion
 from robots.robot import Case
 from tests.closed_chains import Shape, closed_chain
@@ -80,12 +83,17 @@ def states(case: Case, rng: np.random.Generator) -> Motion:
 def errors(case: Case, motion: Motion) -> dict[str, float]:
     """Disagreement with the reference and power imbalance, relative to their peaks [-]; gap that MuJoCo sees [m]."""
     noc, lagrange, kkt = (source.compute_efforts(case, motion) for source in (Noc(), Lagrange(), MujocoKkt()))
-    return {
+    found = {
         "lagrange": relative_error(lagrange.effort, noc.effort),
         "mujoco/kkt": relative_error(kkt.effort, noc.effort),
         "power": power_imbalance(case.mechanism, motion, noc.effort),
         "gap": float(kkt.closure_drift or 0.0),
     }
+    if engines.installed("pybullet"):
+        with suppress(NotRepresentableError):  # a ball joint that is turned far
+            bullet = engines.load("pybullet/kkt").compute_efforts(case, motion)
+            found["pybullet/kkt"] = relative_error(bullet.effort, noc.effort)
+    return found
 
 
 def _no_law(t: object) -> NoReturn:
