@@ -195,8 +195,16 @@ class Tendon:
     """Viscous damping of its length [N s/m or N m s/rad]."""
     stiffness: float = 0.0
     """Stiffness of its spring [N/m or N m/rad]."""
-    rest: tuple[float, float] = (0.0, 0.0)
-    """Least and largest length at which the spring is slack [m or rad]."""
+    rest: Array = field(default_factory=lambda: np.zeros(2))
+    """Least and largest length at which the spring is slack [m or rad], shape (2,)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rest", frozen(self.rest, (2,), name=f"tendon '{self.name}', rest"))
+
+    @property
+    def name(self) -> str:
+        """Name of the tendon."""
+        return self.length.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,12 @@
 """Reads a robot from MJCF through MuJoCo's own compiler, and refuses by name what it cannot carry."""
 
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -28,6 +32,7 @@ from robots.mechanism import (
     Tendon,
     WeldClosure,
 )
+from robots.missing_files import MissingFile, compile_without, in_words, missing_files
 
 KINDS: Mapping[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
@@ -51,7 +56,8 @@ def captured_warnings() -> Iterator[list[str]]:
     previous = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(messages.append)
     try:
-        yield messages
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # deprecated attributes of the MJCF
+            yield messages
     finally:
         mujoco.set_mju_user_warning(previous)
 
@@ -64,9 +70,9 @@ def load_spec(model: ModelFile) -> Any:
     """
     if not model.path.is_file():
         raise MechanismError(f"{model.path}: no such file, want an MJCF")
-    with captured_warnings() as warnings, _one_line(model):
+    with captured_warnings() as said, _one_line(model):
         spec = mujoco.MjSpec.from_file(str(model.path))
-    if any("NaN" in warning for warning in warnings):
+    if any("NaN" in warning for warning in said):
         raise MechanismError(f"{model.path}: want finite numbers, got {_first_nan(model)}")
     _name_all(spec)
     for kind, elements in model.overrides.items():
@@ -78,7 +84,7 @@ def load_spec(model: ModelFile) -> Any:
 
 
 def compile_model(model: ModelFile, edit: Callable[[Any], None] | None = None) -> Any:
-    """Compile the MJCF into an `MjModel`.
+    """Compile the MJCF into an `MjModel`, without files that are missing where no inertia depends on them.
 
     Args:
         model: The MJCF and its overrides.
@@ -90,8 +96,19 @@ def compile_model(model: ModelFile, edit: Callable[[Any], None] | None = None) -
     spec = load_spec(model)
     if edit is not None:
         edit(spec)
+    return _compile(model, spec)[0]
+
+
+def _compile(model: ModelFile, spec: Any) -> tuple[Any, tuple[MissingFile, ...]]:
+    """The compiled model, and the files it goes without."""
     with captured_warnings(), _one_line(model):
-        return spec.compile()
+        try:
+            return spec.compile(), ()
+        except ValueError:
+            missing = missing_files(spec)
+            if not missing:
+                raise
+            return compile_without(spec, missing), missing
 
 
 def read_mechanism(model: ModelFile) -> Mechanism:
@@ -101,7 +118,7 @@ def read_mechanism(model: ModelFile) -> Mechanism:
         MechanismError: If the MJCF does not compile, has a number that is not finite, or has something that the
             analytic models do not carry; the message names it.
     """
-    m = compile_model(model)
+    m, missing = _compile(model, load_spec(model))
     try:
         _refuse_unsupported(m)
         mechanism = Mechanism(
@@ -114,17 +131,34 @@ def read_mechanism(model: ModelFile) -> Mechanism:
             keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
             gravity=np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity,
             tendons=tuple(_tendon(m, i) for i in range(m.ntendon)),
-            left_out=tuple(_left_out(m)),
+            left_out=(*_left_out(m), *([in_words(missing)] if missing else [])),
         )
+        _want_finite((*mechanism.bodies, *mechanism.joints, *mechanism.tendons, *mechanism.actuators))
     except HarnessError as error:
         raise MechanismError(f"{model.path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise MechanismError(f"{model.path}: want names in UTF-8, got {error.object!r}") from error
     return mechanism
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """An MJCF and the files it names: parts it includes, meshes, pictures; whether they are there or not.
+
+    Raises:
+        MechanismError: If the file is not XML.
+    """
+    with captured_warnings(), _one_line(ModelFile(path=path)):
+        return tuple(Path(name) for name in mujoco.mju_getXMLDependencies(str(path)))
 
 
 @contextmanager
 def _one_line(model: ModelFile) -> Iterator[None]:
     try:
         yield
+    except MechanismError as error:
+        raise MechanismError(f"{model.path}: {error}") from error
+    except RuntimeError as error:  # what the bindings make of an exception that they do not know, as of bad_alloc
+        raise MechanismError(f"{model.path}: MuJoCo's compiler fails on it: a size or a count is too large") from error
     except (ValueError, mujoco.FatalError) as error:
         reason = " ".join(str(error).split())
         raise MechanismError(f"{model.path}: MuJoCo's compiler refuses it: {reason}") from error
@@ -239,13 +273,12 @@ def _tendon_coordinate(m: Any, i: int) -> Coordinate:
 
 
 def _tendon(m: Any, i: int) -> Tendon:
-    low, high = m.tendon_lengthspring[i]
     return Tendon(
         length=_tendon_coordinate(m, i),
         armature=float(m.tendon_armature[i]) + _of_actuator(m, m.tendon_actuatorid[i], m.actuator_armature),
         damping=float(m.tendon_damping[i]) + _of_actuator(m, m.tendon_actuatorid[i], m.actuator_damping),
         stiffness=float(m.tendon_stiffness[i]),
-        rest=(float(low), float(high)),
+        rest=m.tendon_lengthspring[i],
     )
 
 
@@ -294,6 +327,16 @@ def _site(m: Any, i: int) -> Site:
 def _equality_enabled(m: Any) -> bool:
     off = mujoco.mjtDisableBit.mjDSBL_EQUALITY | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     return not m.opt.disableflags & off
+
+
+def _want_finite(parts: Iterable[Body | Joint | Tendon | Actuator]) -> None:
+    """Raise for a scalar that is not finite: MuJoCo warns of NaN, not of infinity. Arrays check themselves."""
+    for part in parts:
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                what = f"{type(part).__name__.lower()} '{part.name}', {field.name.replace('_', ' ')}"
+                raise MechanismError(f"{what}: want a finite number, got {value}")
 
 
 def _refuse_unsupported(m: Any) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from analytic.assembly import prescribe
 from robots.motion import Motion
@@ -29,6 +30,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "zoo_name" in metafunc.fixturenames:
         metafunc.parametrize("zoo_name", ZOO, scope="session")
 
+
+settings.register_profile("suite", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile("thousand", settings.get_profile("suite"), max_examples=1000)
+settings.load_profile("suite")
 
 CaseMaker = Callable[..., Case]
 

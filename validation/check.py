@@ -4,7 +4,9 @@ from pathlib import Path
 
 from analytic.laws import AUTOMATIC, RECORDED
 from robots.errors import NotFoundError
+from robots.mechanism import ModelFile
 from robots.robot import DEFAULT, Case, MotionSpec, Robot, configurations, make_case, modes
+from robots.trial import want_readable
 
 
 def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", motion: Path | None = None) -> list[Case]:
@@ -30,6 +32,7 @@ def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", mo
         source=f"the file {path.name}",
         actuated=tuple(name.strip() for name in actuated.split(",") if name.strip()),
     )
+    want_readable(ModelFile(path=path))
     mechanism = robot.mechanism()
     known = modes(mechanism)
     if mode is not None and mode not in known:

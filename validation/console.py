@@ -12,7 +12,7 @@ from rich.table import Table
 import engines
 from robots.robot import configurations, load, modes, names
 from validation import sources
-from validation.findings import Finding, findings, verdict_counts
+from validation.findings import Finding, about_robots, findings, verdict_counts
 from validation.tables import Results
 
 COLOURS = {
@@ -63,6 +63,9 @@ def print_summary(results: Results, folder: Path) -> None:
         for source, row in of_robot.items():
             matrix.add_row(source, *(_cell(row.get(configuration, [])) for configuration in columns))
         console.print(matrix)
+        left_out = about_robots(results).get(robot, {}).get("left_out")
+        if left_out:
+            console.print(f"left out: {'; '.join(left_out)}", soft_wrap=True, markup=False, highlight=False)
     counts = verdict_counts(results)
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     console.print(f"{sum(counts.values())} comparisons: {said}")

@@ -35,7 +35,7 @@ def urdf(mechanism: Mechanism) -> str:
     """
     for tendon in mechanism.tendons:
         if tendon.armature:
-            raise NotRepresentableError(f"pybullet: armature of tendon '{tendon.length.name}': rotors drive one joint")
+            raise NotRepresentableError(f"pybullet: armature of tendon '{tendon.name}': rotors drive one joint")
     lines = [*_link(BASE, 0.0, NOWHERE)]
     for b in range(len(mechanism.bodies)):
         lines += _body(mechanism, b)

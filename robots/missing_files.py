@@ -1,0 +1,135 @@
+"""Files of meshes, height fields, textures and skins that a model names and that are not there, or cannot be read.
+
+Stand-ins replace them, if no inertia depends on them. MuJoCo's compiler decides that: compiled with stand-ins of two
+sizes, a body that depends on a mesh differs. What else depends on them is contact and looks, which no source has.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from robots.arrays import Array
+from robots.errors import MechanismError
+
+SMALL, LARGE = np.array([0.5, 0.7, 1.1]), np.array([2.1, 1.3, 1.7])
+"""Half edges of the stand-ins of a mesh [m]: no two bodies of uniform density have one as the other."""
+OF_BODIES = ("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_pos", "body_quat")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingFile:
+    """A file that a model names and that MuJoCo's compiler cannot read."""
+
+    kind: str
+    """What it is for: mesh, hfield, texture or skin."""
+    index: int
+    """Which of them in the model."""
+    file: str
+    """The name in the MJCF."""
+    reason: str
+    """What MuJoCo says."""
+
+
+def missing_files(spec: Any) -> tuple[MissingFile, ...]:
+    """The files of a model that MuJoCo's compiler cannot read, each tried on its own."""
+    tried = {
+        "mesh": (spec.meshes, _try_mesh),
+        "hfield": (spec.hfields, _try_hfield),
+        "texture": (spec.textures, _try_texture),
+        "skin": (spec.skins, _try_skin),
+    }
+    found = []
+    for kind, (assets, attempt) in tried.items():
+        for index, asset in enumerate(assets):
+            for file in filter(None, (asset.file, *getattr(asset, "cubefiles", ()))):
+                alone = mujoco.MjSpec()
+                alone.modelfiledir = spec.modelfiledir
+                alone.compiler.meshdir, alone.compiler.texturedir = asset.compiler.meshdir, asset.compiler.texturedir
+                alone.strippath = spec.strippath
+                attempt(alone, asset, file)
+                try:
+                    alone.compile()
+                except ValueError as error:
+                    reason = " ".join(str(error).split("\n")[0].removeprefix("Error: ").split())
+                    found.append(MissingFile(kind=kind, index=index, file=file, reason=reason))
+    return tuple(found)
+
+
+def compile_without(spec: Any, missing: Sequence[MissingFile]) -> Any:
+    """Compile a model without files that are missing, into an `MjModel`.
+
+    Args:
+        spec: The `MjSpec`; stays as it is.
+        missing: The files.
+
+    Raises:
+        MechanismError: If the inertia of a body depends on one of them; the message names both.
+    """
+    model = _with_stand_ins(spec, missing, ())
+    if _bodies_that_differ(model, _with_stand_ins(spec, missing, missing)):
+        reasons = [
+            f"body '{body}': its inertia comes from the file '{file.file}' ({file.reason})"
+            for file in missing
+            for body in _bodies_that_differ(model, _with_stand_ins(spec, missing, (file,)))
+        ]
+        raise MechanismError(f"{'; '.join(reasons)}; want the file, or the inertia in <inertial>")
+    return model
+
+
+def in_words(missing: Sequence[MissingFile]) -> str:
+    """A sentence that names the files."""
+    readable = {True: "missing", False: "cannot be read"}
+    named = [f"{f.kind} '{f.file}' ({readable[f.reason.startswith('Error opening')]})" for f in missing]
+    return f"files that no inertia depends on: {', '.join(dict.fromkeys(named))}"
+
+
+def _try_mesh(alone: Any, mesh: Any, file: str) -> None:
+    tried = alone.add_mesh(name="tried", file=file, scale=mesh.scale, inertia=mesh.inertia)
+    tried.content_type = mesh.content_type
+
+
+def _try_hfield(alone: Any, hfield: Any, file: str) -> None:
+    alone.add_hfield(name="tried", file=file, size=hfield.size, content_type=hfield.content_type)
+
+
+def _try_texture(alone: Any, texture: Any, file: str) -> None:
+    alone.add_texture(name="tried", file=file, type=mujoco.mjtTexture.mjTEXTURE_2D, content_type=texture.content_type)
+
+
+def _try_skin(alone: Any, skin: Any, file: str) -> None:
+    for body in skin.bodyname:
+        alone.worldbody.add_body(name=body)
+    alone.add_skin(name="tried", file=file)
+
+
+def _with_stand_ins(spec: Any, missing: Sequence[MissingFile], large: Iterable[MissingFile]) -> Any:
+    copy = spec.copy()
+    for file in missing:
+        if file.kind == "mesh":
+            _stand_in_for_mesh(copy.meshes[file.index], LARGE if file in large else SMALL)
+        elif file.kind == "hfield":
+            hfield = copy.hfields[file.index]
+            hfield.file, hfield.nrow, hfield.ncol, hfield.userdata = "", 2, 2, np.array([0.0, 0.0, 0.0, 1.0])
+        elif file.kind == "texture":
+            texture = copy.textures[file.index]
+            texture.file, texture.cubefiles = "", []
+            texture.builtin, texture.width, texture.height = mujoco.mjtBuiltin.mjBUILTIN_FLAT, 1, 1
+    for index in sorted((file.index for file in missing if file.kind == "skin"), reverse=True):
+        copy.delete(copy.skins[index])
+    return copy.compile()
+
+
+def _stand_in_for_mesh(mesh: Any, half_edges: Array) -> None:
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half_edges
+    mesh.file, mesh.scale, mesh.uservert = "", np.ones(3), corners.ravel()
+
+
+def _bodies_that_differ(one: Any, other: Any) -> list[str]:
+    """Names of the bodies that two compiled models do not have alike, to the last bit."""
+    alike = np.ones(one.nbody, dtype=bool)
+    for field in OF_BODIES:
+        alike &= (getattr(one, field) == getattr(other, field)).reshape(one.nbody, -1).all(axis=1)
+    return [one.body(int(i)).name or f"body{i}" for i in np.flatnonzero(~alike)]

@@ -1,0 +1,276 @@
+"""Random mechanisms with closed loops, as MJCF. The pose comes first and the closures are put where it closes them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from scipy.linalg import qr
+
+from analytic.closures import closure_jacobian_at, null_space
+from analytic.kinematics import poses, rotation_of
+from analytic.lagrange import inertia_matrix
+from robots.arrays import Array
+from robots.mechanism import POSITIONS, Mechanism, ModelFile
+from robots.mjcf import read_mechanism
+
+Attributes: TypeAlias = dict[str, str]
+WELL_CONDITIONED = 1e-3
+"""Smallest singular value that is not zero, relative to the largest [-]: nothing is claimed near singular poses."""
+ATTEMPTS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What kind of mechanism is drawn."""
+
+    planar: bool
+    """All joints move in the XY plane, so that closures have redundant rows."""
+    loops: int
+    floating: bool = False
+    """The legs start from a body with a free joint instead of the ground; they are closed at the ground."""
+
+
+@dataclass(slots=True)
+class _Body:
+    name: str
+    attributes: Attributes
+    joints: list[Attributes]
+    inertial: Attributes
+    children: list["_Body"] = field(default_factory=list)
+    sites: list[Attributes] = field(default_factory=list)
+
+
+def closed_chain(shape: Shape, rng: np.random.Generator, path: Path) -> bool:
+    """Write a random closed mechanism whose actuators drive every degree of freedom, closed in its keyframe `home`.
+
+    Returns:
+        Whether one was found that has a degree of freedom, is driven, and stands well away from singularities.
+    """
+    return any(_Draft(shape, rng, path).finish() for _ in range(ATTEMPTS))
+
+
+class _Draft:
+    """A mechanism that is being drawn."""
+
+    def __init__(self, shape: Shape, rng: np.random.Generator, path: Path) -> None:
+        self.shape, self.rng, self.path = shape, rng, path
+        self.ground = _Body("world", {}, [], {})
+        self.bodies: list[_Body] = []
+        self.equalities: list[str] = []
+        self.motors: list[str] = []
+        self.keyframe = ""
+        self.options = f'gravity="{_text(rng.normal(0, 6, 3))}"'
+
+    def finish(self) -> bool:
+        root = self._body(self.ground, ["free"]) if self.shape.floating else self.ground
+        kinds = [
+            "connect" if self.shape.floating or self.rng.random() < 0.6 else "weld" for _ in range(self.shape.loops)
+        ]
+        tips = [self._leg(root if self.shape.floating else self._anywhere(), kind) for kind in kinds]
+        mechanism = self._written()
+        q = self._pose(mechanism)
+        self.keyframe = f'<key name="home" qpos="{_text(q)}"/>'
+        for tip, kind in zip(tips, kinds, strict=True):
+            self._close(mechanism, q, tip, kind)
+        if self.rng.random() < 0.3:
+            self._couple(mechanism, q)
+        if self.rng.random() < 0.3:
+            self.equalities.append(self.equalities[0].replace('name="loop', 'name="again'))
+        return self._drive(self._written(), q)
+
+    def _anywhere(self) -> _Body:
+        return (
+            self.ground
+            if self.rng.random() < 0.6 or not self.bodies
+            else self.bodies[self.rng.integers(len(self.bodies))]
+        )
+
+    def _leg(self, root: _Body, kind: str) -> _Body:
+        """A chain of bodies with enough joints for the closure at its end, and up to two more."""
+        taken = {("connect", True): 2, ("weld", True): 3, ("connect", False): 3, ("weld", False): 6}[
+            kind, self.shape.planar
+        ]
+        joints = ["slide" if self.rng.random() < 0.25 else "hinge" for _ in range(taken + self.rng.integers(0, 3))]
+        if kind == "weld" and not self.shape.planar and self.rng.random() < 0.5:
+            place = self.rng.integers(1, len(joints) - 3)
+            joints[place : place + 3] = ["ball"]
+        tip = root
+        while joints:
+            on_body = 0 if self.rng.random() < 0.1 else self.rng.integers(1, 3)
+            if "ball" in joints[:on_body]:  # MuJoCo wants it to be the last joint that turns a body
+                on_body = joints.index("ball") + 1
+            tip = self._body(tip, joints[:on_body])
+            joints = joints[on_body:]
+        return tip
+
+    def _body(self, parent: _Body, kinds: list[str]) -> _Body:
+        rng, number = self.rng, len(self.bodies)
+        turn = [np.cos(a := rng.uniform(-1, 1)), 0, 0, np.sin(a)] if self.shape.planar else rng.normal(size=4)
+        arms = rng.normal(0, 0.1, (6, 3))  # point masses, so that the inertia is one
+        mass = rng.uniform(0.1, 3)
+        inertia = mass / 6 * ((arms**2).sum() * np.eye(3) - arms.T @ arms)
+        body = _Body(
+            f"b{number}",
+            {"pos": _text(rng.normal(0, 0.3, 3)), "quat": _text(turn)},
+            [self._joint(f"j{number}{letter}", kind) for letter, kind in zip("xyz", kinds, strict=False)],
+            {
+                "mass": _text([mass]),
+                "pos": _text(rng.normal(0, 0.1, 3)),
+                "fullinertia": _text([*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]),
+            },
+        )
+        if rng.random() < 0.15:
+            body.attributes["gravcomp"] = _text([rng.uniform(0, 1)])
+        parent.children.append(body)
+        self.bodies.append(body)
+        return body
+
+    def _joint(self, name: str, kind: str) -> Attributes:
+        rng = self.rng
+        if kind == "free":
+            return {"name": name, "type": kind}
+        joint = {"name": name, "type": kind, "pos": _text(rng.normal(0, 0.1, 3) * (rng.random() < 0.5))}
+        if kind == "ball":
+            return joint
+        plane = np.array([1, 1, 0]) if kind == "slide" else np.array([0, 0, 1])
+        joint["axis"] = _text(rng.normal(size=3) * (plane if self.shape.planar else 1))
+        for attribute, chance in {
+            "armature": 0.3,
+            "damping": 0.3,
+            "stiffness": 0.3,
+            "ref": 0.2,
+            "springref": 0.3,
+        }.items():
+            if rng.random() < chance:
+                joint[attribute] = _text([rng.uniform(0, 0.5)])
+        return joint
+
+    def _pose(self, mechanism: Mechanism) -> Array:
+        """The reference pose in every other mechanism, else any."""
+        if self.rng.random() < 0.5:
+            return mechanism.reference
+        parts = [np.zeros(0)]
+        for joint in mechanism.joints:
+            turn = self.rng.normal(size=4)
+            anywhere = {1: joint.reference + self.rng.normal(0, 0.5, 1), 4: turn / np.linalg.norm(turn)}
+            parts.append(
+                np.concatenate([self.rng.normal(0, 0.5, 3), anywhere[4]])
+                if joint.kind == "free"
+                else anywhere[POSITIONS[joint.kind]]
+            )
+        return np.concatenate(parts)
+
+    def _close(self, mechanism: Mechanism, q: Array, tip: _Body, kind: str) -> None:
+        """Join the end of a leg to the ground or to another body, where both are in the pose."""
+        rng, name = self.rng, f"loop{len(self.equalities)}"
+        others = [self.ground] * len(self.bodies) + [body for body in self.bodies if body is not tip]
+        target = self.ground if self.shape.floating else others[rng.integers(len(others))]
+        point = rng.normal(0, 0.2, 3)
+        if np.array_equal(q, mechanism.reference) and rng.random() < 0.5:  # MuJoCo takes the rest from qpos0
+            first, second = (tip, target) if kind == "connect" else (target, tip)  # whose frame the anchor is in
+            names = f'body1="{first.name}" body2="{second.name}"'
+            self.equalities.append(f'<{kind} name="{name}" {names} anchor="{_text(point)}"/>')
+            return
+        (p_1, R_1), (p_2, R_2) = (self._pose_of(body, mechanism, q) for body in (tip, target))
+        turn = rng.normal(size=4)
+        there = R_2.T @ (p_1 + R_1 @ point - p_2)
+        axes = R_2.T @ R_1 @ rotation_of(turn[None])[0]
+        tip.sites.append({"name": f"{name}a", "pos": _text(point), "quat": _text(turn)})
+        target.sites.append({"name": f"{name}b", "pos": _text(there), "xyaxes": _text(axes.T[:2].ravel())})
+        self.equalities.append(f'<{kind} name="{name}" site1="{name}a" site2="{name}b"/>')
+
+    def _pose_of(self, body: _Body, mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
+        """Origin and axes of a body in the world."""
+        if body is self.ground:
+            return np.zeros(3), np.eye(3)
+        at, b = poses(mechanism, q[None]), [x.name for x in mechanism.bodies].index(body.name)
+        return at.p[0, b], at.R[0, b]
+
+    def _couple(self, mechanism: Mechanism, q: Array) -> None:
+        """Let a joint follow another by a polynomial."""
+        scalars = [j for j, joint in enumerate(mechanism.joints) if POSITIONS[joint.kind] == 1]
+        follower, leader = self.rng.choice(scalars, 2, replace=False) if len(scalars) > 1 else (scalars[0], None)
+        x, y = (0.0 if j is None else self._offset(mechanism, q, j) for j in (leader, follower))
+        slopes = self.rng.uniform(-1, 1, 4) * (leader is not None)
+        constant = y - np.polynomial.Polynomial([0, *slopes])(x)
+        names = [f'joint{k}="{mechanism.joints[j].name}"' for k, j in ((1, follower), (2, leader)) if j is not None]
+        self.equalities.append(f'<joint name="cam" {" ".join(names)} polycoef="{_text([constant, *slopes])}"/>')
+
+    @staticmethod
+    def _offset(mechanism: Mechanism, q: Array, joint: int) -> float:
+        return float(q[mechanism.q_slices[joint].start] - mechanism.joints[joint].reference[0])
+
+    def _drive(self, mechanism: Mechanism, q: Array) -> bool:
+        """Put motors on joints that determine the motion best, at times one too many."""
+        Phi = closure_jacobian_at(mechanism, q[None])[0]
+        N = null_space(Phi)
+        dofs = {mechanism.dof_slices[j].start: j for j, x in enumerate(mechanism.joints) if POSITIONS[x.kind] == 1}
+        dof = N.shape[1]
+        if not 0 < dof <= len(dofs):
+            return False
+        order = qr(N[list(dofs)].T, pivoting=True, mode="r")[1]
+        driven = [list(dofs)[k] for k in order[:dof]]
+        dependent = np.delete(Phi, driven, axis=1)
+        size = float(np.linalg.norm(Phi, 2))  # not that of the dependent columns, which may all be zero
+        determined = _is_clear(dependent, size) and _rank(dependent, size) == dependent.shape[1]
+        if not (determined and _is_clear(Phi, size) and _moves_mass(mechanism, q)):
+            return False
+        chosen = [list(dofs)[k] for k in order[: dof + (self.rng.random() < 0.2)]]
+        for d in self.rng.permutation(chosen):
+            gear = self.rng.choice([-1, 1]) * self.rng.uniform(0.3, 3)
+            self.motors.append(f'<motor joint="{mechanism.joints[dofs[int(d)]].name}" gear="{gear!s}"/>')
+        self._write()
+        return True
+
+    def _write(self) -> None:
+        text = f"""<mujoco>
+<compiler angle="radian"/>
+<option {self.options}/>
+<worldbody>{"".join(_lines(self.ground))}</worldbody>
+<equality>{"".join(self.equalities)}</equality>
+<actuator>{"".join(self.motors)}</actuator>
+<keyframe>{self.keyframe}</keyframe>
+</mujoco>"""
+        self.path.write_text(text, encoding="utf-8")
+
+    def _written(self) -> Mechanism:
+        self._write()
+        return read_mechanism(ModelFile(path=self.path))
+
+
+def _lines(body: _Body) -> Iterator[str]:
+    if body.attributes:
+        yield f'\n<body name="{body.name}" {_xml(body.attributes)}>'
+        yield from (f"<joint {_xml(joint)}/>" for joint in body.joints)
+        yield f"<inertial {_xml(body.inertial)}/>"
+    yield from (f"<site {_xml(site)}/>" for site in body.sites)
+    for child in body.children:
+        yield from _lines(child)
+    if body.attributes:
+        yield "</body>"
+
+
+def _xml(attributes: Attributes) -> str:
+    return " ".join(f'{name}="{value}"' for name, value in attributes.items())
+
+
+def _text(values: Array | list[float]) -> str:
+    return " ".join(repr(float(value)) for value in values)
+
+
+def _moves_mass(mechanism: Mechanism, q: Array) -> bool:
+    """Whether every velocity of the tree moves mass, as MuJoCo wants it."""
+    sizes = np.linalg.eigvalsh(inertia_matrix(mechanism, poses(mechanism, q[None]))[0])
+    return bool(sizes[0] > WELL_CONDITIONED**2 * sizes[-1])
+
+
+def _is_clear(Phi: Array, size: float) -> bool:
+    """Whether every singular value is either zero or well away from it, beside a size."""
+    relative = np.linalg.svd(Phi, compute_uv=False) / size
+    return bool(((relative < 1e-12) | (relative > WELL_CONDITIONED)).all())
+
+
+def _rank(Phi: Array, size: float) -> int:
+    return int((np.linalg.svd(Phi, compute_uv=False) > WELL_CONDITIONED * size).sum())

@@ -1,0 +1,36 @@
+"""Reads many models, a line of what came of each on stdout. Runs in a process that MuJoCo's parser may bring down."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from robots.errors import HarnessError
+from robots.mechanism import Mechanism, ModelFile
+from robots.mjcf import read_mechanism
+
+
+def main(paths: list[str]) -> None:
+    """Print `read`, `refused` or what is wrong with the answer, for each of the models."""
+    for path in paths:
+        try:
+            mechanism = read_mechanism(ModelFile(path=Path(path)))
+            answer = "read" if _is_finite(mechanism) else "not finite"
+        except HarnessError as error:
+            answer = "refused" if str(error).startswith(path) and "\n" not in str(error) else f"unclear: {error!r}"
+        except Exception as error:  # what a user would see as a traceback
+            answer = f"traceback: {error!r}"
+        sys.stdout.write(f"{path}: {answer}\n")
+        sys.stdout.flush()
+
+
+def _is_finite(mechanism: Mechanism) -> bool:
+    numbers = [body.mass for body in mechanism.bodies]
+    for joint in mechanism.joints:
+        numbers += [joint.armature, joint.damping, joint.stiffness]
+    numbers += [actuator.gear for actuator in mechanism.actuators]
+    return bool(np.isfinite(numbers).all())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,171 @@
+"""Truncated, mutated, huge and hostile models: a clear line or a mechanism, never a traceback or a hang."""
+
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robots.errors import MechanismError
+from robots.mechanism import ModelFile
+from robots.mjcf import read_mechanism
+from robots.trial import want_readable
+from tests.conftest import MODELS
+
+SEED = 0
+MUTANTS = 300
+VALUES = (
+    "nan",
+    "inf",
+    "1e308",
+    "1e400",
+    "-1",
+    "0",
+    "2147483648",
+    "99999999999",
+    "",
+    "x",
+    "1 2 3 4 5 6",
+    "∞",
+    "&#0;",
+    "%s",
+)
+BODY = '<body name="arm"><joint name="j"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
+MODEL = f"<mujoco><worldbody>{BODY}</worldbody></mujoco>"
+
+
+def with_asset(asset: str) -> str:
+    return MODEL.replace("<worldbody>", f"<asset>{asset}</asset><worldbody>")
+
+
+def with_entities(text: str) -> str:
+    letters = "abcdefghijkl"
+    bomb = "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in pairwise(letters))
+    return f'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY file SYSTEM "file:///etc/passwd">{bomb}]>{text}'
+
+
+def test_mutants_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    rng = np.random.default_rng(SEED)
+    texts = [path.read_text(encoding="utf-8") for path in sorted(MODELS.glob("*.xml"))]
+    paths = []
+    for k in range(MUTANTS):
+        path = tmp_path / f"{k}.xml"
+        path.write_text(_mutant(texts[k % len(texts)], rng), encoding="utf-8")
+        paths.append(str(path))
+    command = [sys.executable, "-m", "tests.robots.fuzzing", *paths]
+    house = Path(__file__).parent.parent.parent
+    ended = subprocess.run(command, cwd=house, capture_output=True, text=True, check=False, timeout=120)
+    answers = [line.split(": ", 1)[1] for line in ended.stdout.splitlines()]
+    assert ended.returncode == 0, f"crashed on {paths[len(answers)]}: {ended.stderr[-300:]}"
+    assert set(answers) == {"read", "refused"}, [line for line in ended.stdout.splitlines() if "refused" not in line]
+    assert len(answers) == MUTANTS
+    assert answers.count("read") > MUTANTS / 20  # else nothing is mutated that is read
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty file"),
+        ("\0" * 100, "XML parse error"),
+        (f"\ufeff{MODEL}".encode("utf-16"), "XML parse error"),
+        (MODEL.replace('"arm"', '"\xe9"').encode("latin-1"), "want names in UTF-8"),
+        ("<mujoco><worldbody>" + "<body>" * 100_000, "nesting is too deep"),
+        (MODEL.replace('mass="1"', 'mass="inf"'), "body 'arm', mass: want a finite number, got inf"),
+        (MODEL.replace('name="j"', 'name="j" damping="inf"'), "joint 'j', damping: want a finite number, got inf"),
+        (MODEL.replace('name="j"', 'name="j" damping="1e400"'), "number is too large"),
+        ('<mujoco><include file="model.xml"/></mujoco>', "already included"),
+        ('<mujoco><include file="/dev/zero"/></mujoco>', "Empty file '/dev/zero'"),
+        (with_asset('<mesh name="m" file="/dev/zero" content_type="model/stl"/><mesh name="folder" file="."/>'), ""),
+        (
+            with_asset('<texture name="t" builtin="flat" type="2d" width="2000000000" height="2000000000"/>'),
+            "too large",
+        ),
+        (MODEL.replace("<worldbody>", '<size memory="100000G"/><worldbody>'), "Could not allocate memory"),
+        (MODEL.replace("<worldbody>", '<extension><plugin plugin="../../x"/></extension><worldbody>'), "not found"),
+        (with_entities(MODEL), ""),
+        (with_entities(MODEL.replace('mass="1"', 'mass="&l;"')), "compiler refuses it"),
+        (with_entities(MODEL.replace('name="arm"', 'name="&file;"')), ""),
+    ],
+)
+def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+    """An empty message: the model is sound but for what is not used, and read."""
+    path = tmp_path / "model.xml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    if not message:
+        mechanism = read_mechanism(ModelFile(path=path))
+        assert [body.mass for body in mechanism.bodies] == [1.0]
+        assert mechanism.bodies[0].name in ("arm", "&file;")  # no entity is looked up
+        return
+    with pytest.raises(MechanismError, match=re.escape(message)) as caught:
+        read_mechanism(ModelFile(path=path))
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (with_asset('<model name="m" file="model.xml"/>'), "crashes on it (SIG"),
+        (MODEL.replace('name="j"', 'name="j" class="%s%n%s%n"'), "crashes on it (SIG|refuses it"),
+        (MODEL.replace("<worldbody>", '<size nuser_body="2000000000"/><worldbody>'), "a size or a count is too large"),
+        (
+            with_asset('<hfield name="h" nrow="2000000000" ncol="2000000000" size="1 1 1 1"/>'),
+            "a size or a count is too large",
+        ),
+        (MODEL.replace(BODY, f'<replicate count="1000000000">{BODY}</replicate>'), "does not come to an end"),
+        (with_asset('<texture name="t" type="2d" file="pipe" content_type="image/png"/>'), "does not come to an end"),
+    ],
+    ids=["model in itself", "format string", "size", "height field", "count", "pipe"],
+)
+def test_what_would_bring_the_process_down_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    monkeypatch.setattr("robots.trial.SECONDS", 5.0 if "size or" in message or "SIG" in message else 1.5)
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / "model.xml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(MechanismError) as caught:
+        want_readable(ModelFile(path=path))
+    assert str(caught.value).startswith(f"{path}: MuJoCo's compiler")
+    assert any(part in str(caught.value) for part in message.split("|"))
+
+
+def test_a_sound_model_passes_the_trial() -> None:
+    want_readable(ModelFile(path=MODELS / "four_bar.xml"))
+
+
+@pytest.mark.parametrize("name", ["folder", "pipe", "loop", "dangling", "/dev/zero"])
+def test_what_is_not_a_file_is_not_opened(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(MechanismError, match="no such file, want an MJCF"):
+        read_mechanism(ModelFile(path=tmp_path / name))
+
+
+def _mutant(text: str, rng: np.random.Generator) -> str:
+    """The text after one to three changes: a piece cut out, doubled or moved, a value or a name replaced."""
+    for _ in range(rng.integers(1, 4)):
+        values = list(re.finditer(r'(\w+)="([^"]*)"', text))
+        tags = list(re.finditer(r"<[^<>]*>", text))
+        if not (values and tags):
+            return text
+        one, other = (values[i] for i in rng.integers(len(values), size=2))
+        start, end = sorted(tags[i].start() for i in rng.integers(len(tags), size=2))
+        place = int(rng.integers(len(text)))
+        changed = (
+            text[: one.start(2)] + str(rng.choice(VALUES)) + text[one.end(2) :],
+            text[: one.start(2)] + other[2] + text[one.end(2) :],
+            text[: one.start(1)] + other[1] + text[one.end(1) :],
+            text[: one.start()] + text[one.end() :],
+            text[:start] + text[start:end] * int(rng.integers(3)) + text[end:],
+            text[:place] + chr(int(rng.integers(1, 0xD800))) + text[place:],
+            text[:place] if rng.random() < 0.3 else text[:place] + text[place + 1 :],
+        )
+        text = changed[rng.integers(len(changed))]
+    return text

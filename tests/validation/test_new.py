@@ -1,0 +1,116 @@
+"""`loopcheck new`: a model becomes a robot of the catalogue, or is refused and leaves nothing behind."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robots.mechanism import ModelFile
+from robots.mjcf import read_mechanism
+from robots.robot import load
+from tests.conftest import MODELS
+from tests.validation.conftest import Command
+from validation.findings import exit_status
+from validation.run import Selection, plan, run
+
+FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A catalogue without robots."""
+    (tmp_path / "robots").mkdir()
+    monkeypatch.setattr("robots.robot.CATALOGUE", tmp_path / "robots")
+    return tmp_path / "robots"
+
+
+def test_a_new_robot_is_listed_run_and_tested(loopcheck: Command, catalogue: Path) -> None:
+    assert loopcheck("new", "mine", MODELS / "four_bar.xml", "--actuated", "rocker")[0] == 0
+    assert {path.name for path in (catalogue / "mine").iterdir()} == {"four_bar.xml", "robot.toml", "README.md"}
+    assert (catalogue / "mine" / "four_bar.xml").read_text(encoding="utf-8") == FOUR_BAR
+    readme = (catalogue / "mine" / "README.md").read_text(encoding="utf-8")
+    assert "`rocker` [N m] on joint `rocker`" in readme
+    assert "## Licence" in readme
+    assert "rocker [N m]" in loopcheck("list")[1]
+    cases = plan(Selection(robots=("mine",), configurations=("vertical",)))
+    assert exit_status(run(cases, wanted=("mujoco/kkt",), dt=0.1, jobs=1)) == 0
+    collect = (
+        "import sys, pathlib, pytest, robots.robot; robots.robot.CATALOGUE = pathlib.Path(sys.argv[1]); "
+        "sys.exit(pytest.main(['--collect-only', '-q', 'tests/test_suite.py']))"
+    )
+    house = Path(__file__).parent.parent.parent
+    command = [sys.executable, "-c", collect, str(catalogue)]
+    found = subprocess.run(command, cwd=house, capture_output=True, text=True, check=True).stdout
+    assert "test_agrees_with_the_reference[mine-default-home-vertical-mujoco/forward]" in found
+
+
+def test_parts_are_copied_and_meshes_only_where_they_matter(
+    loopcheck: Command, tmp_path: Path, catalogue: Path
+) -> None:
+    """The same robot in two ways: its rocker's inertia given, or taken from a mesh."""
+    source = tmp_path / "source"
+    (source / "parts").mkdir(parents=True)
+    (source / "meshes").mkdir()
+    asset = '<mujoco><asset><mesh name="rod" file="rod.obj"/></asset></mujoco>'
+    (source / "parts" / "assets.xml").write_text(asset, encoding="utf-8")
+    (source / "meshes" / "rod.obj").write_text(
+        "v 0 0 0\nv 3 0 0\nv 0 2 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", encoding="utf-8"
+    )
+    head = '<compiler meshdir="../meshes"/><include file="parts/assets.xml"/>'
+    given = FOUR_BAR.replace("<worldbody>", f"{head}<worldbody>").replace(
+        '<site name="tip"', '<geom type="mesh" mesh="rod"/>\n<site name="tip"'
+    )
+    before, rocker = given.split('<joint name="rocker"')
+    line = next(line for line in rocker.splitlines() if "<inertial" in line)
+    taken = before + '<joint name="rocker"' + rocker.replace(line, "")
+    (source / "given.xml").write_text(given.replace("../meshes", "meshes"), encoding="utf-8")
+    (source / "taken.xml").write_text(taken.replace("../meshes", "meshes"), encoding="utf-8")
+    for name in ("given", "taken"):
+        status, _, err = loopcheck("new", name, source / f"{name}.xml")
+        assert status == 0, err
+        copied = {str(path.relative_to(catalogue / name)) for path in (catalogue / name).rglob("*.*")}
+        meshes = {"meshes/rod.obj"} if name == "taken" else set()
+        assert copied == {f"{name}.xml", "parts/assets.xml", "robot.toml", "README.md"} | meshes
+        original = read_mechanism(ModelFile(path=source / f"{name}.xml"))
+        for body, other in zip(original.bodies, load(name).mechanism().bodies, strict=True):
+            assert body.mass == other.mass
+            np.testing.assert_array_equal(body.inertia, other.inertia)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("3prr", ("", ""), "there is a robot '3prr' already"),
+        ("../mine", ("", ""), "want a name of letters, digits and underscores, got '../mine'"),
+        ("mine", ("", ""), "model.xml: no such file, want an MJCF"),
+        ("mine", ("<worldbody>", "<worldbdy>"), "model.xml: MuJoCo's compiler refuses it"),
+        ("mine", ('<motor name="motor" joint="crank" gear="-3"/>', ""), "model.xml: no actuators"),
+        ("mine", ('pos="0.1 0.3 0"', 'pos="9 9 9"'), "the loops cannot be closed"),
+        ("mine", ("<worldbody>", '<include file="../part.xml"/><worldbody>'), "part.xml: want it in the folder of the"),
+    ],
+)
+def test_a_refused_model_leaves_nothing(
+    loopcheck: Command, tmp_path: Path, catalogue: Path, name: str, change: tuple[str, str], message: str
+) -> None:
+    (catalogue / "3prr").mkdir()
+    (tmp_path / "source").mkdir()
+    (tmp_path / "part.xml").write_text("<mujoco><option/></mujoco>", encoding="utf-8")
+    if "no such file" not in message:
+        (tmp_path / "source" / "model.xml").write_text(FOUR_BAR.replace(*change), encoding="utf-8")
+    status, _, err = loopcheck("new", name, tmp_path / "source" / "model.xml")
+    assert (status, err.count("\n")) == (2, 1)
+    assert message in err
+    assert ".new-" not in err
+    assert [path.name for path in catalogue.iterdir()] == ["3prr"]
+
+
+def test_a_catalogue_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
+    shutil.copy(MODELS / "four_bar.xml", tmp_path / "file")
+    for folder in (tmp_path / "file", tmp_path / "site-packages" / "robots"):
+        status, _, err = loopcheck("new", "mine", MODELS / "four_bar.xml", "--robots", folder)
+        assert (status, err.count("\n")) == (2, 1)
+        assert str(folder) in err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,117 @@
+"""Adds a robot to a catalogue: its MJCF as it is, a robot.toml, and a README with what is left to fill in."""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import jinja2
+
+from analytic.assembly import prescribe
+from analytic.laws import AUTOMATIC
+from robots.errors import MechanismError, OutputError
+from robots.mechanism import ModelFile
+from robots.mjcf import files_of
+from robots.robot import DEFAULT, MotionSpec, Robot, configurations, make_case, modes
+from robots.trial import want_readable
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
+SOURCE = "fill in: where every number comes from, as a paper, a drawing or a repository"
+
+
+def add_robot(name: str, path: Path, *, catalogue: Path, actuated: tuple[str, ...] = ()) -> Path:
+    """Add a robot to a catalogue. Nothing is left behind if the model is refused.
+
+    Args:
+        name: Name of the robot and of its folder.
+        path: The MJCF; it is copied with the parts it includes, and with its meshes only if inertias come from them.
+        catalogue: Folder of the robots.
+        actuated: Joints that get a motor each, instead of the file's actuators.
+
+    Returns:
+        The new folder.
+
+    Raises:
+        MechanismError: If the name is taken or cannot be one, or the model cannot be read or moved in one of its modes.
+        OutputError: If the catalogue cannot be written.
+    """
+    folder = catalogue / name
+    if not NAME.fullmatch(name):
+        raise MechanismError(f"want a name of letters, digits and underscores, got '{name}'")
+    if folder.exists():
+        raise MechanismError(f"{folder}: there is a robot '{name}' already")
+    if "site-packages" in catalogue.parts or (catalogue.exists() and not os.access(catalogue, os.W_OK)):
+        raise OutputError(f"{catalogue}: cannot add to the robots there; name a folder of your own by --robots DIR")
+    want_readable(ModelFile(path=path, actuated=actuated))
+    robot = Robot(
+        name=name,
+        folder=path.parent,
+        title=f"{name}, fill in",
+        mjcf=path.name,
+        motion=MotionSpec(law=AUTOMATIC),
+        source=SOURCE,
+        actuated=actuated,
+    )
+    _want_movable(robot)
+    try:
+        catalogue.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=catalogue, prefix=".new-") as unfinished:
+            draft = Path(unfinished) / name
+            _fill(draft, robot)
+            draft.rename(folder)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot write it: {error.strerror}") from error
+    return folder
+
+
+def _want_movable(robot: Robot) -> None:
+    """Raise if there is no motion for a mode: a robot that cannot move would stop a run of all robots."""
+    mechanism = robot.mechanism()
+    for mode in modes(mechanism):
+        configuration = next(iter(configurations(mechanism)))
+        prescribe(make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration))
+
+
+def _fill(draft: Path, robot: Robot) -> None:
+    """Write the folder of a robot, and see that the copy can be read."""
+    path = robot.folder / robot.mjcf
+    files = [file for file in files_of(path) if file.is_file()]
+    parts = [file for file in files if file.suffix == ".xml" or file == path]
+    copied = robot.model_copy(update={"folder": draft})
+    _copy(parts, path.parent, draft)
+    try:
+        mechanism = copied.mechanism()
+    except MechanismError:  # inertias come from the meshes, or a part is not called .xml
+        _copy([file for file in files if file not in parts], path.parent, draft)
+        mechanism = copied.mechanism()
+    _write_toml(copied)
+    template = (Path(__file__).parent / "templates" / "robot.md").read_text(encoding="utf-8")
+    readme = jinja2.Template(template, undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
+    text = readme.render(robot=copied, mechanism=mechanism, modes=modes(mechanism))
+    (draft / "README.md").write_text(text, encoding="utf-8")
+
+
+def _copy(files: Iterable[Path], home: Path, draft: Path) -> None:
+    for file in files:
+        place = Path(os.path.relpath(file, home))
+        if ".." in place.parts:
+            raise MechanismError(f"{file}: want it in the folder of the model, {home.absolute()}, to be copied with it")
+        (draft / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, draft / place)
+
+
+def _write_toml(robot: Robot) -> None:
+    values = {"title": robot.title, "mjcf": robot.mjcf, "source": robot.source, "motion": robot.motion.law}
+    lines = [f"{key} = {_quoted(value)}" for key, value in values.items()]
+    if robot.actuated:
+        lines.append(f"actuated = [{', '.join(map(_quoted, robot.actuated))}]")
+    lines.append("assumptions = [] # fill in: what the source leaves out and was chosen, a sentence each")
+    (robot.folder / "robot.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _quoted(value: str) -> str:
+    """A basic string of TOML, which JSON's strings are but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
