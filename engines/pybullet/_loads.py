@@ -24,9 +24,9 @@ def load_forces(world: World, q: Array, qd: Array) -> Array:
     """
     mechanism = world.mechanism
     force = -np.array([joint.damping for joint in mechanism.joints]) * qd
-    for j, effort in _springs(world, q):
+    for j, effort in springs(world, q):
         force[j] += effort
-    for load in _wrenches(world):
+    for load in wrenches(world):
         linear, angular = point_jacobian(world, load.body, load.point, q)
         force += load.force @ linear + load.moment @ angular
     return force
@@ -40,22 +40,28 @@ def apply_loads(world: World, q: Array) -> None:
         q: Joint positions [m or rad], shape (nq,).
     """
     where = {"physicsClientId": world.client}
-    for j, effort in _springs(world, q):
+    for j, effort in springs(world, q):
         pybullet.setJointMotorControl2(world.tree, world.joints[j], pybullet.TORQUE_CONTROL, force=effort, **where)
-    for load in _wrenches(world):
+    for load in wrenches(world):
         p, R = body_pose(world, load.body)
         link, point = world.link(load.body), (p + R @ load.point).tolist()
         pybullet.applyExternalForce(world.tree, link, load.force.tolist(), point, pybullet.WORLD_FRAME, **where)
         pybullet.applyExternalTorque(world.tree, link, load.moment.tolist(), pybullet.WORLD_FRAME, **where)
 
 
-def _springs(world: World, q: Array) -> Iterator[tuple[int, float]]:
+def springs(world: World, q: Array) -> Iterator[tuple[int, float]]:
+    """Joints with a spring, and its force on each [N or N m].
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+    """
     for j, joint in enumerate(world.mechanism.joints):
         if joint.stiffness:
             yield j, joint.stiffness * (joint.spring_reference - float(q[j]))
 
 
-def _wrenches(world: World) -> Iterator[Wrench]:
+def wrenches(world: World) -> Iterator[Wrench]:
     """External wrenches, and the force at the mass centre of each body with gravity compensation."""
     yield from world.mechanism.wrenches
     for b, body in enumerate(world.mechanism.bodies):
