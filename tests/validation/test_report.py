@@ -92,6 +92,21 @@ def ladder_rows() -> Iterator[Row]:
         yield {**CASE, "source": "a/forward", **steps, **numbers}
 
 
+def audit_rows() -> Iterator[Row]:
+    """Engine `a` leaves by its default route alone; `b` has lost a loop."""
+    for engine, tier, quantity, error, verdict in (
+        ("a", "static", "mass", 1e-15, "agree"),
+        ("a", "instantaneous", "mass matrix", 3e-14, "agree"),
+        ("a", "instantaneous", "effort, kkt", 1e-14, "agree"),
+        ("a", "trajectory", "effort, default", 0.4, "informational"),
+        ("b", "static", "constraint rows", 3.0, "disagree"),
+        ("b", "instantaneous", "mass matrix", 0.2, "disagree"),
+    ):
+        what = {"engine": engine, "tier": tier, "quantity": quantity, "element": "m1", "unit": "-"}
+        numbers = {"wanted": 1.0, "found": 1.0 + error, "error": error, "tolerance": 1e-10}
+        yield {**CASE, **what, **numbers, "verdict": verdict, "note": ""}
+
+
 @pytest.fixture(scope="module")
 def results() -> Results:
     rows: list[Mapping[str, Any]] = [
@@ -130,6 +145,7 @@ def results() -> Results:
         motion=table("motion", []),
         summary=table("summary", rows),
         ladder=table("ladder", list(ladder_rows())),
+        audit=table("audit", list(audit_rows())),
         points=table("points", list(point_rows())),
         run=run,
     )
@@ -161,6 +177,16 @@ def test_matrix_shows_the_worst_actuator_of_each_source(page: Page) -> None:
     assert matrix["b/kkt"] == ("not run", "not-run")
     assert matrix["b/forward"] == ("not comparable", "not-comparable")
     assert matrix[REFERENCE] == ("reference", "reference")
+
+
+def test_the_first_divergence_of_each_engine_is_named(page: Page) -> None:
+    told = {row[1][0]: [text for text, _ in row[2:]] for row in page.rows if len(row) == 5 and row[1][0] in ("a", "b")}
+    assert told["a"] == [
+        "agree 1.0e-15 (mass)",
+        "agree 3.0e-14 (mass matrix)",
+        "default: trajectory, effort of m1 off by 4.0e-01 of the peak",
+    ]
+    assert told["b"][2] == "static: constraint rows of m1"
 
 
 def test_disagreement_shows_in_ledger_and_in_the_table_of_its_case(page: Page) -> None:
