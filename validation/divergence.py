@@ -76,9 +76,11 @@ def _worst(rows: pd.DataFrame, tier: str) -> Cell:
 
 def _quantities(rows: pd.DataFrame) -> Table:
     """The worst case of each quantity of each engine."""
-    severity = rows["verdict"].map(SEVERITY.index)
-    ordered = rows.assign(severity=severity).sort_values(["severity", "error"], ascending=[True, False], kind="stable")
-    worst = ordered.groupby(["engine", "tier", "quantity"], sort=False).head(1).sort_index()
+    group = rows.groupby(["engine", "tier", "quantity"], sort=False).ngroup()
+    ordered = rows.assign(group=group, severity=rows["verdict"].map(SEVERITY.index)).sort_values(
+        ["group", "severity", "error"], ascending=[True, True, False], kind="stable"
+    )
+    worst = ordered.groupby("group").head(1)
     worst = worst.assign(case=worst[CASE[1:]].agg(" · ".join, axis=1))
     headers = {
         **{name: name for name in ("engine", "tier", "quantity", "element", "unit")},

@@ -66,7 +66,7 @@ def _lines(mechanism: Mechanism, at: Poses) -> tuple[Array, Array]:
 def _loads(mechanism: Mechanism, at: Poses) -> tuple[Array, Array]:
     """External force on each body [N] and moment about its mass centre [N m], each of shape (nb, 3)."""
     held = [-body.gravity_compensation * body.mass * mechanism.gravity for body in mechanism.bodies]
-    force, moment = np.array(held), np.zeros((len(mechanism.bodies), 3))
+    force, moment = np.array(held) + 0.0, np.zeros((len(mechanism.bodies), 3))  # no negative zeros
     for load in mechanism.wrenches:
         b = load.body
         arm = at.p[0, b] + at.R[0, b] @ load.point - at.c[0, b]
