@@ -25,7 +25,12 @@ KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind i
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`."""
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
     model = build(mechanism)
     data = mujoco.MjData(model)
     data.qpos[:] = q
@@ -67,7 +72,13 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`."""
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
     model = build(mechanism)
     own_actuators_off(model)
     data, found = mujoco.MjData(model), []

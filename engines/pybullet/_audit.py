@@ -39,7 +39,12 @@ BALLS = "ball and free joints as hinges and slides"
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`."""
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
     flat = without_balls(mechanism)
     at_rest = np.zeros((1, mechanism.nv))
     x = in_angles(mechanism, q[None], at_rest, at_rest)[0][0]
@@ -85,6 +90,11 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
 
     In PyBullet ball joints are three hinges, so that its velocities x are others, qd = E x; M, J and forces are turned
     over by congruence.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     flat = without_balls(mechanism)
     x, xd, _ = in_angles(mechanism, q, qd, np.zeros_like(qd))

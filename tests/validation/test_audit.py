@@ -1,5 +1,6 @@
 """The audit passes right engines, names what a wrong one has lost, and keeps it from being compared."""
 
+import importlib
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +20,10 @@ from validation.run import run
 
 ENGINES = tuple(dict.fromkeys(name.split("/")[0] for name in engines.names()))
 Edit = Callable[[Any], None]
+
+
+def module(engine: str, name: str) -> Any:
+    return importlib.import_module(f"engines.{engine}.{name}")
 
 
 def table_of(case: Case, motion: Motion, engine: str) -> pd.DataFrame:
@@ -158,7 +163,7 @@ def test_a_wrong_pybullet_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pybullet = pytest.importorskip("pybullet")
-    from engines.pybullet import _audit
+    _audit = module("pybullet", "_audit")
 
     right = _audit.opened
 
@@ -186,7 +191,7 @@ def test_a_wrong_urdf_is_named(
     written: str, instead: str, quantity: str, prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pybullet")
-    from engines.pybullet import _world
+    _world = module("pybullet", "_world")
 
     right = _world.urdf
     monkeypatch.setattr(_world, "urdf", lambda mechanism: right(mechanism).replace(written, instead))
@@ -195,7 +200,7 @@ def test_a_wrong_urdf_is_named(
 
 def test_a_loop_that_pybullet_lost_is_named(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
     pybullet = pytest.importorskip("pybullet")
-    from engines.pybullet import _audit
+    _audit = module("pybullet", "_audit")
 
     right = _audit.close_loops
 
@@ -214,7 +219,7 @@ def test_damping_of_the_air_that_pybullet_starts_with_is_seen(
     prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pybullet")
-    from engines.pybullet import _audit
+    _audit = module("pybullet", "_audit")
 
     monkeypatch.setattr(_audit, "prepare", lambda *_: None)
     assert causes(table_of(prr, prr_motion, "pybullet")) == ["damping"]
@@ -222,7 +227,7 @@ def test_damping_of_the_air_that_pybullet_starts_with_is_seen(
 
 def test_a_rotor_with_another_ratio_is_seen(model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     pybullet = pytest.importorskip("pybullet")
-    from engines.pybullet import _audit
+    _audit = module("pybullet", "_audit")
 
     case = model_case(MODELS / "four_bar.xml", amplitude=0.1)
     motion, right = prescribe(case), _audit.close_loops
@@ -274,12 +279,13 @@ def test_a_bug_in_an_audit_is_a_row(prr: Case, prr_motion: Motion, monkeypatch: 
 
 def causes(rows: pd.DataFrame) -> list[str]:
     """The quantity that the reason for not comparing names."""
-    return [reason.split(": ")[1].split(" of ")[0] for reason in lost(rows.to_dict("records")).values()]
+    records: list[Any] = rows.to_dict("records")
+    return [reason.split(": ")[1].rsplit(" of ", 1)[0] for reason in lost(records).values()]
 
 
 def spoil_mujoco(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
     """Let the audit see a model that is not the one it was given."""
-    from engines.mujoco import _audit
+    _audit = module("mujoco", "_audit")
 
     right = _audit.build
 
