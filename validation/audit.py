@@ -27,8 +27,8 @@ from validation.wanted import wanted_inventory
 TIERS = ("static", "instantaneous", "trajectory")
 EFFORT = "effort, "
 """Begins the quantity of an effort; what follows is the route."""
-POSES = (0.5, 0.25, 0.75)
-"""Where along the motion the states are; the first is that of the static tier [-]."""
+POSES = (0.43, 0.17, 0.79)
+"""Where along the motion the states are, not where a periodic one rests; the first is that of the static tier [-]."""
 STATE_GIVEN = ("kkt", "inverse")
 """Routes that take the state as given; all others simulate."""
 

@@ -14,6 +14,7 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from validation.audit import audit, lost
+from validation.check import cases_of_file
 from validation.divergence import first_divergence
 from validation.findings import exit_status
 from validation.run import run
@@ -44,6 +45,13 @@ def test_the_zoo_passes(engine: str, zoo_case: Case, zoo_motion: Motion) -> None
     known = zoo_case.robot.name == "geared_pair" and engine == "mujoco"
     assert wrong(rows) == ([("instantaneous", "closure acceleration", "cam")] if known else [])
     assert set(rows["tier"]) == {"static", "instantaneous"}
+
+
+def test_a_motion_that_was_made_does_not_rest_where_it_is_audited() -> None:
+    """Or a fault in velocity terms would hide, as MuJoCo's in curved joint equalities."""
+    case = cases_of_file(MODELS / "geared_pair.xml")[0]
+    rows = pd.DataFrame(audit(case, prescribe(case), ["mujoco"]))
+    assert wrong(rows) == [("instantaneous", "closure acceleration", "cam")]
 
 
 def test_a_spatial_robot_with_a_wrench_passes() -> None:
