@@ -2,7 +2,8 @@
 
 A route is found by its place: `engines/<engine>/<route>.py` holds the class whose `name` is `<engine>/<route>`; files
 that start with an underscore are not routes. The package of an engine says what it needs: `REQUIRES`, the module that
-must be importable, `EXTRA`, the extra that brings it, and `LINEAGE`, whose code computes.
+must be importable, `EXTRA`, the extra that brings it, and `LINEAGE`, whose code computes. Its `_audit.py` reads back
+what the engine simulates.
 """
 
 import importlib
@@ -12,10 +13,13 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 
+from robots.arrays import Array
 from robots.efforts import Source
 from robots.errors import EngineNotInstalledError, NotFoundError
+from robots.inventory import Inventory, Matrices
+from robots.mechanism import Mechanism
 
-__all__ = ["Source", "extra", "installed", "lineage", "load", "names", "versions"]
+__all__ = ["Source", "audit", "extra", "installed", "lineage", "load", "matrices", "names", "versions"]
 
 
 @cache
@@ -59,9 +63,49 @@ def load(name: str) -> Source:
     """
     if name not in names():
         raise NotFoundError("source", name, names())
-    engine = name.split("/")[0]
-    if not installed(engine):
-        raise EngineNotInstalledError(engine, extra(engine))
+    _want_installed(name.split("/")[0])
     module = importlib.import_module(f"engines.{name.replace('/', '.')}")
     routes = [item for item in vars(module).values() if isinstance(item, type) and getattr(item, "name", None) == name]
     return routes[0]()
+
+
+def audit(engine: str, mechanism: Mechanism, q: Array) -> Inventory:
+    """What an engine simulates when it is given a mechanism, read back from the engine's own state.
+
+    Args:
+        engine: Name of the engine.
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+
+    Raises:
+        EngineNotInstalledError: If the engine is not installed.
+        NotRepresentableError: If it cannot carry the mechanism.
+        EngineError: If it fails.
+    """
+    _want_installed(engine)
+    found: Inventory = importlib.import_module(f"engines.{engine}._audit").audit(mechanism, q)
+    return found
+
+
+def matrices(engine: str, mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """What an engine computes at some states: the terms of its equations of motion.
+
+    Args:
+        engine: Name of the engine.
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+    Raises:
+        EngineNotInstalledError: If the engine is not installed.
+        NotRepresentableError: If it cannot carry the mechanism.
+        EngineError: If it fails.
+    """
+    _want_installed(engine)
+    found: Matrices = importlib.import_module(f"engines.{engine}._audit").matrices(mechanism, q, qd)
+    return found
+
+
+def _want_installed(engine: str) -> None:
+    if not installed(engine):
+        raise EngineNotInstalledError(engine, extra(engine))

@@ -4,6 +4,7 @@ A new folder in `robots/` brings its own tests. The figures of each comparison a
 (`pytest --junit-xml FILE`).
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from robots.errors import EngineNotInstalledError, HarnessError, SingularityErro
 from robots.motion import Motion
 from robots.robot import Case, configurations, load, make_case, modes, names
 from validation import sources
+from validation.audit import audit, lost
 from validation.compare import summarize
 from validation.evaluate import Outcome, evaluate, prescribe_or_error
 
@@ -51,7 +53,8 @@ def test_agrees_with_the_reference(
         return
     if isinstance(motion, HarnessError):
         raise motion
-    rows = summarize([_outcome(comparison[:4], sources.REFERENCE), _outcome(comparison[:4], source)])
+    outcomes = [_outcome(comparison[:4], sources.REFERENCE), _outcome(comparison[:4], source)]
+    rows = summarize(outcomes, lost=_lost(comparison[:4], source.split("/")[0]))
     for row in rows[rows["source"] == source].to_dict("records"):
         for figure in FIGURES:
             record_property(f"{row['actuator']}.{figure}", row[figure])
@@ -104,3 +107,9 @@ def _outcome(key: tuple[str, str, str, str], source: str) -> Outcome:
     motion = _motion(key[:3])
     assert isinstance(motion, Motion)
     return evaluate(_case(*key), motion, source)
+
+
+@cache
+def _lost(key: tuple[str, str, str, str], engine: str) -> Mapping[Any, str]:
+    """Why nothing of an engine can be compared: nothing, if its audit passes."""
+    return {} if engine == "analytic" else lost(audit(_case(*key), _motion(key[:3]), [engine]))

@@ -14,22 +14,30 @@ from robots.arrays import Array
 from robots.efforts import EffortHistory
 from validation import sources
 from validation.evaluate import Outcome
+from validation.findings import Key
 from validation.tables import table
 from validation.tolerances import Tolerance, registered
 
 
-def summarize(outcomes: Sequence[Outcome], tolerances: Mapping[str, Tolerance] | None = None) -> pd.DataFrame:
+def summarize(
+    outcomes: Sequence[Outcome],
+    tolerances: Mapping[str, Tolerance] | None = None,
+    lost: Mapping[tuple[Key, str], str] | None = None,
+) -> pd.DataFrame:
     """The table of verdicts: a row for each case, source and actuator.
 
     Args:
         outcomes: What all sources found, the reference among them.
         tolerances: By name of the source; by default the registered ones.
+        lost: Why nothing of an engine can be compared, by case and engine, as `audit.lost` says; by default nothing is.
     """
     tolerances = registered() if tolerances is None else tolerances
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
     rows = []
     for outcome in outcomes:
-        rows += _rows(outcome, references[outcome.case.key], tolerances)
+        engine = outcome.source.split("/")[0]
+        loss = (lost or {}).get((outcome.case.key, engine), "")
+        rows += _rows(outcome, references[outcome.case.key], tolerances, loss)
     return table("summary", rows)
 
 
@@ -73,13 +81,17 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str,
     return rows
 
 
-def _rows(outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance]) -> list[Mapping[str, Any]]:
+def _rows(
+    outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance], loss: str
+) -> list[Mapping[str, Any]]:
     mechanism, tolerance = outcome.case.mechanism, tolerances.get(outcome.source)
     rows: list[Mapping[str, Any]] = []
     for name, unit in zip((a.name for a in mechanism.actuators), mechanism.actuator_units, strict=True):
         judged = None if outcome is reference else outcome.compared
         numbers = _numbers(judged, reference.history, name)
         verdict, reason = _verdict(outcome, reference, tolerances, numbers["relative_error"])
+        if loss and verdict in ("agree", "disagree"):
+            verdict, reason = "not comparable", loss
         history = outcome.history
         rows.append(
             {

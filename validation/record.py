@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import cpu_count
@@ -20,34 +20,40 @@ from robots.mechanism import CoordinateClosure, Mechanism
 from robots.motion import Motion
 from robots.robot import Case, WrenchSpec
 from validation import sources
+from validation.audit import Row, effort_rows, lost
 from validation.compare import case_and_source, ladder_rows, summarize
 from validation.evaluate import Outcome, weighting
 from validation.geometry import point_rows
 from validation.tables import Results, table
-from validation.tolerances import REGISTER, digest, registered
+from validation.tolerances import REGISTER, audits, digest, registered
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 
 
+class Found(NamedTuple):
+    """What the workers of a run have found."""
+
+    motions: Mapping[tuple[str, str, str], Motion]
+    """By robot, variant and mode."""
+    outcomes: Sequence[Outcome]
+    """Of every source on every case."""
+    audited: Sequence[Row]
+    """Rows of the audit of every engine on every case."""
+
+
 def collect(
-    cases: Sequence[Case],
-    motions: Mapping[tuple[str, str, str], Motion],
-    outcomes: Sequence[Outcome],
-    *,
-    start: datetime,
-    command: Sequence[str],
-    dt: float | None,
+    cases: Sequence[Case], found: Found, *, start: datetime, command: Sequence[str], dt: float | None
 ) -> Results:
     """All tables of a run.
 
     Args:
         cases: What was run.
-        motions: Motions by robot, variant and mode.
-        outcomes: What every source found on every case.
+        found: What was found.
         start: When the run started.
         command: The command line.
         dt: Step of the report grid that was asked for [s], if any.
     """
+    motions, outcomes, audited = found
     one_per_motion = {case.key[:3]: case for case in cases if case.key[:3] in motions}
     references = {outcome.case.key: outcome.history for outcome in outcomes if outcome.source == sources.REFERENCE}
     rungs = [
@@ -57,6 +63,7 @@ def collect(
         if reference is not None
         for row in ladder_rows(outcome, reference)
     ]
+    summary = summarize(outcomes, lost=lost(audited))
     return Results(
         efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
         motion=table(
@@ -64,8 +71,9 @@ def collect(
         ),
         task=table("task", [row for key, case in one_per_motion.items() for row in _task_rows(case, motions[key])]),
         task_efforts=table("task_efforts", [row for outcome in outcomes for row in _task_effort_rows(outcome)]),
-        summary=summarize(outcomes),
+        summary=summary,
         ladder=table("ladder", rungs),
+        audit=table("audit", [*audited, *effort_rows(summary)]),
         points=table(
             "points",
             [
@@ -174,6 +182,7 @@ def _run_record(
                 for name, tolerance in registered().items()
                 if name in run_sources
             },
+            "audits": {name: tolerance.model_dump(exclude_none=True) for name, tolerance in audits().items()},
         },
         "models": {name: _model_record(case) for name, case in first.items()},
         "robots": {name: _robot_record(case, motions.get(case.key[:3])) for name, case in first.items()},

@@ -14,6 +14,7 @@ import pandas as pd
 
 from validation import drawing, figures
 from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, plain, table
+from validation.divergence import audit_section
 from validation.findings import (
     CASE,
     JUDGED,
@@ -390,7 +391,16 @@ def provenance(results: Results) -> Part:
     )
 
 
-SECTIONS: tuple[Callable[[Results], Part], ...] = (answer, verdicts, robots, cases, convergence, sources, provenance)
+SECTIONS: tuple[Callable[[Results], Part], ...] = (
+    answer,
+    verdicts,
+    audit_section,
+    robots,
+    cases,
+    convergence,
+    sources,
+    provenance,
+)
 
 
 def _rows(frame: pd.DataFrame, **wanted: str) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed
@@ -15,8 +16,9 @@ from robots.motion import Motion
 from robots.robot import Case, Robot, configurations, load, make_case, modes
 from robots.robot import names as robot_names
 from validation import sources
+from validation.audit import Row, audit, failed_row
 from validation.evaluate import Outcome, evaluate, prescribe_or_error
-from validation.record import collect
+from validation.record import Found, collect
 from validation.tables import Results
 
 
@@ -71,11 +73,15 @@ def run(
         )
         _want_motions(one_per_motion, motions)
         computed = [(case, source) for case, source in tasks if isinstance(motions[_motion_key(case)], Motion)]
+        audits = (delayed(audit)(case, motions[_motion_key(case)], _engines(tasks)) for case in cases)
         calls = (delayed(evaluate)(case, motions[_motion_key(case)], source) for case, source in computed)
-        found = _gather(progress.track(pool(calls), len(computed), description="sources"), computed)
+        results = progress.track(
+            pool(chain(audits, calls)), len(cases) + len(computed), description="audit and sources"
+        )
+        found, audited = _gather(results, cases, computed)
     outcomes = [found.get((case.key, source)) or _without_motion(case, source, motions) for case, source in tasks]
     assembled = {key: motion for key, motion in motions.items() if isinstance(motion, Motion)}
-    return collect(cases, assembled, outcomes, start=start, command=command, dt=dt)
+    return collect(cases, Found(assembled, outcomes, audited), start=start, command=command, dt=dt)
 
 
 def plan(selection: Selection) -> list[Case]:
@@ -126,12 +132,17 @@ def _want_motions(cases: Iterable[Case], motions: Mapping[Any, Motion | HarnessE
             raise motion
 
 
-def _gather(outcomes: Iterable[Outcome], tasks: Sequence[tuple[Case, str]]) -> dict[Any, Outcome]:
-    """Outcomes by case and source; those that an interruption or a dead worker took away read `not run`."""
-    found, reason = {}, "interrupted"
+def _gather(
+    results: Iterable[Outcome | list[Row]], cases: Sequence[Case], tasks: Sequence[tuple[Case, str]]
+) -> tuple[dict[Any, Outcome], list[Row]]:
+    """Outcomes by case and source, and rows of the audit; what an interruption or a crash took away reads `not run`."""
+    found, audited, reason = {}, [], "interrupted"
     try:
-        for outcome in outcomes:
-            found[outcome.case.key, outcome.source] = outcome
+        for result in results:
+            if isinstance(result, Outcome):
+                found[result.case.key, result.source] = result
+            else:
+                audited.append(result)
     except KeyboardInterrupt:
         pass
     except TerminatedWorkerError:
@@ -139,7 +150,15 @@ def _gather(outcomes: Iterable[Outcome], tasks: Sequence[tuple[Case, str]]) -> d
     for case, source in tasks:
         lost = Outcome(case=case, source=source, history=None, failure="not run", note=reason)
         found.setdefault((case.key, source), lost)
-    return found
+    rows = [row for of_case in audited for row in of_case]
+    for case in cases[len(audited) :]:
+        rows += [failed_row(case.key, engine, "not run", reason) for engine in _engines(tasks)]
+    return found, rows
+
+
+def _engines(tasks: Iterable[tuple[Case, str]]) -> list[str]:
+    """Names of the engines whose routes run."""
+    return list(dict.fromkeys(source.split("/")[0] for _, source in tasks if source not in sources.ANALYTIC))
 
 
 def _without_motion(case: Case, source: str, motions: Mapping[Any, Motion | HarnessError]) -> Outcome:

@@ -76,6 +76,15 @@ SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
                 ("dt", "relative_error", "change", "order", "closure_drift", "tracking_error", "wall_time"), _NUMBER
             ),
         },
+        # what each engine simulates, held against the model: the worst entry of each quantity, in three tiers;
+        # wanted and found [unit], error relative to the size of the quantity, for efforts to the peak [-]
+        "audit": {
+            **{name: column for name, column in _CASE.items() if name != "source"},
+            **{name: pa.Column(str) for name in ("engine", "tier", "quantity", "element", "unit")},
+            **dict.fromkeys(("wanted", "found", "error", "tolerance"), _NUMBER),
+            "verdict": pa.Column(str, pa.Check.isin(VERDICTS)),
+            "note": pa.Column(str, nullable=True),
+        },
         # points of the bodies, to draw the robot [m]; the traced point has body "trace"
         "points": {
             **_MOTION,
@@ -100,6 +109,7 @@ class Results:
     task_efforts: pd.DataFrame
     summary: pd.DataFrame
     ladder: pd.DataFrame
+    audit: pd.DataFrame
     points: pd.DataFrame
     run: Mapping[str, Any]
     """What `run.json` holds."""

@@ -43,12 +43,22 @@ class Register(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     routes: Mapping[str, Tolerance] = Field(default_factory=dict)
+    audits: Mapping[str, Tolerance] = Field(default_factory=dict)
+
+
+def registered() -> Mapping[str, Tolerance]:
+    """Tolerances by name of the source."""
+    return _register().routes
+
+
+def audits() -> Mapping[str, Tolerance]:
+    """Tolerances of the audit by tier: errors of quantities relative to their size."""
+    return _register().audits
 
 
 @cache
-def registered() -> Mapping[str, Tolerance]:
-    """Tolerances by name of the source."""
-    return Register.model_validate(tomllib.loads(REGISTER.read_text(encoding="utf-8"))).routes
+def _register() -> Register:
+    return Register.model_validate(tomllib.loads(REGISTER.read_text(encoding="utf-8")))
 
 
 def digest() -> str:

@@ -117,6 +117,20 @@ def wrench_forces(mechanism: Mechanism, model: Any, data: Any) -> Array:
     return force
 
 
+def tree_terms(mechanism: Mechanism, model: Any, data: Any) -> tuple[Array, Array, Array]:
+    """The engine's terms of the spanning tree's equations of motion at the state in `data`, which is computed.
+
+    Returns:
+        Inertia matrix [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights; springs, dampers, what holds
+        weights and external wrenches [N or N m], shape (nv,) each.
+    """
+    mujoco.mj_fwdPosition(model, data)
+    mujoco.mj_fwdVelocity(model, data)
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, M)
+    return M, data.qfrc_bias.copy(), data.qfrc_passive + wrench_forces(mechanism, model, data)
+
+
 def equality_rows(data: Any) -> AnyArray:
     """Indices of the rows of `efc_*` that are equalities."""
     return np.flatnonzero(data.efc_type[: data.nefc] == EQUALITY_ROW)
@@ -136,6 +150,14 @@ def transmission(model: Any, data: Any) -> Array:
     S = np.zeros((model.nu, model.nv))
     mujoco.mju_sparse2dense(S, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
     return S
+
+
+def tendon_jacobian(model: Any, data: Any) -> Array:
+    """The engine's rates of the lengths of tendons per joint velocity [-, or m per rad], shape (ntendon, nv)."""
+    T = np.zeros((model.ntendon, model.nv))
+    if model.ntendon:
+        mujoco.mju_sparse2dense(T, data.ten_J, model.ten_J_rownnz, model.ten_J_rowadr, model.ten_J_colind)
+    return T
 
 
 def actuator_names(mechanism: Mechanism) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """MuJoCo's mass matrix, bias, passive forces, loop Jacobian and actuator moments at the exact state."""
 
-from typing import Any
-
 import mujoco
 import numpy as np
 
@@ -13,10 +11,9 @@ from engines.mujoco._model import (
     guarded,
     own_actuators_off,
     transmission,
-    wrench_forces,
+    tree_terms,
 )
 from engines.projection import RANK_TOLERANCE, projected_efforts
-from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case
@@ -36,11 +33,10 @@ class MujocoKkt:
         with guarded(self.name):
             for k in range(len(motion.t)):
                 data.qpos[:], data.qvel[:], data.qacc[:] = motion.q[k], motion.qd[k], motion.qdd[k]
-                M, force = _joint_forces(model, data)
-                force -= wrench_forces(case.mechanism, model, data)
+                M, bias, passive = tree_terms(case.mechanism, model, data)
                 rows = equality_rows(data)
                 J, S = constraint_jacobian(model, data)[rows], transmission(model, data)
-                effort[k] = projected_efforts(M, force, J, S, scale)
+                effort[k] = projected_efforts(M, M @ data.qacc + bias - passive, J, S, scale)
                 gap = max(gap, float(np.abs(data.efc_pos[rows]).max(initial=0.0)))
         return EffortHistory(
             source=self.name,
@@ -51,12 +47,3 @@ class MujocoKkt:
             settings={"rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value"},
             note="state given; drift is the gap the engine sees in it",
         )
-
-
-def _joint_forces(model: Any, data: Any) -> tuple[Array, Array]:
-    """M (nv, nv) and M q̈ + bias − passive forces [N or N m], shape (nv,), at the state in `data`."""
-    mujoco.mj_fwdPosition(model, data)
-    mujoco.mj_fwdVelocity(model, data)
-    M = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, data, M)
-    return M, M @ data.qacc + data.qfrc_bias - data.qfrc_passive

@@ -128,6 +128,27 @@ def in_angles(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Ar
     return position, velocity, acceleration
 
 
+def rates_of_angles(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, Array]:
+    """How the velocities of a mechanism follow from those of the same `without_balls`, qd = E x, at some states.
+
+    Args:
+        mechanism: Robot, with its balls.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+    Returns:
+        E [-], shape (nt, nv, nv), and Ė x [m/s² or rad/s²], shape (nt, nv).
+    """
+    E, E_dot_x = np.tile(np.eye(mechanism.nv), (len(q), 1, 1)), np.zeros_like(qd)
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        if joint.kind in ("ball", "free"):
+            turns, angles = slice(dofs.stop - 3, dofs.stop), _angles(q[:, columns][:, -4:])
+            E[:, turns, turns] = _rates(angles)
+            x = np.asarray(np.linalg.solve(E[:, turns, turns], qd[:, turns, None])[..., 0], dtype=np.float64)
+            E_dot_x[:, turns] = (_rates_dot(angles, x) @ x[..., None])[..., 0]
+    return E, E_dot_x
+
+
 def _parts(joint: Joint) -> Iterator[Joint]:
     """The hinges and slides that a joint is made of."""
     if joint.kind in ("hinge", "slide"):

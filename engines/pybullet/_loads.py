@@ -23,7 +23,7 @@ def load_forces(world: World, q: Array, qd: Array) -> Array:
         Force on the joints [N or N m], shape (nv,).
     """
     force = _on_joints(world, q, qd) - np.array([joint.damping for joint in world.mechanism.joints]) * qd
-    for load in _wrenches(world):
+    for load in wrenches(world):
         linear, angular = point_jacobian(world, load.body, load.point, q)
         force += load.force @ linear + load.moment @ angular
     return force
@@ -43,7 +43,7 @@ def apply_loads(world: World, q: Array, qd: Array) -> None:
     if loaded:
         links, forces = [world.joints[j] for j in loaded], force[loaded].tolist()
         pybullet.setJointMotorControlArray(world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, **where)
-    for load in _wrenches(world):
+    for load in wrenches(world):
         p, R = body_pose(world, load.body)
         link, point = world.link(load.body), (p + R @ load.point).tolist()
         pybullet.applyExternalForce(world.tree, link, load.force.tolist(), point, pybullet.WORLD_FRAME, **where)
@@ -53,9 +53,8 @@ def apply_loads(world: World, q: Array, qd: Array) -> None:
 def _on_joints(world: World, q: Array, qd: Array) -> Array:
     """Springs of joints, and springs and dampers of tendons and balls [N or N m], shape (nv,)."""
     mechanism, force = world.mechanism, np.zeros(world.mechanism.nv)
-    for j, joint in enumerate(mechanism.joints):
-        if joint.stiffness:
-            force[j] += joint.stiffness * (joint.spring_reference[0] - q[j])
+    for j, effort in springs(world, q):
+        force[j] += effort
     for tendon in mechanism.tendons:
         w = mechanism.rates_of((tendon.length,))[0]
         length = float(w @ q)
@@ -65,7 +64,19 @@ def _on_joints(world: World, q: Array, qd: Array) -> Array:
     return force
 
 
-def _wrenches(world: World) -> Iterator[Wrench]:
+def springs(world: World, q: Array) -> Iterator[tuple[int, float]]:
+    """Joints with a spring of their own, and its force on each [N or N m].
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    for j, joint in enumerate(world.mechanism.joints):
+        if joint.stiffness:
+            yield j, joint.stiffness * float(joint.spring_reference[0] - q[j])
+
+
+def wrenches(world: World) -> Iterator[Wrench]:
     """External wrenches, and the force at the mass centre of each body with gravity compensation."""
     yield from world.mechanism.wrenches
     for b, body in enumerate(world.mechanism.bodies):

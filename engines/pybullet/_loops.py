@@ -25,7 +25,7 @@ def close_loops(world: World) -> tuple[int, ...]:
         PyBullet's numbers of the constraints.
 
     Raises:
-        NotRepresentableError: If a closure couples tendons.
+        NotRepresentableError: If a closure couples more than two joints.
     """
     closures = [
         _coordinate_gear(world, closure) if isinstance(closure, CoordinateClosure) else _connection(world, closure)
@@ -48,7 +48,9 @@ def follow_curves(world: World, loops: tuple[int, ...], q: Array) -> None:
     for loop, closure in zip(loops, world.mechanism.closures, strict=False):
         if isinstance(closure, CoordinateClosure):
             slope, intercept = tangent(world.mechanism, closure, q)
-            _set_gear(world, loop, slope=slope, intercept=intercept)
+            weight = closure.follower.weights[0]
+            ratio = 1.0 if closure.leader is None else closure.leader.weights[0] / weight
+            _set_gear(world, loop, slope=slope * ratio, intercept=intercept / weight)
 
 
 def opening(world: World, q: Array) -> float:
@@ -65,9 +67,9 @@ def _coordinate_gear(world: World, closure: CoordinateClosure) -> int:
     """A gear between two joints; a joint that is held at a constant is its own leader, at a slope of zero."""
     leader = closure.leader or closure.follower
     for coordinate in (closure.follower, leader):
-        if not coordinate.is_joint:
+        if len(coordinate.joints) != 1:
             raise NotRepresentableError(
-                f"pybullet: equality '{closure.name}' of tendon '{coordinate.name}': its gears couple single joints"
+                f"pybullet: equality '{closure.name}' of tendon '{coordinate.name}': its gears couple two joints"
             )
     return _gear(world, world.joints[closure.follower.joints[0]], world.joints[leader.joints[0]])
 

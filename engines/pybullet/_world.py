@@ -135,9 +135,10 @@ def body_pose(world: World, body: int) -> tuple[Array, Array]:
     if body == WORLD:
         return np.zeros(3), np.eye(3)
     where = {"computeForwardKinematics": True, "physicsClientId": world.client}
-    state = pybullet.getLinkState(world.tree, world.links[body], **where)
-    R = np.array(pybullet.getMatrixFromQuaternion(state[5])).reshape(3, 3)
-    return np.array(state[4]) + R @ world.from_link(body, np.zeros(3)), R
+    state = pybullet.getLinkState(world.tree, world.links[body], **where)  # in single precision but for the mass centre
+    center, Q = world.principal_frame(body)
+    R = np.array(pybullet.getMatrixFromQuaternion(state[1])).reshape(3, 3) @ Q.T
+    return np.array(state[0]) - R @ center, R
 
 
 def _load(mechanism: Mechanism, turning: tuple[Turn, ...], text: str, client: int) -> World:

@@ -92,11 +92,18 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
         traced = traced.assemble(motion.t[0] - dt * np.array([LEAD + 0.5, LEAD]))
         q, qd, _ = in_angles(mechanism, traced.q, traced.qd, traced.qdd)
         start = {"dt": dt, "q": q[1], "qd": qd[0]}
-        runs.append(Run(**start, lead=LEAD, motors=plan.motors, prepare=partial(_prepare, plan.direct), drive=_drive))
+        runs.append(Run(**start, lead=LEAD, motors=plan.motors, prepare=partial(prepare, plan.direct), drive=_drive))
     return runs[::-1]
 
 
-def _prepare(direct: bool, world: World, loops: tuple[int, ...]) -> None:
+def prepare(direct: bool, world: World, loops: tuple[int, ...]) -> None:
+    """Set the solver, take away damping and limits, and let constraints be stiff.
+
+    Args:
+        direct: Whether to solve directly.
+        world: The mechanism in PyBullet.
+        loops: PyBullet's numbers of the constraints.
+    """
     where = {"physicsClientId": world.client}
     kind = pybullet.CONSTRAINT_SOLVER_LCP_DANTZIG if direct else pybullet.CONSTRAINT_SOLVER_LCP_SI
     pybullet.setPhysicsEngineParameter(

@@ -192,7 +192,6 @@ def test_agrees_on_3prr(key: tuple[str, str, str], route: str) -> None:
 LOST = {
     ("floating_rotors", "kkt"): "pybullet: armature of free joint 'base'",
     ("floating_rotors", "forward"): "pybullet: armature of free joint 'base'",
-    ("tendon_hand", "forward"): "pybullet: equality 'rack' of tendon 'lead'",
 }
 """What PyBullet cannot carry of the zoo."""
 

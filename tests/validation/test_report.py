@@ -14,6 +14,7 @@ import pytest
 
 from robots.errors import OutputError
 from validation import drawing, figures, tables
+from validation.divergence import first_divergence
 from validation.findings import exit_status, findings, verdict_counts
 from validation.report import write_report
 from validation.run import Selection, plan, run
@@ -107,6 +108,20 @@ def ladder_rows() -> Iterator[Row]:
         yield {**CASE, "source": "a/forward", **steps, **numbers}
 
 
+def audit_row(engine: str, tier: str, quantity: str, error: float, verdict: str) -> Row:
+    what = {"engine": engine, "tier": tier, "quantity": quantity, "element": "m1", "unit": "-"}
+    numbers = {"wanted": 1.0, "found": 1.0 + error, "error": error, "tolerance": 1e-10}
+    return {**CASE, **what, **numbers, "verdict": verdict, "note": ""}
+
+
+def audit_rows() -> Iterator[Row]:
+    """Engine `a` leaves the reference by its default route alone."""
+    yield audit_row("a", "static", "mass", 1e-15, "agree")
+    yield audit_row("a", "instantaneous", "mass matrix", 3e-14, "agree")
+    yield audit_row("a", "instantaneous", "effort, kkt", 1e-14, "agree")
+    yield audit_row("a", "trajectory", "effort, default", 0.4, "informational")
+
+
 @pytest.fixture(scope="module")
 def results() -> Results:
     rows: list[Mapping[str, Any]] = [
@@ -147,6 +162,7 @@ def results() -> Results:
         task_efforts=table("task_efforts", list(task_effort_rows())),
         summary=table("summary", rows),
         ladder=table("ladder", list(ladder_rows())),
+        audit=table("audit", list(audit_rows())),
         points=table("points", list(point_rows())),
         run=run,
     )
@@ -178,6 +194,21 @@ def test_matrix_shows_the_worst_actuator_of_each_source(page: Page) -> None:
     assert matrix["b/kkt"] == ("not run", "not-run")
     assert matrix["b/forward"] == ("not comparable", "not-comparable")
     assert matrix[REFERENCE] == ("reference", "reference")
+
+
+def test_the_first_divergence_of_each_engine_is_named(page: Page) -> None:
+    told = next(row for row in page.rows if len(row) == 5 and row[1][0] == "a")
+    assert [text for text, _ in told[2:]] == [
+        "agree 1.0e-15 (mass)",
+        "agree 3.0e-14 (mass matrix)",
+        "default: trajectory, effort of m1 off by 4.0e-01 of the peak",
+    ]
+
+
+def test_a_lost_loop_is_the_first_divergence() -> None:
+    static = audit_row("b", "static", "constraint rows", 3.0, "disagree")
+    later = audit_row("b", "instantaneous", "mass matrix", 0.2, "disagree")
+    assert first_divergence(table("audit", [static, later])) == "static: constraint rows of m1"
 
 
 def test_disagreement_shows_in_ledger_and_in_the_table_of_its_case(page: Page) -> None:

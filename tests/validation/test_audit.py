@@ -1,0 +1,310 @@
+"""The audit passes right engines, names what a wrong one has lost, and keeps it from being compared."""
+
+import importlib
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from robots.motion import Motion
+from robots.robot import Case, load, make_case
+from tests.conftest import MODELS, CaseMaker
+from validation.audit import audit, lost
+from validation.check import cases_of_file
+from validation.divergence import first_divergence
+from validation.findings import exit_status
+from validation.run import run
+
+ENGINES = tuple(dict.fromkeys(name.split("/")[0] for name in engines.names()))
+Edit = Callable[[Any], None]
+
+
+def module(engine: str, name: str) -> Any:
+    return importlib.import_module(f"engines.{engine}.{name}")
+
+
+def table_of(case: Case, motion: Motion, engine: str) -> pd.DataFrame:
+    if not engines.installed(engine):
+        pytest.skip(f"{engine} is not installed")
+    return pd.DataFrame(audit(case, motion, [engine]))
+
+
+def wrong(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
+    beyond = rows[rows["verdict"] != "agree"]
+    return list(zip(beyond["tier"], beyond["quantity"], beyond["element"], strict=True))
+
+
+FAULTS = {
+    ("geared_pair", "mujoco"): [("instantaneous", "closure acceleration", "cam")],
+    ("floating_rotors", "pybullet"): [("static", "all", "robot")],  # it has no such rotors, and says so
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_zoo_passes(engine: str, zoo_case: Case, zoo_motion: Motion) -> None:
+    """But for what is known to be wrong, which is named."""
+    rows, faults = table_of(zoo_case, zoo_motion, engine), FAULTS.get((zoo_case.robot.name, engine), [])
+    assert wrong(rows) == faults
+    assert set(rows["tier"]) == {"static", "instantaneous"} or faults
+
+
+def test_a_motion_that_was_made_does_not_rest_where_it_is_audited() -> None:
+    """Or a fault in velocity terms would hide, as MuJoCo's in curved joint equalities."""
+    case = cases_of_file(MODELS / "geared_pair.xml")[0]
+    rows = pd.DataFrame(audit(case, prescribe(case), ["mujoco"]))
+    assert wrong(rows) == [("instantaneous", "closure acceleration", "cam")]
+
+
+def test_a_spatial_robot_with_a_wrench_passes() -> None:
+    case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
+    rows = pd.DataFrame(
+        audit(case, prescribe(case, dt=0.1), [engine for engine in ENGINES if engines.installed(engine)])
+    )
+    assert wrong(rows) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_planar_robot_passes(engine: str, prr: Case, prr_motion: Motion) -> None:
+    assert wrong(table_of(prr, prr_motion, engine)) == []
+
+
+def heavier(model: Any) -> None:
+    model.body("link2").mass *= 1 + 1e-6
+
+
+def axis_flipped(model: Any) -> None:
+    model.jnt_axis[model.joint("q6").id] *= -1
+
+
+def damped(model: Any) -> None:
+    model.dof_damping[model.joint("q4").dofadr[0]] = 1e-3
+
+
+def with_armature(model: Any) -> None:
+    model.dof_armature[model.joint("q4").dofadr[0]] = 1e-3
+
+
+def sprung(model: Any) -> None:
+    model.jnt_stiffness[model.joint("q4").id] = 1e-3
+
+
+def turned_gravity(model: Any) -> None:
+    model.opt.gravity[:] = (0, 0, -9.81)
+
+
+def center_moved(model: Any) -> None:
+    model.body_ipos[model.body("platform").id, 2] += 1e-6
+
+
+def inertia_grown(model: Any) -> None:
+    model.body_inertia[model.body("platform").id, 2] *= 1 + 1e-6
+
+
+def constraint_dropped(model: Any) -> None:
+    model.eq_active0[model.equality("q9").id] = 0
+
+
+def constraint_moved(model: Any) -> None:
+    model.site_pos[model.eq_obj1id[model.equality("q9").id], 0] += 1e-6
+
+
+def geared(model: Any) -> None:
+    model.actuator_gear[1, 0] = 2
+
+
+@pytest.mark.parametrize(
+    ("edit", "quantity", "element"),
+    [
+        (heavier, "mass", "link2"),
+        (axis_flipped, "axis", "q6"),
+        (damped, "damping", "q4"),
+        (with_armature, "armature", "q4"),
+        (sprung, "stiffness", "q4"),
+        (turned_gravity, "gravity", "robot"),
+        (center_moved, "mass centre", "platform"),
+        (inertia_grown, "principal moments", "platform"),
+        (constraint_dropped, "constraint rows", "robot"),
+        (constraint_moved, "opening of the loops", "robot"),
+        (geared, "gear", "q2"),
+    ],
+)
+def test_a_wrong_mujoco_is_named(
+    edit: Edit, quantity: str, element: str, prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil_mujoco(monkeypatch, edit)
+    rows = table_of(prr, prr_motion, "mujoco")
+    assert ("static", quantity, element) in wrong(rows)
+    assert causes(rows) == [quantity]
+
+
+def other_mass(world: Any, pybullet: Any) -> None:
+    pybullet.changeDynamics(world.tree, world.links[4], mass=0.5201 * (1 + 1e-6), physicsClientId=world.client)
+
+
+def other_inertia(world: Any, pybullet: Any) -> None:
+    moments = [6.06e-4, 6.06e-4, 6.07e-4]
+    pybullet.changeDynamics(world.tree, world.links[4], localInertiaDiagonal=moments, physicsClientId=world.client)
+
+
+def other_damping(world: Any, pybullet: Any) -> None:
+    pybullet.changeDynamics(world.tree, world.joints[1], jointDamping=1e-6, physicsClientId=world.client)
+
+
+def other_gravity(world: Any, pybullet: Any) -> None:
+    pybullet.setGravity(0, 0, -9.81, physicsClientId=world.client)
+
+
+@pytest.mark.parametrize(
+    ("edit", "quantity", "element"),
+    [
+        (other_mass, "mass", "link2"),
+        (other_inertia, "principal moments", "link2"),
+        (other_damping, "damping", "q4"),
+        (other_gravity, "gravity", "robot"),
+    ],
+)
+def test_a_wrong_pybullet_is_named(
+    edit: Callable[[Any, Any], None],
+    quantity: str,
+    element: str,
+    prr: Case,
+    prr_motion: Motion,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pybullet = pytest.importorskip("pybullet")
+    _audit = module("pybullet", "_audit")
+
+    right = _audit.opened
+
+    @contextmanager
+    def opened(mechanism: Any) -> Any:
+        with right(mechanism) as world:
+            edit(world, pybullet)
+            yield world
+
+    monkeypatch.setattr(_audit, "opened", opened)
+    rows = table_of(prr, prr_motion, "pybullet")
+    assert ("static", quantity, element) in wrong(rows)
+    assert causes(rows) == [quantity]
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "quantity"),
+    [
+        ('<axis xyz="0.0 0.0 1.0"/>', '<axis xyz="0.0 0.0 -1.0"/>', "axis"),
+        ('damping="0.0"', 'damping="0.04"', "damping"),
+        ('friction="0"', 'friction="0.1"', "dry friction"),
+    ],
+)
+def test_a_wrong_urdf_is_named(
+    written: str, instead: str, quantity: str, prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pybullet")
+    _world = module("pybullet", "_world")
+
+    right = _world.urdf
+    monkeypatch.setattr(_world, "urdf", lambda mechanism: right(mechanism).replace(written, instead))
+    assert causes(table_of(prr, prr_motion, "pybullet")) == [quantity]
+
+
+def test_a_loop_that_pybullet_lost_is_named(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
+    pybullet = pytest.importorskip("pybullet")
+    _audit = module("pybullet", "_audit")
+
+    right = _audit.close_loops
+
+    def close_loops(world: Any) -> tuple[int, ...]:
+        first, *others = right(world)
+        pybullet.removeConstraint(first, physicsClientId=world.client)
+        return tuple(others)
+
+    monkeypatch.setattr(_audit, "close_loops", close_loops)
+    rows = table_of(prr, prr_motion, "pybullet")
+    assert ("static", "rank of the constraints", "robot") in wrong(rows)
+    assert causes(rows) == ["constraint rows"]
+
+
+def test_damping_of_the_air_that_pybullet_starts_with_is_seen(
+    prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pybullet")
+    _audit = module("pybullet", "_audit")
+
+    monkeypatch.setattr(_audit, "prepare", lambda *_: None)
+    assert causes(table_of(prr, prr_motion, "pybullet")) == ["damping"]
+
+
+def test_a_rotor_with_another_ratio_is_seen(model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    pybullet = pytest.importorskip("pybullet")
+    _audit = module("pybullet", "_audit")
+
+    case = model_case(MODELS / "four_bar.xml", amplitude=0.1)
+    motion, right = prescribe(case), _audit.close_loops
+    rows = table_of(case, motion, "pybullet")
+    assert rows.loc[rows["quantity"] == "armature", "note"].item().startswith("rebuilt: ")
+
+    def close_loops(world: Any) -> tuple[int, ...]:
+        loops = right(world)
+        pybullet.changeConstraint(loops[-1], gearRatio=-2, physicsClientId=world.client)
+        return loops
+
+    monkeypatch.setattr(_audit, "close_loops", close_loops)
+    assert causes(table_of(case, motion, "pybullet")) == ["armature"]
+
+
+def test_what_is_lost_is_not_compared(prr: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = ("mujoco/kkt", "mujoco/default")
+    right = run([prr], wanted=wanted, jobs=1)
+    assert exit_status(right) == 0
+    assert first_divergence(right.audit).startswith("default: trajectory, effort of ")
+    spoil_mujoco(monkeypatch, heavier)
+    results = run([prr], wanted=wanted, jobs=1)
+    kkt = results.summary[results.summary["source"] == "mujoco/kkt"]
+    assert set(kkt["verdict"]) == {"not comparable"}
+    assert "mujoco simulates another robot: mass of link2: want 0.520" in kkt["note"].iloc[0]
+    assert "informational" in set(results.summary.loc[results.summary["source"] == "mujoco/default", "verdict"])
+    assert exit_status(results) == 3
+    assert first_divergence(results.audit).startswith("static: mass of link2; ")
+
+
+def test_an_engine_that_cannot_be_audited_is_not_compared(
+    prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "installed", lambda engine: False)
+    rows = audit(prr, prr_motion, ["mujoco"])
+    assert [row["verdict"] for row in rows] == ["not run"]
+    assert "is not installed" in lost(rows)[prr.key, "mujoco"]
+
+
+def test_a_bug_in_an_audit_is_a_row(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(engines, "matrices", broken)
+    rows = audit(prr, prr_motion, ["mujoco"])
+    assert rows[-1]["verdict"] == "not run"
+    assert lost(rows)[prr.key, "mujoco"] == "not audited: internal error: ZeroDivisionError: a bug"
+
+
+def causes(rows: pd.DataFrame) -> list[str]:
+    """The quantity that the reason for not comparing names."""
+    records: list[Any] = rows.to_dict("records")
+    return [reason.split(": ")[1].rsplit(" of ", 1)[0] for reason in lost(records).values()]
+
+
+def spoil_mujoco(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
+    """Let the audit see a model that is not the one it was given."""
+    _audit = module("mujoco", "_audit")
+
+    right = _audit.build
+
+    def build(mechanism: Any) -> Any:
+        model = right(mechanism)
+        edit(model)
+        return model
+
+    monkeypatch.setattr(_audit, "build", build)

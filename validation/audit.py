@@ -1,0 +1,161 @@
+"""Holds what an engine simulates against the model, before anything is compared, in three tiers.
+
+Static: masses, joints, loads and constraints in one pose. Instantaneous: the terms of the equations of motion at some
+states of the motion, and the efforts of routes that take the state as given. Trajectory: the efforts of routes that
+simulate. An engine that fails the first simulates another robot: nothing of it is compared.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+import engines
+from analytic.lagrange import LagrangeModel, lagrange_model
+from robots.arrays import Array
+from robots.errors import HarnessError, NotRepresentableError
+from robots.inventory import Inventory
+from robots.motion import Motion
+from robots.robot import Case
+from validation import sources, tiers
+from validation.findings import CASE, SEVERITY, Key
+from validation.tiers import Held
+from validation.tolerances import audits, registered
+from validation.wanted import wanted_inventory
+
+TIERS = ("static", "instantaneous", "trajectory")
+EFFORT = "effort, "
+"""Begins the quantity of an effort; what follows is the route."""
+POSES = (0.43, 0.17, 0.79)
+"""Where along the motion the states are, not where a periodic one rests; the first is that of the static tier [-]."""
+STATE_GIVEN = ("kkt", "inverse")
+"""Routes that take the state as given; all others simulate."""
+
+ALL = "all"
+"""The quantity of an engine that could not be audited."""
+
+Row: TypeAlias = Mapping[str, Any]
+States: TypeAlias = tuple[Array, Array, Array]
+"""Joint positions, velocities and accelerations, each of shape (nt, nq or nv)."""
+
+
+def audit(case: Case, motion: Motion | HarnessError, names: Iterable[str]) -> list[Row]:
+    """Rows of the audit table of a case: the static tier, and the instantaneous one but for efforts.
+
+    Args:
+        case: What is audited.
+        motion: Its motion, or why there is none.
+        names: Names of the engines; what goes wrong with one of them is a row too.
+    """
+    if isinstance(motion, HarnessError):
+        return [failed_row(case.key, engine, "not comparable", str(motion)) for engine in names]
+    at = [round(part * (len(motion.t) - 1)) for part in POSES]
+    states = (motion.q[at], motion.qd[at], motion.qdd[at])
+    terms = lagrange_model(case.mechanism, *states[:2])
+    wanted = wanted_inventory(case.mechanism, states[0][0], (terms.gravity - terms.load)[0])
+    return [row for engine in names for row in _audit(case, engine, states, wanted, terms)]
+
+
+def lost(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:
+    """Why nothing of an engine can be compared, by case and engine: what it simulates otherwise, or why none knows."""
+    reasons: dict[tuple[Key, str], str] = {}
+    for row in rows:
+        if row["verdict"] != "agree" and (row["tier"] == "static" or row["quantity"] == ALL):
+            robot, variant, mode, configuration = (str(row[name]) for name in CASE)
+            where = ((robot, variant, mode, configuration), str(row["engine"]))
+            reasons.setdefault(where, _reason(row))
+    return reasons
+
+
+def effort_rows(summary: pd.DataFrame) -> Iterator[Row]:
+    """Rows of the audit table for the efforts of the engines' routes, taken from the table of verdicts."""
+    for names, rows in summary.groupby([*CASE, "source"], sort=False):
+        source = str(names[-1])
+        if source in sources.ANALYTIC:
+            continue
+        engine, route = source.split("/")
+        errors = rows["relative_error"]
+        worst = rows.iloc[int(np.nan_to_num(errors).argmax())]
+        limit = registered().get(source), registered().get(f"{engine}/forward")
+        tolerance = next((t.relative_error for t in limit if t and t.relative_error), None)
+        yield {
+            **dict(zip(CASE, map(str, names), strict=False)),
+            "engine": engine,
+            "tier": "instantaneous" if route in STATE_GIVEN else "trajectory",
+            "quantity": f"{EFFORT}{route}",
+            "element": worst["actuator"],
+            "unit": worst["unit"],
+            "wanted": np.nan,
+            "found": np.nan,
+            "error": float(errors.max(skipna=False)),
+            "tolerance": tolerance,
+            "verdict": min(rows["verdict"], key=SEVERITY.index),
+            "note": "; ".join(dict.fromkeys(str(note) for note in rows["note"].dropna() if note)),
+        }
+
+
+def _audit(case: Case, engine: str, states: States, wanted: Inventory, terms: LagrangeModel) -> Iterator[Row]:
+    """Rows of one engine; those found before it fails stay."""
+    q, qd, qdd = states
+    tier = "static"
+    try:
+        found = engines.audit(engine, case.mechanism, q[0])
+        yield from (_row(case.key, engine, tier, held) for held in tiers.static(wanted, found, terms.M[0]))
+        if found.dofs != wanted.dofs:
+            return
+        tier = "instantaneous"
+        matrices = engines.matrices(engine, case.mechanism, np.concatenate([q, q]), np.concatenate([qd, 0 * qd]))
+        held_at = tiers.instantaneous(case.mechanism, terms, matrices, (qd, qdd))
+        yield from (_row(case.key, engine, tier, held) for held in held_at)
+    except NotRepresentableError as error:
+        yield failed_row(case.key, engine, "not comparable", str(error), tier=tier)
+    except HarnessError as error:
+        yield failed_row(case.key, engine, "not run", str(error), tier=tier)
+    except Exception as error:  # a bug of ours or of an engine must not take the other rows along
+        note = f"internal error: {type(error).__name__}: {error}"
+        yield failed_row(case.key, engine, "not run", note, tier=tier)
+
+
+def _row(key: Key, engine: str, tier: str, held: Held) -> Row:
+    """The worst entry of a quantity."""
+    tolerance = audits()[tier].relative_error or 0.0
+    error = held.error
+    element, entry = divmod(int((error if error.any() else np.abs(held.wanted)).argmax()), error.shape[1])
+    return {
+        **dict(zip(CASE, key, strict=True)),
+        "engine": engine,
+        "tier": tier,
+        "quantity": held.quantity,
+        "element": held.elements[element],
+        "unit": held.unit,
+        "wanted": held.wanted[element, entry],
+        "found": held.found[element, entry],
+        "error": error[element, entry],
+        "tolerance": tolerance,
+        "verdict": "agree" if error[element, entry] <= tolerance else "disagree",
+        "note": held.note,
+    }
+
+
+def failed_row(key: Key, engine: str, verdict: str, note: str, *, tier: str = "static") -> Row:
+    """The row of an engine that could not be audited."""
+    return {
+        **dict(zip(CASE, key, strict=True)),
+        "engine": engine,
+        "tier": tier,
+        "quantity": ALL,
+        "element": "robot",
+        "unit": "-",
+        **dict.fromkeys(("wanted", "found", "error", "tolerance"), np.nan),
+        "verdict": verdict,
+        "note": note,
+    }
+
+
+def _reason(row: Row) -> str:
+    if row["verdict"] != "disagree":
+        return f"not audited: {row['note']}"
+    values = f"want {row['wanted']:.17g}, got {row['found']:.17g} {row['unit']}".removesuffix(" -")
+    note = f" ({row['note']})" if row["note"] else ""
+    return f"{row['engine']} simulates another robot: {row['quantity']} of {row['element']}: {values}{note}"
