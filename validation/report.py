@@ -47,6 +47,10 @@ _LIMITS = {
 }
 
 
+UNBOUNDED = 1e100
+"""A size above this stands for no upper bound."""
+
+
 def write_report(results: Results, folder: Path) -> None:
     """Write `report.html` and `report.md` into a folder; either both are replaced or, on an error, none.
 
@@ -349,34 +353,28 @@ def sources(results: Results) -> Part:
 def explained(results: Results) -> Part:
     """The entries of the ledger that concern the engines and robots of the run."""
     issues = results.run.get("known_issues") or []
-    parts = [
-        Part(title=f"{issue['engine']}: {issue['title']}", anchor=f"issue-{issue['key']}", blocks=[_issue(issue)])
-        for issue in issues
-    ]
+    columns = ["engine", "difference", "size", "cause", "what loopcheck does", "reproduce"]
     text = (
         "Differences between these engines and the equations of motion whose cause is known. Each is measured by the "
         "test that reproduces it, and an entry that no longer does fails the suite."
     )
-    return Part(
-        title="Explained differences", anchor="explained", blocks=[text, *parts] if parts else ["None is known here."]
-    )
+    blocks: Sequence[Block] = [text, Table(columns, list(map(_issue, issues)))] if issues else ["None is known here."]
+    return Part(title="Explained differences", anchor="explained", blocks=blocks)
 
 
-def _issue(issue: Mapping[str, Any]) -> Table:
+def _issue(issue: Mapping[str, Any]) -> Sequence[Cell]:
     low, high = issue["size"]
-    size = f"{digits(low)} to {digits(high)}" if high < 1e100 else f"at least {digits(low)}"
-    return facts(
-        {
-            "needs": issue["feature"],
-            "versions": issue["versions"],
-            "seen in": [*issue["sources"], *issue["robots"]],
-            "size": f"{digits(low) if low == high else size} {issue['unit']}: {issue['quantity']}",
-            "cause": issue["cause"],
-            "what loopcheck does": issue["remedy"],
-            "reproduce": issue["reproduce"],
-            "upstream": issue["link"],
-        }
-    )
+    lower = "at least " if high > UNBOUNDED else ""
+    size = lower + digits(low) + (f" to {digits(high)}" if low < high <= UNBOUNDED else "")
+    shown = f", seen in {', '.join(issue['sources'])}" if issue["sources"] else ""
+    return [
+        Cell(f"{issue['engine']}\n{issue['versions']}"),
+        Cell(f"{issue['title']}{shown}. Needs: {issue['feature']}."),
+        Cell(f"{size} [{issue['unit']}]: {issue['quantity']}"),
+        Cell(issue["cause"]),
+        Cell(issue["remedy"]),
+        Cell(issue["reproduce"] + (f"; upstream: {issue['link']}" if issue["link"] else "")),
+    ]
 
 
 def provenance(results: Results) -> Part:
@@ -406,10 +404,10 @@ def provenance(results: Results) -> Part:
 SECTIONS: tuple[Callable[[Results], Part], ...] = (
     answer,
     verdicts,
-    explained,
     robots,
     cases,
     convergence,
+    explained,
     sources,
     provenance,
 )
