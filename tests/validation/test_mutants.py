@@ -1,6 +1,6 @@
 """Seeded faults are caught or explained, and the study that says so can itself fail."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from analytic.noc import Noc
 from robots.errors import EngineError, MechanismError
@@ -92,7 +93,7 @@ def test_a_fault_that_does_nothing_agrees(prepared: Prepared) -> None:
         assert rows(prepared, source, [none])["none"]["verdict"] == "agree"
 
 
-def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: Prepared) -> None:
     blind = Mutant(key="mass 1 %", text="", compute=lambda source, case, motion: source.compute_efforts(case, motion))
     row = rows(prepared, "mujoco/kkt", [blind])["mass 1 %"]
     assert (row["result"], row["verdict"]) == ("survived", "agree")
@@ -117,6 +118,23 @@ def test_a_route_that_disagrees_anyway_kills_nothing(prepared: Prepared) -> None
     row = rows(away, "mujoco/kkt", [by_key("one sign")])["one sign"]
     assert row["result"] == "not carried"
     assert row["note"].startswith("without a fault it reads disagree")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(KeyboardInterrupt(), "interrupted"), (TerminatedWorkerError("segmentation fault"), "a worker process died")],
+)
+def test_what_was_cut_short_is_no_kill(prepared: Prepared, error: BaseException, reason: str) -> None:
+    mutants = [by_key("one sign")]
+
+    def found() -> Iterator[list[Mapping[str, Any]]]:
+        yield judge(prepared, "mujoco/kkt", mutants)
+        raise error
+
+    table = pd.DataFrame(study._gather(found(), [(prepared, "mujoco/kkt"), (prepared, "pybullet/kkt")], mutants))
+    assert list(table["result"]) == ["killed", "broken"]
+    assert reason in table["note"].iloc[1]
+    assert exit_status(table) == 1
 
 
 def test_kill_rate_counts_what_is_above_a_limit() -> None:

@@ -45,7 +45,7 @@ def sentence(found: pd.DataFrame) -> str:
     return (
         f"{caught} of {above} faults with an effect above the tolerance of their route were caught; with an effect "
         f"above its noise, {seen} of {perceptible}. {counts.get('below tolerance', 0)} agree because their effect is "
-        f"below the tolerance, {counts.get('not carried', 0)} are not carried, {bugs} are bugs of loopcheck."
+        f"below the tolerance, {counts.get('not carried', 0)} are not carried, {bugs} survived or broke."
     )
 
 
@@ -83,7 +83,10 @@ def _robot(robot: str, found: pd.DataFrame) -> Part:
     mode, configuration = found["mode"].iloc[0], found["configuration"].iloc[0]
     unseen = found[~found["result"].isin([*CAUGHT, "not carried"])]
     without = found[found["result"] == "not carried"]
-    blocks: list[Block] = [f"Mode {mode}, {configuration}. {sentence(found)}", _matrix(found)]
+    blocks: list[Block] = [
+        f"Mode {mode}, {configuration}. {sentence(found)} Below each result: the effort error of the route [-].",
+        _matrix(found),
+    ]
     if len(unseen):
         blocks.append(Part(title="Not noticed", anchor=f"unseen-{robot}", blocks=[_unseen(unseen)]))
     reasons = Part(title="Why not carried", anchor=f"without-{robot}", folded=True, blocks=[_reasons(without)])

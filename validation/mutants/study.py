@@ -4,13 +4,14 @@ The effect of a fault is what it does to the efforts of the reference (analytic/
 which the reference cannot have, is what it does to the efforts of its route.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, cpu_count, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.console import Console
 from rich.progress import Progress
 
@@ -43,11 +44,11 @@ COLUMNS = {
     "note": str,
 }
 MEANING: Mapping[str, str] = {
-    "killed": "the comparison reads `disagree`",
+    "killed": "the comparison reads disagree",
     "refused": "the source or the comparison gives a reason why there is nothing to compare: caught as well",
     "below tolerance": "it agrees, because the fault changes the efforts by less than the tolerance of the route",
     "survived": "it agrees although the fault changes the efforts by more than the tolerance: a bug of loopcheck",
-    "broken": "something was raised that is no error of ours: a bug of loopcheck",
+    "broken": "something was raised that is no error of ours, or the run was cut short: nothing is known",
     "not carried": "the route or the robot has no place for the fault, or the route does not agree without it",
 }
 """What can come of a mutant."""
@@ -73,6 +74,8 @@ def mutants_table(
 ) -> pd.DataFrame:
     """What came of every fault in every judged route.
 
+    Interrupted, or when a worker process dies, it returns what is there; the rest reads `broken`.
+
     Each robot in its first variant, in its first mode that meets no singularity, upright where it has gravity.
 
     Args:
@@ -96,8 +99,7 @@ def mutants_table(
         )
         tasks = [(case, source) for case in prepared for source in judged(case.case) if not routes or source in routes]
         calls = (delayed(judge)(case, source, wanted) for case, source in tasks)
-        found = progress.track(pool(calls), len(tasks), description="mutants")
-        rows = [row for of_route in found for row in of_route]
+        rows = _gather(progress.track(pool(calls), len(tasks), description="mutants"), tasks, wanted)
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
@@ -143,6 +145,24 @@ def exit_status(found: pd.DataFrame) -> int:
     """0 if every fault above the tolerance was caught, and there was one; else 1."""
     caught, above = kill_rate(found)
     return 0 if caught == above > 0 and not found["result"].isin(BUGS).any() else 1
+
+
+def _gather(
+    found: Iterable[list[Mapping[str, Any]]], tasks: Sequence[tuple[Prepared, str]], mutants: Sequence[Mutant]
+) -> list[Mapping[str, Any]]:
+    """Rows of all tasks, in their order; those that an interruption or a dead worker took away are broken."""
+    rows: list[Mapping[str, Any]] = []
+    done, reason = 0, "interrupted"
+    try:
+        for of_route in found:
+            rows += of_route
+            done += 1
+    except KeyboardInterrupt:
+        pass
+    except TerminatedWorkerError:
+        reason = "a worker process died: an engine crashed, or memory ran out"
+    lost = _Judged(result="broken", verdict="not run", note=reason)
+    return rows + [_row(prepared, source, mutant, lost) for prepared, source in tasks[done:] for mutant in mutants]
 
 
 def _case(name: str) -> Case:
