@@ -3,7 +3,7 @@
 A route is found by its place: `engines/<engine>/<route>.py` holds the class whose `name` is `<engine>/<route>`; files
 that start with an underscore are not routes. The package of an engine says what it needs: `REQUIRES`, the module that
 must be importable, `EXTRA`, the extra that brings it, and `LINEAGE`, whose code computes. Its `_audit.py` reads back
-what the engine simulates.
+what the engine simulates; `_faults.py`, where there is one, holds faults that can be seeded in its routes.
 """
 
 import importlib
@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from functools import cache
 
 from robots.arrays import Array
-from robots.efforts import Source
+from robots.efforts import Fault, Source
 from robots.errors import EngineNotInstalledError, NotFoundError
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
 
-__all__ = ["Source", "audit", "extra", "installed", "lineage", "load", "matrices", "names", "versions"]
+__all__ = ["Source", "audit", "extra", "faults", "installed", "lineage", "load", "matrices", "names", "versions"]
 
 
 @cache
@@ -52,6 +52,15 @@ def versions() -> Mapping[str, str]:
     """Versions of the engines that are installed."""
     found = {name.split("/")[0] for name in names()}
     return {engine: importlib.metadata.version(engine) for engine in sorted(found) if installed(engine)}
+
+
+def faults(name: str) -> Mapping[str, Fault]:
+    """What can be spoilt in the adapter of a route of an installed engine, by kind of fault."""
+    engine, route = name.split("/")
+    if importlib.util.find_spec(f"engines.{engine}._faults") is None:
+        return {}
+    found: Mapping[str, Mapping[str, Fault]] = importlib.import_module(f"engines.{engine}._faults").FAULTS
+    return found.get(route, {})
 
 
 def load(name: str) -> Source:

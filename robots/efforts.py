@@ -1,8 +1,9 @@
 """What a source returns: the effort of every actuator over time, and how well the source kept to the motion."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from robots.arrays import Array, frozen
 from robots.motion import Motion
@@ -74,3 +75,7 @@ class Source(Protocol):
             HarnessError: If the efforts cannot be computed; nothing else leaves a source.
         """
         ...
+
+
+Fault: TypeAlias = Callable[[float], AbstractContextManager[None]]
+"""A fault of a route while its context lasts; takes the largest effort of the case [N or N m]."""

@@ -13,6 +13,7 @@ import engines
 from robots.robot import configurations, load, modes, names
 from validation import sources
 from validation.findings import Finding, about_robots, findings, verdict_counts
+from validation.independence import bases
 from validation.tables import Results
 
 COLOURS = {
@@ -54,6 +55,7 @@ def print_summary(results: Results, folder: Path) -> None:
     """Print the worst verdict of each source in each configuration, the counts, and where the report is."""
     console = Console()
     worst: dict[str, dict[str, dict[str, list[Finding]]]] = {}
+    grounds = bases(results)
     for (robot, _, _, configuration), of_case in findings(results).items():
         for source, finding in of_case.items():
             worst.setdefault(robot, {}).setdefault(source, {}).setdefault(configuration, []).append(finding)
@@ -66,6 +68,8 @@ def print_summary(results: Results, folder: Path) -> None:
         left_out = about_robots(results).get(robot, {}).get("left_out")
         if left_out:
             console.print(f"left out: {'; '.join(left_out)}", soft_wrap=True, markup=False, highlight=False)
+        texts = dict.fromkeys(basis.text for case, basis in grounds.items() if case[0] == robot)
+        console.print(f"rests on {', or '.join(texts) or 'nothing that agrees'}", soft_wrap=True)
     counts = verdict_counts(results)
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     console.print(f"{sum(counts.values())} comparisons: {said}")
@@ -82,6 +86,25 @@ def print_errata(costs: pd.DataFrame, folder: Path) -> None:
             matrix.add_row(str(erratum), *("" if math.isnan(error) else f"{error:.1e}" for error in row))
         Console().print(matrix)
     click.echo(f"report: {folder / 'errata.html'}")
+
+
+def print_mutants(found: pd.DataFrame, folder: Path) -> None:
+    """Print the kill matrix of each robot, what was not noticed, and the kill rate."""
+    from validation.mutants.report import KINDS, sentence
+    from validation.mutants.study import CAUGHT
+
+    console = Console()
+    for robot, rows in found.groupby("robot", sort=False):
+        wide = rows.pivot(index="mutant", columns="source", values="result").reindex(rows["mutant"].unique())
+        matrix = Table("mutant", *wide.columns, title=f"{robot}: what came of each fault", title_justify="left")
+        for mutant, row in wide.iterrows():
+            matrix.add_row(str(mutant), *(f"[{COLOURS[KINDS[cell]]}]{cell}[/]" for cell in row))
+        console.print(matrix)
+    unseen = found[~found["result"].isin([*CAUGHT, "not carried"])]
+    for texts in unseen[["robot", "source", "mutant", "result", "note"]].itertuples(index=False):
+        console.print(", ".join(map(str, texts)), soft_wrap=True)
+    console.print(sentence(found), soft_wrap=True)
+    console.print(f"report: {folder / 'mutants.html'}", soft_wrap=True)
 
 
 def _cell(found: Sequence[Finding]) -> str:

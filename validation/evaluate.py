@@ -1,6 +1,7 @@
 """One source on one case: what it found, or why it found nothing. Runs in a worker process."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,9 @@ from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 from validation import sources
+
+INTERNAL = "internal error"
+"""How the note of an outcome begins where something was raised that is not ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +48,20 @@ class Outcome:
 
 def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
     """Compute the efforts of a source, and turn whatever goes wrong into an outcome that says so."""
+    return outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
+
+
+def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], EffortHistory]) -> Outcome:
+    """What comes of computing the efforts of a source; whatever goes wrong becomes an outcome that says so."""
     start = time.perf_counter()
     try:
-        history = sources.load(source).compute_efforts(case, motion)
+        history = compute()
     except NotRepresentableError as error:
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=str(error))
     except HarnessError as error:
         return Outcome(case=case, source=source, history=None, failure="not run", note=str(error))
     except Exception as error:  # a bug of ours or of an engine is a result too: the other rows must not be lost
-        note = f"internal error: {type(error).__name__}: {error}"
+        note = f"{INTERNAL}: {type(error).__name__}: {error}"
         return Outcome(case=case, source=source, history=None, failure="not run", note=note)
     wall_time = time.perf_counter() - start
     analytic = source in sources.ANALYTIC

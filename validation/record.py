@@ -24,6 +24,8 @@ from validation.audit import Row, effort_rows, lost
 from validation.compare import case_and_source, ladder_rows, summarize
 from validation.evaluate import Outcome, weighting
 from validation.geometry import point_rows
+from validation.independence import lineage
+from validation.ledger import concerning
 from validation.tables import Results, table
 from validation.tolerances import REGISTER, audits, digest, registered
 
@@ -174,11 +176,16 @@ def _run_record(
         "seeds": {},  # nothing in a run is random
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
         "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
+        "lineages": {source: lineage(source) for source in run_sources},
+        "known_issues": [
+            {**issue.model_dump(mode="json"), "reproduce": issue.reproduce}
+            for issue in concerning(list(first), list(run_sources))
+        ],
         "tolerances": {
             "file": REGISTER.name,
             "sha256": digest(),
             "routes": {
-                name: {**tolerance.model_dump(exclude_none=True), "margin": tolerance.margin, "unit": "-"}
+                name: {**tolerance.model_dump(exclude_defaults=True), "margin": tolerance.margin, "unit": "-"}
                 for name, tolerance in registered().items()
                 if name in run_sources
             },

@@ -27,6 +27,7 @@ from validation.findings import (
     reference_of,
     verdict_counts,
 )
+from validation.independence import bases
 from validation.pages import write_pages
 from validation.tables import Results
 
@@ -45,6 +46,10 @@ _LIMITS = {
     "margin": "margin [-]",
     "noise_from": "noise from",
 }
+
+
+UNBOUNDED = 1e100
+"""A size above this stands for no upper bound."""
 
 
 def write_report(results: Results, folder: Path) -> None:
@@ -75,6 +80,7 @@ def answer(results: Results) -> Part:
         anchor="answer",
         blocks=[
             _sentence(counts),
+            _grounds(results),
             Table(list(counts), [[Cell(str(n), verdict if n else "") for verdict, n in counts.items()]]),
             "A case is a robot in a variant, mode and configuration; a comparison is one source in one case. The error "
             "of an actuator is its largest distance from the reference over time; relative means divided by the peak, "
@@ -96,11 +102,30 @@ def _sentence(counts: Mapping[str, int]) -> str:
     return f"Of {judged} judged comparisons with the reference: {parts}.{extra}"
 
 
+def _grounds(results: Results) -> str:
+    """What the verdicts rest on, over all cases."""
+    grounds, all_cases = bases(results), len(findings(results))
+    if not all_cases:
+        return "There is no case whose verdict could rest on anything."
+    alone = {case: basis.text for case, basis in grounds.items() if not basis.is_independent}
+    text = f"{len(grounds) - len(alone)} of {all_cases} cases rest on a closed form or on two lineages of code"
+    if alone:
+        robots = ", ".join(dict.fromkeys(f"{case[0]} ({basis})" for case, basis in alone.items()))
+        text += f"; in {len(alone)} there is agreement only: {robots}"
+    if len(grounds) < all_cases:
+        text += f"; in {all_cases - len(grounds)} nothing agrees"
+    return f"{text}."
+
+
 def verdicts(results: Results) -> Part:
     """The matrix of verdicts, and a ledger of all that does not agree."""
-    found, anchors, names = findings(results), _anchors(results), _sources(results)
+    found, anchors, names, grounds = findings(results), _anchors(results), _sources(results), bases(results)
     matrix = [
-        [*(Cell(name, link=anchors[case]) for name in case), *(_verdict_cell(of_case.get(source)) for source in names)]
+        [
+            *(Cell(name, link=anchors[case]) for name in case),
+            Cell(grounds[case].text if case in grounds else NOTHING),
+            *(_verdict_cell(of_case.get(source)) for source in names),
+        ]
         for case, of_case in found.items()
     ]
     ledger = [row for case, of_case in found.items() for row in _ledger_rows(case, anchors[case], of_case)]
@@ -110,8 +135,11 @@ def verdicts(results: Results) -> Part:
         anchor="verdicts",
         blocks=[
             "Each source with the worst verdict and the worst relative error of its actuators.",
-            Table([*CASE, *names], matrix),
+            Table([*CASE, "rests on", *names], matrix),
             [f"{verdict}: {meaning}" for verdict, meaning in MEANING.items()],
+            "Verdicts rest on a closed form where the paper's own equations confirm the reference, and on two "
+            "lineages where two families of engines do that share no code (MuJoCo and its ports are one). Our own two "
+            "models are one lineage, which does not count. What rests on less is agreement only.",
             *_part_if(ledger, "What does not agree", "ledger", Table(columns, ledger)),
         ],
     )
@@ -367,6 +395,33 @@ def sources(results: Results) -> Part:
     )
 
 
+def explained(results: Results) -> Part:
+    """The entries of the ledger that concern the engines and robots of the run."""
+    issues = results.run.get("known_issues") or []
+    columns = ["engine", "difference", "size", "cause", "what loopcheck does", "reproduce"]
+    text = (
+        "Differences between these engines and the equations of motion whose cause is known. Each is measured by the "
+        "test that reproduces it, and an entry that no longer does fails the suite."
+    )
+    blocks: Sequence[Block] = [text, Table(columns, list(map(_issue, issues)))] if issues else ["None is known here."]
+    return Part(title="Explained differences", anchor="explained", blocks=blocks)
+
+
+def _issue(issue: Mapping[str, Any]) -> Sequence[Cell]:
+    low, high = issue["size"]
+    lower = "at least " if high > UNBOUNDED else ""
+    size = lower + digits(low) + (f" to {digits(high)}" if low < high <= UNBOUNDED else "")
+    shown = f", seen in {', '.join(issue['sources'])}" if issue["sources"] else ""
+    return [
+        Cell(f"{issue['engine']}\n{issue['versions']}"),
+        Cell(f"{issue['title']}{shown}. Needs: {issue['feature']}."),
+        Cell(f"{size} [{issue['unit']}]: {issue['quantity']}"),
+        Cell(issue["cause"]),
+        Cell(issue["remedy"]),
+        Cell(issue["reproduce"] + (f"; upstream: {issue['link']}" if issue["link"] else "")),
+    ]
+
+
 def provenance(results: Results) -> Part:
     """What it takes to get the same numbers again."""
     run = results.run
@@ -398,6 +453,7 @@ SECTIONS: tuple[Callable[[Results], Part], ...] = (
     robots,
     cases,
     convergence,
+    explained,
     sources,
     provenance,
 )

@@ -9,6 +9,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
 REGISTER = Path(__file__).with_name("tolerances.toml")
+MARGINS = (50.0, 10_000.0)
+"""Least and largest tolerance over noise that needs no reason of its own [-]."""
 
 
 class Tolerance(BaseModel):
@@ -30,11 +32,19 @@ class Tolerance(BaseModel):
     """How the noise was measured."""
     reason: str
     """Why this value, or why the source is not judged."""
+    margin_reason: str = ""
+    """Why the margin is outside `MARGINS`, where it is."""
 
     @property
     def margin(self) -> float | None:
         """Tolerance over noise [-]."""
         return None if self.relative_error is None or self.noise is None else self.relative_error / self.noise
+
+    @property
+    def has_fair_margin(self) -> bool:
+        """Whether the tolerance is neither tight nor loose over its noise, or says why it is."""
+        low, high = MARGINS
+        return bool(self.margin_reason) or (self.margin is not None and low <= self.margin <= high)
 
 
 class Register(BaseModel):

@@ -31,7 +31,9 @@ ITERATIONS = 2000
 RESIDUAL = 1e-24
 """Squared change of a constraint's velocity at which the solver stops [m²/s² or rad²/s²]."""
 UNLIMITED = 1e9
-"""Force of motors and loops, and joint velocity, that are never reached [N, N m, m/s or rad/s]."""
+"""Force of loops, and joint velocity, that are never reached [N, N m, m/s or rad/s]."""
+STRONGEST = UNLIMITED
+"""Largest force of the motors [N or N m]."""
 ITERATIVE = f"sequential impulse, at most {ITERATIONS} iterations, residual threshold {RESIDUAL:g}, no substeps"
 DIRECT = f"direct (Dantzig), or where it fails {ITERATIVE}"
 
@@ -123,7 +125,7 @@ def _drive(world: World, command: Command) -> None:
         [world.joints[j] for j in command.joints],
         pybullet.VELOCITY_CONTROL,
         targetVelocities=((command.target - command.q) / command.dt).tolist(),
-        forces=[UNLIMITED] * len(command.joints),
+        forces=[STRONGEST] * len(command.joints),
         velocityGains=[1.0] * len(command.joints),
         physicsClientId=world.client,
     )

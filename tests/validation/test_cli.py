@@ -198,7 +198,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_pat
     )
 
 
-@pytest.mark.parametrize("command", ["run", "check", "new", "report", "errata", "ctc"])
+@pytest.mark.parametrize("command", ["run", "check", "new", "report", "errata", "mutants", "ctc"])
 def test_help_shows_an_example_on_a_line_of_its_own(loopcheck: Command, command: str) -> None:
     status, out, _ = loopcheck(command, "--help")
     assert status == 0

@@ -1,63 +1,37 @@
 """The harness can fail: wrong engines, wrong models and wrong readings must not agree."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from robots.efforts import EffortHistory, Source
+from robots.efforts import EffortHistory
 from robots.errors import EngineError, ShapeError
-from robots.mechanism import ModelFile
-from robots.mjcf import read_mechanism
 from robots.motion import Motion
 from robots.robot import Case, load
 from validation import sources
 from validation.compare import summarize
 from validation.evaluate import Outcome, evaluate
+from validation.mutants.faults import Compute, by_key
 
 JUDGED = ("/kkt", "/forward", "/lagrange", "/paper")
 ROUTES = [name for name in sources.names(load("3prr")) if name.endswith(JUDGED)]
 EXACT = [name for name in ROUTES if not name.endswith("/forward")]
 
-Wrong = Callable[[Source, Case, Motion], EffortHistory]
+GROSS = ("gravity flipped", "one step late", "actuators swapped", "one sign")
 
 
-def gravity_flipped(source: Source, case: Case, motion: Motion) -> EffortHistory:
-    return source.compute_efforts(replace(case, mechanism=case.mechanism.with_gravity(-case.mechanism.gravity)), motion)
-
-
-def one_mass_off_by_1_ppm(source: Source, case: Case, motion: Motion) -> EffortHistory:
-    heavier = {"body": {"link2": {"mass": 0.5201 * (1 + 1e-6)}}}
-    mechanism = read_mechanism(ModelFile(path=case.mechanism.model.path, overrides=heavier))
-    return source.compute_efforts(replace(case, mechanism=mechanism.with_gravity(case.mechanism.gravity)), motion)
-
-
-def one_step_late(source: Source, case: Case, motion: Motion) -> EffortHistory:
-    history = source.compute_efforts(case, motion)
-    return replace(history, effort=np.roll(history.effort, 1, axis=0))
-
-
-def two_actuators_swapped(source: Source, case: Case, motion: Motion) -> EffortHistory:
-    return replace(source.compute_efforts(case, motion), actuators=("q2", "q1", "q3"))
-
-
-def sign_of_one_actuator(source: Source, case: Case, motion: Motion) -> EffortHistory:
-    history = source.compute_efforts(case, motion)
-    return replace(history, effort=history.effort * [1, 1, -1])
-
-
-@pytest.mark.parametrize("wrong", [gravity_flipped, one_step_late, two_actuators_swapped, sign_of_one_actuator])
+@pytest.mark.parametrize("fault", GROSS)
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_wrong_engine_disagrees(wrong: Wrong, route: str, prr: Case, prr_motion: Motion) -> None:
-    verdicts = _verdicts(wrong, route, prr, prr_motion)
+def test_a_wrong_engine_disagrees(fault: str, route: str, prr: Case, prr_motion: Motion) -> None:
+    verdicts = _verdicts(by_key(fault).compute, route, prr, prr_motion)
     assert "disagree" in set(verdicts)
 
 
 @pytest.mark.parametrize("route", EXACT)
 def test_a_millionth_of_a_mass_is_seen(route: str, prr: Case, prr_motion: Motion) -> None:
-    assert set(_verdicts(one_mass_off_by_1_ppm, route, prr, prr_motion)) == {"disagree"}
+    assert set(_verdicts(by_key("mass 1 ppm").compute, route, prr, prr_motion)) == {"disagree"}
 
 
 @pytest.mark.parametrize("route", EXACT)
@@ -128,7 +102,7 @@ def test_a_source_that_fails_is_a_result(
     assert str(error) in rows["note"].iloc[0]
 
 
-def _verdicts(wrong: Wrong, route: str, case: Case, motion: Motion) -> pd.Series:
+def _verdicts(wrong: Compute, route: str, case: Case, motion: Motion) -> pd.Series:
     """Verdicts of a wrong version of a route on the upright 3-PRR, where gravity acts in the plane."""
     if route.startswith("pybullet"):
         pytest.importorskip("pybullet")

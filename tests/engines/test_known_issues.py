@@ -1,0 +1,228 @@
+"""Every entry of the ledger is measured again: one that no longer reproduces fails here."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from analytic.noc import Noc
+from robots.arrays import Array
+from robots.motion import Motion
+from robots.robot import Case, load
+from tests.conftest import MODELS, CaseMaker
+from tests.engines.test_pybullet import SPATIAL
+from validation.compare import relative_error
+from validation.ledger import Issue, known_issues
+
+TUMBLING = """
+<mujoco><option gravity="0 0 0"/><worldbody><body>
+  <joint type="ball"/><inertial pos="0 0 0" mass="1" diaginertia="1 2 2.5"/>
+</body></worldbody></mujoco>"""
+
+LINK = """<robot name="link">
+<link name="link">
+<inertial>
+<origin xyz="{center} 0 0"/>
+<mass value="1"/>
+<inertia ixx="0.001" iyy="0.002" izz="{izz!r}" ixy="0" ixz="0" iyz="0"/>
+</inertial>
+</link>
+</robot>"""
+
+
+@pytest.fixture
+def error(prr: Case, prr_motion: Motion) -> Callable[..., float]:
+    """Effort error of a source, on the 3-PRR unless told otherwise."""
+
+    def measure(source: str, case: Case = prr, motion: Motion = prr_motion) -> float:
+        history = engines.load(source).compute_efforts(case, motion)
+        return relative_error(history.effort, Noc().compute_efforts(case, motion).effort)
+
+    return measure
+
+
+@pytest.fixture
+def measures(
+    error: Callable[..., float], prr: Case, prr_motion: Motion, model_case: CaseMaker, tmp_path: Path
+) -> Mapping[str, Callable[[], float]]:
+    return {
+        "mujoco-soft-loops": partial(error, "mujoco/default"),
+        "mujoco-inverse-of-soft-loops": partial(error, "mujoco/inverse"),
+        "mujoco-joint-polynomial": partial(_error_of_polynomial, error, model_case),
+        "mujoco-compliance-floor": partial(_compliance_floor, prr, prr_motion),
+        "mujoco-connect-anchor": _anchor_off,
+        "mujoco-integrate-pos": _order_of_plain_mean,
+        "pybullet-default-motors": partial(error, "pybullet/default"),
+        "pybullet-default-damping": partial(_error_with_damping, error),
+        "pybullet-residual-threshold": partial(_error_with_threshold, error),
+        "pybullet-dantzig-in-one-multibody": partial(_error_of_dantzig, error, model_case, tmp_path),
+        "pybullet-zero-gear-ratio": partial(_gear_ratio_left, prr),
+        "pybullet-triangle-inequality": partial(_part_of_moment_lost, tmp_path),
+        "pybullet-anchors": partial(_anchor_from_origin, tmp_path),
+    }
+
+
+@pytest.mark.parametrize("issue", known_issues(), ids=lambda issue: issue.key)
+def test_a_known_issue_reproduces(
+    issue: Issue, measures: Mapping[str, Callable[[], float]], request: pytest.FixtureRequest, record_property: Any
+) -> None:
+    if not engines.installed(issue.engine) and not request.config.getoption("--require-engines"):
+        pytest.skip(f"{issue.engine} is not installed")
+    measured = measures[issue.key]()
+    record_property("measured", measured)
+    low, high = issue.size
+    assert low <= measured <= high, f"{issue.title}: want {issue.quantity} in [{low:g}, {high:g}], got {measured:g}"
+
+
+def test_every_measurement_belongs_to_an_entry(measures: Mapping[str, Callable[[], float]]) -> None:
+    assert [issue.key for issue in known_issues()] == list(measures)
+
+
+@pytest.mark.parametrize("issue", known_issues(), ids=lambda issue: issue.key)
+def test_an_entry_covers_the_installed_version(issue: Issue) -> None:
+    if engines.installed(issue.engine):
+        assert issue.applies(engines.versions()[issue.engine])
+
+
+def test_what_a_route_avoids_is_not_there_by_itself(error: Callable[..., float]) -> None:
+    """The measurements see the issue, not the route: without it the same errors are small."""
+    assert error("mujoco/forward") < 1e-7
+    if engines.installed("pybullet"):
+        assert error("pybullet/forward") < 1e-7
+
+
+def _error_of_polynomial(error: Callable[..., float], model_case: CaseMaker) -> float:
+    case = model_case(MODELS / "geared_pair.xml", configuration="vertical", amplitude=0.1)
+    return error("mujoco/forward", case, prescribe(case))
+
+
+def _compliance_floor(prr: Case, motion: Motion) -> float:
+    from engines.mujoco import forward
+
+    reference, factor = Noc().compute_efforts(prr, motion).effort, 0.2
+    soft = forward._simulate(prr.mechanism, motion, [0, 1, 2], 5e-3, factor).effort
+    return relative_error(soft, reference) / factor
+
+
+def _anchor_off() -> float:
+    mujoco = pytest.importorskip("mujoco")
+    robot = load("3prr")
+    text = (robot.folder / robot.mjcf).read_text(encoding="utf-8")
+    sites = '<connect name="q8" site1="platform2" site2="link2_end"/>'
+    bodies = '<connect name="q8" body1="platform" body2="link2" anchor="0.225 -0.12990381056766578 0"/>'
+    assert sites in text
+    model = mujoco.MjModel.from_xml_string(text.replace(sites, bodies))
+    return float(np.linalg.norm(model.equality("q8").data[3:6] - model.site("link2_end").pos))
+
+
+def _order_of_plain_mean() -> float:
+    from engines.mujoco import forward
+
+    with patch.object(forward, "_turning_dofs", lambda model: []):
+        coarse, middle, fine = (_tumbled(dt) for dt in (0.02, 0.01, 0.005))
+    return float(np.log2(np.abs(middle - coarse).max() / np.abs(fine - middle).max()))
+
+
+def _tumbled(dt: float) -> Array:
+    """Attitude of a tumbling body after a second, by the route's own integrator."""
+    from engines.mujoco import forward
+
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(TUMBLING)
+    data = mujoco.MjData(model)
+    data.qvel[:] = (3, 0.2, 2)
+
+    def acceleration(half_steps: int) -> Array:
+        mujoco.mj_forward(model, data)
+        return np.array(data.qacc)
+
+    for _ in range(round(1 / dt)):
+        forward._runge_kutta(model, data, dt, acceleration, acceleration(0))
+    return np.array(data.qpos)
+
+
+def _error_with_damping(error: Callable[..., float]) -> float:
+    with engines.faults("pybullet/forward")["default damping"](1.0):
+        return error("pybullet/forward")
+
+
+def _error_with_threshold(error: Callable[..., float]) -> float:
+    from engines.pybullet import forward
+
+    with patch.object(forward, "RESIDUAL", 1e-7):
+        return error("pybullet/forward")
+
+
+def _error_of_dantzig(error: Callable[..., float], model_case: CaseMaker, folder: Path) -> float:
+    from engines.pybullet import forward
+
+    path = folder / "spatial.xml"
+    path.write_text(SPATIAL, encoding="utf-8")
+    case, plan = model_case(path, amplitude=0.15), forward._plan
+    with (
+        patch.object(forward, "_plan", lambda *about: replace(plan(*about), direct=True)),
+        patch.object(forward, "PARTS", (2,)),
+    ):
+        return error("pybullet/forward", case, prescribe(case))
+
+
+@contextmanager
+def _bullet() -> Iterator[Any]:
+    from engines.pybullet._bullet import pybullet, silenced
+
+    with silenced():
+        client = pybullet.connect(pybullet.DIRECT)
+        try:
+            yield pybullet
+        finally:
+            pybullet.disconnect(client)
+
+
+def _body(bullet: Any, folder: Path, *, center: float = 0.0, izz: float = 0.003) -> int:
+    path = folder / "link.urdf"
+    path.write_text(LINK.format(center=center, izz=izz), encoding="utf-8")
+    return int(bullet.loadURDF(str(path), flags=bullet.URDF_USE_INERTIA_FROM_FILE))
+
+
+def _gear_ratio_left(prr: Case) -> float:
+    from engines.pybullet._bullet import pybullet
+    from engines.pybullet._world import opened
+
+    with opened(prr.mechanism) as world:
+        first, second = world.joints[:2]
+        ends, none = (world.tree, first, world.tree, second), [0.0, 0.0, 0.0]
+        gear = pybullet.createConstraint(*ends, pybullet.JOINT_GEAR, none, none, none, physicsClientId=world.client)
+        for ratio in (-0.5, 0.0):
+            pybullet.changeConstraint(gear, gearRatio=ratio, physicsClientId=world.client)
+        return float(pybullet.getConstraintInfo(gear, physicsClientId=world.client)[11])
+
+
+def _part_of_moment_lost(folder: Path) -> float:
+    izz = float(np.nextafter(0.003, 1))
+    with _bullet() as bullet:
+        moments = bullet.getDynamicsInfo(_body(bullet, folder, izz=izz), -1)[2]
+    return 1 - moments[2] / izz
+
+
+def _anchor_from_origin(folder: Path) -> float:
+    """Distance of the link's origin from the point of the world that its anchor at (0, 0, 0) is drawn to."""
+    with _bullet() as bullet:
+        body = _body(bullet, folder, center=0.1)
+        bullet.resetBasePositionAndOrientation(body, [0.3, 0, 0], [0, 0, 0, 1])
+        zero = [0.0, 0.0, 0.0]
+        hold = bullet.createConstraint(body, -1, -1, -1, bullet.JOINT_FIXED, zero, zero, zero)
+        bullet.changeConstraint(hold, maxForce=1e9)
+        for _ in range(1000):
+            bullet.stepSimulation()
+        center, attitude = bullet.getBasePositionAndOrientation(body)
+        R = np.array(bullet.getMatrixFromQuaternion(attitude)).reshape(3, 3)
+        offset = np.array(bullet.getDynamicsInfo(body, -1)[3])
+    return float(np.linalg.norm(center - R @ offset))

@@ -1,0 +1,215 @@
+"""Seeded faults are caught or explained, and the study that says so can itself fail."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from analytic.noc import Noc
+from robots.errors import EngineError, MechanismError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case, load, names
+from tests.validation.conftest import Command
+from validation.compare import relative_error
+from validation.mutants import faults, study
+from validation.mutants.faults import MUTANTS, Mutant, by_key, inertial, mutated
+from validation.mutants.study import COLUMNS, Prepared, exit_status, judge, judged, kill_rate, prepare
+
+EXACT = ("analytic/lagrange", "mujoco/kkt", "pybullet/kkt")
+STATES_STAY_CLOSED = ("mass 1 %", "mass 1 ppm", "inertia point", "mass centre", "gravity turned", "joint damping")
+
+
+@pytest.fixture(scope="module")
+def prepared(prr: Case) -> Prepared:
+    return prepare(prr)
+
+
+def rows(prepared: Prepared, source: str, mutants: Sequence[Mutant] = MUTANTS) -> Mapping[str, Mapping[str, Any]]:
+    if source.startswith("pybullet"):
+        pytest.importorskip("pybullet")
+    return {row["mutant"]: row for row in judge(prepared, source, mutants)}
+
+
+@pytest.mark.parametrize("source", EXACT)
+def test_an_exact_route_notices_every_fault_it_can_have(prepared: Prepared, source: str) -> None:
+    found = rows(prepared, source)
+    without = {key for key, row in found.items() if row["result"] == "not carried"}
+    assert without == {"loose loops", "weak motor", "default damping"}
+    assert {row["result"] for key, row in found.items() if key not in without} == {"killed"}
+    assert all(row["effect"] > row["tolerance"] for key, row in found.items() if key not in without)
+
+
+@pytest.mark.parametrize("source", EXACT)
+def test_the_error_of_a_route_is_the_effect_on_the_reference(prepared: Prepared, source: str) -> None:
+    """Two codes, given the same wrong robot, are wrong alike: the fault did reach the engine."""
+    found = rows(prepared, source, [by_key(key) for key in (*STATES_STAY_CLOSED, "velocity term")])
+    for row in found.values():
+        assert row["relative_error"] == pytest.approx(row["effect"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("source", "mutant", "result"),
+    [
+        ("mujoco/forward", "velocity term", "killed"),
+        ("mujoco/forward", "loose loops", "killed"),
+        ("mujoco/forward", "mass 1 ppm", "below tolerance"),
+        ("mujoco/forward", "weak motor", "not carried"),
+        ("pybullet/forward", "weak motor", "killed"),
+        ("pybullet/forward", "default damping", "killed"),
+        ("pybullet/forward", "velocity term", "not carried"),
+        ("analytic/paper", "axis flipped", "not carried"),
+        ("analytic/paper", "joint damping", "refused"),
+    ],
+)
+def test_other_routes(prepared: Prepared, source: str, mutant: str, result: str) -> None:
+    row = rows(prepared, source, [by_key(mutant)])[mutant]
+    assert row["result"] == result, row
+    assert result == "killed" or row["note"]
+    if result == "below tolerance":
+        assert row["effect"] < row["tolerance"]
+        assert "below the tolerance 1.0e-06 by a factor 1.91, above the noise" in row["note"]
+
+
+def test_a_fault_ends_with_its_context(prepared: Prepared) -> None:
+    """The adapter is whole again after a fault was seeded in it."""
+    row = rows(prepared, "mujoco/forward", [by_key("loose loops"), by_key("one sign")])
+    assert row["one sign"]["relative_error"] == pytest.approx(2, rel=1e-6)
+
+
+def test_a_fault_that_does_nothing_agrees(prepared: Prepared) -> None:
+    """The way by which inertias are changed leaves those that are not changed as they were."""
+
+    def same(mechanism: Mechanism) -> Mechanism:
+        return mutated(mechanism, {"body": {body.name: inertial(body) for body in mechanism.bodies}})
+
+    none = Mutant(key="none", text="nothing is wrong", compute=faults._on_model(same))
+    for source in ("analytic/lagrange", "mujoco/kkt"):
+        assert rows(prepared, source, [none])["none"]["verdict"] == "agree"
+
+
+def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: Prepared) -> None:
+    blind = Mutant(key="mass 1 %", text="", compute=lambda source, case, motion: source.compute_efforts(case, motion))
+    row = rows(prepared, "mujoco/kkt", [blind])["mass 1 %"]
+    assert (row["result"], row["verdict"]) == ("survived", "agree")
+    assert "above the tolerance" in row["note"]
+    assert exit_status(pd.DataFrame([row])) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "result"), [(ZeroDivisionError("a slip"), "broken"), (EngineError("it exploded"), "refused")]
+)
+def test_a_bug_in_a_fault_is_no_kill(prepared: Prepared, error: Exception, result: str) -> None:
+    def compute(*_: Any) -> Any:
+        raise error
+
+    row = rows(prepared, "mujoco/kkt", [Mutant(key="mass 1 %", text="", compute=compute)])["mass 1 %"]
+    assert row["result"] == result
+    assert exit_status(pd.DataFrame([row])) == (1 if result == "broken" else 0)
+
+
+def test_a_route_that_disagrees_anyway_kills_nothing(prepared: Prepared) -> None:
+    away = replace(prepared, case=replace(prepared.case, mechanism=_heavier(prepared.case)))
+    row = rows(away, "mujoco/kkt", [by_key("one sign")])["one sign"]
+    assert row["result"] == "not carried"
+    assert row["note"].startswith("without a fault it reads disagree")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(KeyboardInterrupt(), "interrupted"), (TerminatedWorkerError("segmentation fault"), "a worker process died")],
+)
+def test_what_was_cut_short_is_no_kill(prepared: Prepared, error: BaseException, reason: str) -> None:
+    mutants = [by_key("one sign")]
+
+    def found() -> Iterator[list[Mapping[str, Any]]]:
+        yield judge(prepared, "mujoco/kkt", mutants)
+        raise error
+
+    table = pd.DataFrame(study._gather(found(), [(prepared, "mujoco/kkt"), (prepared, "pybullet/kkt")], mutants))
+    assert list(table["result"]) == ["killed", "broken"]
+    assert reason in table["note"].iloc[1]
+    assert exit_status(table) == 1
+
+
+def test_kill_rate_counts_what_is_above_a_limit() -> None:
+    table = pd.DataFrame(
+        {
+            "result": ["killed", "refused", "killed", "below tolerance", "not carried", "survived"],
+            "effect": [1.0, np.inf, 1e-9, 1e-7, 1.0, np.nan],
+            "tolerance": [1e-6] * 6,
+            "noise": [1e-8] * 6,
+        }
+    )
+    assert kill_rate(table) == (2, 3)
+    assert kill_rate(table, "noise") == (2, 4)
+    assert exit_status(table) == 1
+    assert exit_status(table[:5]) == 0
+    assert exit_status(table[4:5]) == 1  # nothing was caught, because nothing was there
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_robot_has_a_place_for_every_fault_of_its_model(name: str) -> None:
+    """Nothing is computed: the mutated models compile, and differ from the right ones in the efforts they belong to."""
+    robot = load(name)
+    mechanism = robot.mechanism()
+    heaviest = max(mechanism.bodies, key=lambda body: body.mass)
+    wrong = mutated(mechanism, {"body": {heaviest.name: inertial(heaviest, center=heaviest.center + 1e-4)}})
+    for right, read in zip(mechanism.bodies, wrong.bodies, strict=True):
+        shift = 1e-4 if right.name == heaviest.name else 0.0
+        np.testing.assert_allclose(read.center, right.center + shift, atol=1e-12)
+        np.testing.assert_allclose(read.inertia, right.inertia, atol=1e-12 * np.abs(right.inertia).max())
+        assert read.mass == right.mass
+    assert (wrong.gravity == mechanism.gravity).all()
+    assert len(wrong.wrenches) == len(mechanism.wrenches)
+
+
+def test_an_override_of_nothing_is_refused(prr: Case) -> None:
+    with pytest.raises(MechanismError, match="mass"):
+        mutated(prr.mechanism, {"body": {"link1": {"mass": "heavy"}}})
+
+
+def test_rounding_is_that_of_single_precision(prr: Case, prr_motion: Motion) -> None:
+    rounded = faults.rounded(prr_motion)
+    assert np.abs(rounded.q - prr_motion.q).max() < 2**-24 * np.abs(prr_motion.q).max() * 1.01
+    assert (rounded.law(prr_motion.t).q.astype(np.float32) == rounded.law(prr_motion.t).q).all()
+    assert (rounded.assemble(prr_motion.t[:2]).qd == rounded.qd[:2]).all()
+    change = relative_error(Noc().compute_efforts(prr, rounded).effort, Noc().compute_efforts(prr, prr_motion).effort)
+    assert 1e-9 < change < 1e-5
+
+
+def test_what_is_judged_has_a_tolerance(prr: Case) -> None:
+    assert "analytic/noc" not in judged(prr)
+    assert not {"mujoco/default", "mujoco/inverse"} & set(judged(prr))
+    assert {"analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward"} <= set(judged(prr))
+
+
+def test_mutants_writes_table_and_page(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "judged", lambda case: ["mujoco/kkt"])
+    status, out, _ = loopcheck("mutants", "3prr", "--jobs", "1", "--out", tmp_path)
+    assert status == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"mutants.csv", "mutants.html", "mutants.md"}
+    table = pd.read_csv(tmp_path / "mutants.csv", keep_default_na=False)
+    assert list(table.columns) == list(COLUMNS)
+    assert list(table["mutant"]) == [mutant.key for mutant in MUTANTS]
+    caught = int((table["result"] == "killed").sum())
+    assert f"{caught} of {caught} faults with an effect above the tolerance of their route were caught" in out
+    for name in ("mutants.html", "mutants.md"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert f"{caught} of {caught} faults" in text
+        assert "J̇v" in text
+
+
+def test_an_unknown_robot_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
+    status, _, err = loopcheck("mutants", "3ppr", "--out", tmp_path / "out")
+    assert (status, err.count("\n")) == (2, 1)
+
+
+def _heavier(case: Case) -> Mechanism:
+    link = next(body for body in case.mechanism.bodies if body.name == "link1")
+    return mutated(case.mechanism, {"body": {"link1": {"mass": 2 * link.mass}}})

@@ -1,0 +1,103 @@
+"""The ledger of explained differences: data in `known_issues.toml`, each entry measured again by the test it names."""
+
+import importlib.metadata
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, field_validator, model_validator
+
+LEDGER = Path(__file__).with_name("known_issues.toml")
+REPRODUCED_BY = "tests/engines/test_known_issues.py"
+"""Where every entry is measured."""
+
+
+class Issue(BaseModel):
+    """A difference between an engine and the equations of motion whose cause is known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str = Field(pattern=r"^[a-z0-9-]+$")
+    """Name of the entry, and of the test that reproduces it."""
+    title: str
+    engine: str
+    versions: str
+    """Versions of the engine it is known of, as a specifier of Python packages."""
+    sources: tuple[str, ...] = ()
+    """Sources that show it; none if every route avoids it."""
+    robots: tuple[str, ...] = ()
+    """Robots it was seen on; none if it depends on a feature that any robot may have."""
+    feature: str
+    """What a robot or a simulation must have to meet it."""
+    quantity: str
+    """What is measured."""
+    unit: str
+    size: tuple[float, float]
+    """Between which values the measurement lies [unit]."""
+    cause: str
+    remedy: str
+    """What the routes do about it."""
+    link: HttpUrl | None = None
+    """Where it is documented or discussed upstream."""
+
+    @field_validator("versions")
+    @classmethod
+    def _is_a_specifier(cls, versions: str) -> str:
+        SpecifierSet(versions)
+        return versions
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> "Issue":
+        if not self.size[0] <= self.size[1]:
+            raise ValueError(f"{self.key}: want a size from low to high, got {self.size}")
+        return self
+
+    @property
+    def reproduce(self) -> str:
+        """The command that measures it."""
+        return f'uv run pytest {REPRODUCED_BY} -k "{self.key}"'
+
+    def applies(self, version: str) -> bool:
+        """Whether it is known of a version of the engine."""
+        return SpecifierSet(self.versions).contains(version, prereleases=True)
+
+
+class Ledger(BaseModel):
+    """The file of explained differences."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    issues: tuple[Issue, ...]
+
+
+@cache
+def known_issues() -> tuple[Issue, ...]:
+    """All entries."""
+    return Ledger.model_validate(tomllib.loads(LEDGER.read_text(encoding="utf-8"))).issues
+
+
+def concerning(robots: Sequence[str], sources: Sequence[str]) -> list[Issue]:
+    """The entries that concern the engines of some sources, in the versions installed, and some robots.
+
+    Args:
+        robots: Names of the robots of a run.
+        sources: Names of its sources.
+    """
+    engines = {source.split("/")[0] for source in sources}
+    return [
+        issue
+        for issue in known_issues()
+        if issue.engine in engines
+        and _is_installed_in(issue)
+        and (not issue.sources or set(issue.sources) & set(sources))
+        and (not issue.robots or set(issue.robots) & set(robots))
+    ]
+
+
+def _is_installed_in(issue: Issue) -> bool:
+    try:
+        return issue.applies(importlib.metadata.version(issue.engine))
+    except importlib.metadata.PackageNotFoundError:
+        return False

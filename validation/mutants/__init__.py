@@ -1,0 +1,1 @@
+"""Seeded faults: what is wrong, whether the judge sees it, and the page that says so."""

@@ -1,0 +1,300 @@
+"""What is wrong: faults of the model, of the motion, of the reading and of the adapter of an engine.
+
+A fault of the model is written as overrides of the MJCF, so that every source is really built from the wrong robot:
+MuJoCo compiles them in, all others get the mechanism that is read from them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+from unittest.mock import patch
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+import analytic.noc
+import engines
+from analytic.closures import closure_jacobian
+from analytic.kinematics import Poses, Twists
+from analytic.noc import Noc, noc_model
+from analytic.redundancy import independent_dofs
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Source
+from robots.errors import HarnessError
+from robots.mechanism import Body, Joint, Mechanism
+from robots.mjcf import read_mechanism
+from robots.motion import Drive, Motion
+from robots.robot import Case
+
+LOST = 0.01
+"""Part of a mass that a coarse fault adds [-]."""
+PPM = 1e-6
+"""Part of a mass that a fine fault adds [-]."""
+SHIFT = 1e-4
+"""How far a mass centre is moved [m]."""
+TURN = np.deg2rad(1.0)
+"""By how much gravity is turned [rad]."""
+DAMPING = 0.04
+"""Damping of every hinge and slide; the number is Bullet's default of another damping [N s/m or N m s/rad]."""
+
+Compute: TypeAlias = Callable[[Source, Case, Motion], EffortHistory]
+"""Efforts of a source that suffers from a fault."""
+Overrides: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""As `robots.mechanism.ModelFile.overrides`."""
+
+
+class NotCarriedError(HarnessError):
+    """A source or a robot has no place for a fault; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """A fault."""
+
+    key: str
+    """Short name."""
+    text: str
+    """What is wrong, with its size."""
+    compute: Compute
+    in_adapter: bool = False
+    """Whether it is a fault of an engine's adapter, which the reference cannot have."""
+
+
+def by_key(key: str) -> Mutant:
+    """The mutant of that name."""
+    return next(mutant for mutant in MUTANTS if mutant.key == key)
+
+
+def mutated(mechanism: Mechanism, overrides: Overrides) -> Mechanism:
+    """The mechanism with other values in its MJCF; gravity and external wrenches stay."""
+    merged = {kind: dict(elements) for kind, elements in mechanism.model.overrides.items()}
+    for kind, elements in overrides.items():
+        for name, values in elements.items():
+            of_kind = merged.setdefault(kind, {})
+            of_kind[name] = {**of_kind.get(name, {}), **values}
+    read = read_mechanism(replace(mechanism.model, overrides=merged))
+    return replace(read, gravity=mechanism.gravity, wrenches=mechanism.wrenches)
+
+
+def _on_model(wrong: Callable[[Mechanism], Mechanism]) -> Compute:
+    def compute(source: Source, case: Case, motion: Motion) -> EffortHistory:
+        return source.compute_efforts(replace(case, mechanism=wrong(case.mechanism)), motion)
+
+    return compute
+
+
+def _on_reading(wrong: Callable[[Array], Array]) -> Compute:
+    def compute(source: Source, case: Case, motion: Motion) -> EffortHistory:
+        history = source.compute_efforts(case, motion)
+        return replace(history, effort=wrong(history.effort))
+
+    return compute
+
+
+def _in_adapter(kind: str, why_not: str) -> Compute:
+    def compute(source: Source, case: Case, motion: Motion) -> EffortHistory:
+        fault = None if source.name.startswith("analytic/") else engines.faults(source.name).get(kind)
+        if fault is None:
+            raise NotCarriedError(why_not)
+        peak = float(np.abs(Noc().compute_efforts(case, motion).effort).max())
+        with fault(peak):
+            return source.compute_efforts(case, motion)
+
+    return compute
+
+
+def _heaviest(mechanism: Mechanism) -> Body:
+    return max(mechanism.bodies, key=lambda body: body.mass)
+
+
+def _heavier(part: float) -> Compute:
+    def wrong(mechanism: Mechanism) -> Mechanism:
+        body = _heaviest(mechanism)
+        return mutated(mechanism, {"body": {body.name: {"mass": body.mass * (1 + part)}}})
+
+    return _on_model(wrong)
+
+
+def _inertia_about_joint(mechanism: Mechanism) -> Mechanism:
+    """Steiner's part is not taken off: tensors about the joints, used as if about the mass centres."""
+    joints = {joint.body: joint for joint in mechanism.joints}  # the last of a body
+    extra = [(mechanism.bodies[b], _steiner(mechanism.bodies[b], joint)) for b, joint in joints.items()]
+    if not any(tensor.any() for _, tensor in extra):
+        raise NotCarriedError("every body has its mass centre on its joint")
+    wrong = {body.name: inertial(body, inertia=body.inertia + tensor) for body, tensor in extra}
+    return mutated(mechanism, {"body": wrong})
+
+
+def _steiner(body: Body, joint: Joint) -> Array:
+    arm = body.center - joint.anchor
+    return np.asarray(body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm)))
+
+
+def _center_moved(mechanism: Mechanism) -> Mechanism:
+    body = _heaviest(mechanism)
+    return mutated(mechanism, {"body": {body.name: inertial(body, center=body.center + SHIFT / np.sqrt(3))}})
+
+
+def inertial(body: Body, *, center: Array | None = None, inertia: Array | None = None) -> Mapping[str, Any]:
+    """Override with all that MJCF says of the mass of a body, in the axes of the body.
+
+    Args:
+        body: The body.
+        center: Another mass centre [m], shape (3,).
+        inertia: Another inertia about the mass centre [kg m²], shape (3, 3).
+    """
+    I = body.inertia if inertia is None else inertia
+    return {
+        "explicitinertial": True,
+        "mass": body.mass,
+        "ipos": (body.center if center is None else center).tolist(),
+        "iquat": [1.0, 0.0, 0.0, 0.0],
+        "inertia": [0.0, 0.0, 0.0],
+        "fullinertia": [float(I[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))],
+    }
+
+
+def _gravity(angle: float) -> Compute:
+    def wrong(mechanism: Mechanism) -> Mechanism:
+        gravity = mechanism.gravity
+        if not gravity.any():
+            raise NotCarriedError("there is no gravity")
+        axis = np.cross(gravity, np.eye(3)[np.argmin(np.abs(gravity))])
+        turn = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis))
+        return mechanism.with_gravity(turn.as_matrix() @ gravity)
+
+    return _on_model(wrong)
+
+
+def _axis_flipped(mechanism: Mechanism) -> Mechanism:
+    joint = mechanism.joints[mechanism.actuated_joints[0]]
+    return mutated(mechanism, {"joint": {joint.name: {"axis": (-joint.axis).tolist()}}})
+
+
+def _damped(mechanism: Mechanism) -> Mechanism:
+    scalar = [joint for joint in mechanism.joints if joint.kind in ("hinge", "slide")]
+    return mutated(mechanism, {"joint": {j.name: {"damping": [j.damping + DAMPING, 0.0, 0.0]} for j in scalar}})
+
+
+def _closure_dropped(mechanism: Mechanism) -> Mechanism:
+    if not mechanism.closures:
+        raise NotCarriedError("there are no loops")
+    return mutated(mechanism, {"equality": {mechanism.closures[-1].name: {"active": False}}})
+
+
+def _velocity_term_dropped(source: Source, case: Case, motion: Motion) -> EffortHistory:
+    """Passive accelerations from J q̈ = 0; the reference and simulations find them themselves, and lose it there."""
+    if not case.mechanism.closures:
+        raise NotCarriedError("there are no loops")
+    if source.name == Noc.name:
+        with patch.object(analytic.noc, "closure_jacobian_rate", _no_rate):
+            return source.compute_efforts(case, motion)
+    if source.name.endswith("/forward"):
+        why_not = "the engine closes its loops by velocities: there is no such term in it"
+        return _in_adapter("velocity term dropped", why_not)(source, case, motion)
+    independent = independent_dofs(case.mechanism, motion)
+    L = noc_model(case.mechanism, motion.q, motion.qd, independent).L
+    return source.compute_efforts(case, replace(motion, qdd=(L @ motion.qdd[:, independent, None])[..., 0]))
+
+
+def _no_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
+    return np.zeros_like(closure_jacobian(mechanism, at, moving.K, q))
+
+
+def _in_single_precision(source: Source, case: Case, motion: Motion) -> EffortHistory:
+    return source.compute_efforts(case, rounded(motion))
+
+
+def rounded(motion: Motion) -> Motion:
+    """The motion as single precision holds it, wherever and whenever it is asked for."""
+
+    def law(t: Array) -> Drive:
+        return Drive(*map(_single, motion.law(t)))
+
+    q, qd, qdd = map(_single, (motion.q, motion.qd, motion.qdd))
+    return replace(motion, q=q, qd=qd, qdd=qdd, law=law, assemble=lambda t: rounded(motion.assemble(t)))
+
+
+def _single(values: Array) -> Array:
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _late(effort: Array) -> Array:
+    return np.concatenate([effort[:1], effort[:-1]])
+
+
+def _swapped(effort: Array) -> Array:
+    if effort.shape[1] < 2:
+        raise NotCarriedError("there is one actuator")
+    return np.concatenate([effort[:, 1::-1], effort[:, 2:]], axis=1)
+
+
+def _one_sign(effort: Array) -> Array:
+    return effort * np.append(np.ones(effort.shape[1] - 1), -1.0)
+
+
+NO_SOLVER = "it computes no constraint force: its loops are exact"
+NO_MOTOR = "it has no motor with a limit: efforts are solved for, or are those of an equality"
+NO_DEFAULT = "it has no damping by default"
+
+MUTANTS = (
+    Mutant(key="mass 1 %", text="the heaviest body is 1 % heavier", compute=_heavier(LOST)),
+    Mutant(key="mass 1 ppm", text="the heaviest body is a millionth heavier", compute=_heavier(PPM)),
+    Mutant(
+        key="inertia point",
+        text="the inertia of every body is that about its joint, not about its mass centre",
+        compute=_on_model(_inertia_about_joint),
+    ),
+    Mutant(
+        key="mass centre",
+        text="the mass centre of the heaviest body is moved by 0.1 mm along (1, 1, 1)",
+        compute=_on_model(_center_moved),
+    ),
+    Mutant(key="gravity turned", text="gravity is turned by 1°", compute=_gravity(TURN)),
+    Mutant(key="gravity flipped", text="gravity points the other way", compute=_gravity(np.pi)),
+    Mutant(
+        key="axis flipped",
+        text="the axis of the first actuated joint is turned round",
+        compute=_on_model(_axis_flipped),
+    ),
+    Mutant(
+        key="joint damping",
+        text="every hinge and slide has a damping of 0.04 N s/m or N m s/rad",
+        compute=_on_model(_damped),
+    ),
+    Mutant(key="loop dropped", text="the last closure is not there", compute=_on_model(_closure_dropped)),
+    Mutant(
+        key="velocity term",
+        text="the loops' acceleration has no J̇v: passive accelerations follow from J q̈ = 0",
+        compute=_velocity_term_dropped,
+    ),
+    Mutant(
+        key="single precision",
+        text="states, targets and accelerations are rounded to single precision",
+        compute=_in_single_precision,
+    ),
+    Mutant(key="one step late", text="efforts belong to the sample before", compute=_on_reading(_late)),
+    Mutant(
+        key="actuators swapped", text="the first two actuators are taken for each other", compute=_on_reading(_swapped)
+    ),
+    Mutant(key="one sign", text="the last actuator is read with the other sign", compute=_on_reading(_one_sign)),
+    Mutant(
+        key="loose loops",
+        text="loops as soft as by default: MuJoCo's impedance 0.95 at the file's own compliance, Bullet's erp 0.2",
+        compute=_in_adapter("loose loops", NO_SOLVER),
+        in_adapter=True,
+    ),
+    Mutant(
+        key="weak motor",
+        text="motors saturate at 90 % of the largest effort",
+        compute=_in_adapter("weak motors", NO_MOTOR),
+        in_adapter=True,
+    ),
+    Mutant(
+        key="default damping",
+        text="Bullet's linear and angular damping of links, 0.04, is left on",
+        compute=_in_adapter("default damping", NO_DEFAULT),
+        in_adapter=True,
+    ),
+)
+"""All faults. None is random."""
