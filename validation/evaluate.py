@@ -9,7 +9,7 @@ from analytic.assembly import prescribe
 from analytic.energy import power_imbalance
 from analytic.redundancy import moving_efforts
 from robots.arrays import Array
-from robots.efforts import EffortHistory
+from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError, NotRepresentableError
 from robots.motion import Motion
 from robots.robot import Case
@@ -41,11 +41,18 @@ class Outcome:
         return self.projected or self.history
 
 
-def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
-    """Compute the efforts of a source, and turn whatever goes wrong into an outcome that says so."""
+def evaluate(case: Case, motion: Motion, source: str, *, varied: Source | None = None) -> Outcome:
+    """Compute the efforts of a source, and turn whatever goes wrong into an outcome that says so.
+
+    Args:
+        case: Robot, variant, mode and configuration.
+        motion: The prescribed motion.
+        source: Its name.
+        varied: The source with other settings than its own.
+    """
     start = time.perf_counter()
     try:
-        history = sources.load(source).compute_efforts(case, motion)
+        history = (varied or sources.load(source)).compute_efforts(case, motion)
     except NotRepresentableError as error:
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=str(error))
     except HarnessError as error:

@@ -5,43 +5,46 @@ from functools import partial
 
 import numpy as np
 
+from engines.extrapolation import value_at_zero
 from engines.projection import independent_drives, null_space
 from engines.pybullet._angles import in_angles, without_balls
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
 from engines.pybullet._stepping import Command, Run, simulate
 from engines.pybullet._world import BASE_LINK, World, opened
-from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.mechanism import WORLD, JointClosure, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-PARTS = (2, 4, 8, 16)
-"""Steps per sample of the motion; if samples are more than `LONGEST` apart, per equal part of that time."""
 LONGEST = 0.05
-"""Longest time that is divided into so many steps [s]."""
-LEAD = 10
-"""Steps before the span; with `ERP` 1 the start is forgotten after two, or more where the solver converges slowly."""
-ERP = 1.0
-"""Fraction of the opening of a loop that a step takes back [-]."""
-ITERATIONS = 2000
-"""Most iterations of the sequential-impulse solver in a step; well-conditioned robots stop at a few hundred."""
-RESIDUAL = 1e-24
-"""Squared change of a constraint's velocity at which the solver stops [m²/s² or rad²/s²]."""
+"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
 UNLIMITED = 1e9
 """Force of motors and loops, and joint velocity, that are never reached [N, N m, m/s or rad/s]."""
-ITERATIVE = f"sequential impulse, at most {ITERATIONS} iterations, residual threshold {RESIDUAL:g}, no substeps"
-DIRECT = f"direct (Dantzig), or where it fails {ITERATIVE}"
 
-SETTINGS = {
-    "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps",
-    "pre-roll": f"{LEAD} steps before the span, started with the velocities of half a step earlier",
-    "loops": f"createConstraint (point-to-point, fixed, gear), erp {ERP:g} of each and globally, force limit off",
-    "motors": "VELOCITY_CONTROL with target (x(t+dt) - x)/dt, gain 1, force limit off; read by getJointState",
-    "damping": "linear and angular 0; joint damping as in the model; default motors of passive joints off",
-    "loads": "springs, external wrenches and gravity compensation applied before each step",
-}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+
+    parts: tuple[int, ...] = (2, 4, 8, 16)
+    """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
+    lead: int = 10
+    """Steps before the span; with `erp` 1 the start is forgotten after two, or more if the solver converges slowly."""
+    erp: float = 1.0
+    """Fraction of the opening of a loop that a step takes back [-]."""
+    iterations: int = 2000
+    """Most iterations of the sequential-impulse solver in a step; well-conditioned robots stop at a few hundred."""
+    residual: float = 1e-24
+    """Squared change of a constraint's velocity at which the solver stops [m²/s² or rad²/s²]."""
+    substeps: int = 0
+    """PyBullet's own division of a step."""
+    direct: bool = True
+    """Whether the direct solver is taken where it is right."""
+
+
+OWN = Settings()
+"""Those of the route."""
 
 
 class PybulletForward:
@@ -49,24 +52,24 @@ class PybulletForward:
 
     name = "pybullet/forward"
 
+    def __init__(self, settings: Settings = OWN) -> None:
+        """With the settings of the route, or with others."""
+        self.settings = settings
+
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = without_balls(case.mechanism)
-        plan = _plan(case.mechanism, motion)
+        plan = _plan(case.mechanism, motion, self.settings)
         simulations = [simulate(mechanism, motion, run) for run in _runs(case.mechanism, motion, plan)]
         ladder = tuple(simulation.rung for simulation in simulations)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=_extrapolated([rung.dt for rung in ladder], [rung.effort for rung in ladder]),
+            effort=value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder]),
             closure_drift=ladder[-1].closure_drift,
             tracking_error=ladder[-1].tracking_error,
-            settings={
-                "steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms",
-                "solver": DIRECT if plan.direct else ITERATIVE,
-                **SETTINGS,
-            },
+            settings={"steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms", **_in_words(plan)},
             ladder=ladder,
             note=_note(mechanism, plan, simulations[-1].unconverged),
         )
@@ -77,7 +80,26 @@ class _Plan:
     driven: tuple[int, ...]
     """Joints whose motors are on."""
     direct: bool
-    """Whether the direct solver is right."""
+    """Whether the direct solver is taken."""
+    settings: Settings
+
+
+def _in_words(plan: _Plan) -> dict[str, str]:
+    """Every setting that matters, as text."""
+    of = plan.settings
+    iterative = (
+        f"sequential impulse, at most {of.iterations} iterations, residual threshold {of.residual:g}, "
+        f"{of.substeps or 'no'} substeps"
+    )
+    return {
+        "solver": f"direct (Dantzig), or where it fails {iterative}" if plan.direct else iterative,
+        "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps",
+        "pre-roll": f"{of.lead} steps before the span, started with the velocities of half a step earlier",
+        "loops": f"createConstraint (point-to-point, fixed, gear), erp {of.erp:g} each and globally, force limit off",
+        "motors": "VELOCITY_CONTROL with target (x(t+dt) - x)/dt, gain 1, force limit off; read by getJointState",
+        "damping": "linear and angular 0; joint damping as in the model; default motors of passive joints off",
+        "loads": "springs, external wrenches and gravity compensation applied before each step",
+    }
 
 
 def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
@@ -86,25 +108,30 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
     Bullet moves the positions with the velocities at the end of a step, so that the velocities it has at some time are
     those of half a step earlier. The starts are traced back from the span, that of the finest step first.
     """
-    divided = motion.dt / np.ceil(motion.dt / LONGEST - 1e-9)
+    settings = plan.settings
     runs, traced = [], motion
-    for dt in (float(divided / parts) for parts in reversed(PARTS)):
-        traced = traced.assemble(motion.t[0] - dt * np.array([LEAD + 0.5, LEAD]))
+    for dt in (divided(motion.dt) / parts for parts in reversed(settings.parts)):
+        traced = traced.assemble(motion.t[0] - dt * np.array([settings.lead + 0.5, settings.lead]))
         q, qd, _ = in_angles(mechanism, traced.q, traced.qd, traced.qdd)
-        start = {"dt": dt, "q": q[1], "qd": qd[0]}
-        runs.append(Run(**start, lead=LEAD, driven=plan.driven, prepare=partial(_prepare, plan.direct), drive=_drive))
+        start = {"dt": dt, "q": q[1], "qd": qd[0], "lead": settings.lead}
+        runs.append(Run(**start, driven=plan.driven, prepare=partial(_prepare, plan), drive=_drive))
     return runs[::-1]
 
 
-def _prepare(direct: bool, world: World, loops: tuple[int, ...]) -> None:
-    where = {"physicsClientId": world.client}
-    kind = pybullet.CONSTRAINT_SOLVER_LCP_DANTZIG if direct else pybullet.CONSTRAINT_SOLVER_LCP_SI
+def divided(report: float) -> float:
+    """The time that is divided into equal steps [s]."""
+    return float(report / np.ceil(report / LONGEST - 1e-9))
+
+
+def _prepare(plan: _Plan, world: World, loops: tuple[int, ...]) -> None:
+    of, where = plan.settings, {"physicsClientId": world.client}
+    kind = pybullet.CONSTRAINT_SOLVER_LCP_DANTZIG if plan.direct else pybullet.CONSTRAINT_SOLVER_LCP_SI
     pybullet.setPhysicsEngineParameter(
-        constraintSolverType=kind, numSolverIterations=ITERATIONS, solverResidualThreshold=RESIDUAL, **where
+        constraintSolverType=kind, numSolverIterations=of.iterations, solverResidualThreshold=of.residual, **where
     )
-    pybullet.setPhysicsEngineParameter(erp=ERP, numSubSteps=0, reportSolverAnalytics=1, **where)
+    pybullet.setPhysicsEngineParameter(erp=of.erp, numSubSteps=of.substeps, reportSolverAnalytics=1, **where)
     for loop in loops:
-        pybullet.changeConstraint(loop, maxForce=UNLIMITED, erp=ERP, **where)
+        pybullet.changeConstraint(loop, maxForce=UNLIMITED, erp=of.erp, **where)
     still = {"linearDamping": 0.0, "angularDamping": 0.0, "maxJointVelocity": UNLIMITED}
     for link in range(BASE_LINK, pybullet.getNumJoints(world.tree, **where)):
         pybullet.changeDynamics(world.tree, link, **still, **where)
@@ -122,14 +149,7 @@ def _drive(world: World, command: Command) -> None:
     )
 
 
-def _extrapolated(steps: list[float], efforts: list[Array]) -> Array:
-    """Value at step zero of the polynomial through the efforts [N or N m], shape (nt, na)."""
-    h = np.array(steps)
-    weights = [np.prod(others / (others - own)) for own, others in ((h[i], np.delete(h, i)) for i in range(len(h)))]
-    return np.tensordot(weights, np.array(efforts), axes=1)
-
-
-def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
+def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
     """Drives as many actuated joints as the robot has degrees of freedom: more motors would fight each other.
 
     They are chosen at the middle of the motion. Bullet's direct solver wants independent constraints, and it is wrong
@@ -144,7 +164,7 @@ def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
         uncoupled = to_world and not world.rotors
     independent = len(J) == mechanism.nv - null_space(J).shape[1]
     driven = tuple(actuated[place] for place in independent_drives(J, actuated))
-    return _Plan(driven=driven, direct=uncoupled and independent)
+    return _Plan(driven=driven, direct=settings.direct and uncoupled and independent, settings=settings)
 
 
 def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:
@@ -153,5 +173,6 @@ def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:
     if carried:
         notes.append(f"motors of {', '.join(carried)} off, as the others move the robot: compare projected efforts")
     if unconverged:
-        notes.append(f"the solver stopped at its limit of {ITERATIONS} iterations in {unconverged:.0%} of those steps")
+        limit = plan.settings.iterations
+        notes.append(f"the solver stopped at its limit of {limit} iterations in {unconverged:.0%} of those steps")
     return "; ".join(notes)

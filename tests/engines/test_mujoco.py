@@ -50,7 +50,8 @@ def test_forward_is_of_fourth_order(prr_forward: EffortHistory, prr: Case, prr_m
 
 def test_softness_is_first_order_and_extrapolated_away(prr: Case, prr_motion: Motion) -> None:
     reference = Noc().compute_efforts(prr, prr_motion).effort
-    soft = [forward._simulate(prr.mechanism, prr_motion, [0, 1, 2], 2.5e-3, c).effort - reference for c in (0.1, 0.2)]
+    settings = [forward.Settings(steps=(2.5e-3,), compliances=(c,)) for c in (0.1, 0.2)]
+    soft = [MujocoForward(s).compute_efforts(prr, prr_motion).effort - reference for s in settings]
     assert np.abs(soft[1]).max() / np.abs(soft[0]).max() == pytest.approx(2, rel=0.01)
     assert np.abs(2 * soft[0] - soft[1]).max() < np.abs(soft[0]).max() / 1000
 
