@@ -10,14 +10,15 @@ from validation.ladder.analysis import LADDER, worst
 TARGETS = (1e-2, 1e-3, 1e-6)
 """Errors that a user may want to stay below [-]."""
 PLAIN, ANY = "its own stepping, once", "anything"
-"""What is allowed: the engine's own stepping, as in a user's simulation; or also other integrators and extrapolation."""
+"""What is allowed: the engine's own stepping, as in a user's simulation; or also another integrator, extrapolation."""
 
 
 def advice(rungs: pd.DataFrame, targets: Sequence[float] = TARGETS) -> pd.DataFrame:
     """The cheapest settings of each route and robot that meet each target in all cases.
 
     A rung meets a target if it does so in every case, and so do all finer rungs of its ladder: a hit by chance is none.
-    Where nothing does, the row has the most accurate rung, and `reached` is false.
+    Where nothing does, the row has the most accurate rung, and `reached` is false. What is allowed comes twice, the
+    engine's own stepping first; a second row that would say the same is left out.
 
     Args:
         rungs: The table of rungs.
@@ -25,16 +26,22 @@ def advice(rungs: pd.DataFrame, targets: Sequence[float] = TARGETS) -> pd.DataFr
     """
     rows = []
     for _, of_route in worst(rungs).groupby(["robot", "route"], sort=False):
-        for target in targets:
-            for allowed in (PLAIN, ANY):
-                some = of_route[of_route["plain"]] if allowed == PLAIN else of_route
-                if some.empty:
-                    continue
-                best = cheapest(some, target)
-                chosen = some.iloc[int(some["relative_error"].argmin())] if best is None else best
-                rung = {str(name): value for name, value in chosen.items() if name != "own"}
-                rows.append({**rung, "target": target, "allowed": allowed, "reached": best is not None})
-    return pd.DataFrame(rows)
+        choices = {PLAIN: of_route[of_route["plain"]], ANY: of_route}
+        rows += [
+            {**_chosen(some, target), "target": target, "allowed": allowed}
+            for target in targets
+            for allowed, some in choices.items()
+            if len(some)
+        ]
+    found = pd.DataFrame(rows)
+    return found.drop_duplicates([name for name in found if name != "allowed"], ignore_index=True)
+
+
+def _chosen(rungs: pd.DataFrame, target: float) -> dict[str, Any]:
+    """The cheapest rung within a target, or the most accurate where there is none."""
+    best = cheapest(rungs, target)
+    rung = rungs.iloc[int(_kept(rungs).argmin())] if best is None else best
+    return {**{str(name): value for name, value in rung.items() if name != "own"}, "reached": best is not None}
 
 
 def cheapest(rungs: pd.DataFrame, target: float) -> pd.Series | None:
@@ -44,9 +51,13 @@ def cheapest(rungs: pd.DataFrame, target: float) -> pd.Series | None:
         rungs: Rungs of one robot, coarsest first in each ladder, with `relative_error` and `cost`.
         target: Error to stay below [-].
     """
-    finer = rungs.iloc[::-1].groupby(LADDER, sort=False)["relative_error"].cummax().reindex(rungs.index)
-    good = rungs[finer <= target]
+    good = rungs[_kept(rungs) <= target]
     return None if good.empty else good.iloc[int(good["cost"].argmin())]
+
+
+def _kept(rungs: pd.DataFrame) -> "pd.Series[float]":
+    """The largest error of a rung and all finer ones of its ladder [-]."""
+    return rungs.iloc[::-1].groupby(LADDER, sort=False)["relative_error"].cummax().reindex(rungs.index)
 
 
 def own_settings(rungs: pd.DataFrame, targets: Mapping[str, float]) -> pd.DataFrame:

@@ -16,6 +16,10 @@ from robots.arrays import Array
 
 CASE = ["robot", "mode", "configuration"]
 LADDER = ["route", "ladder", "refined"]
+RICHARDSON = ", Richardson "
+"""Stands in the name of an extrapolated ladder, before the number of its steps."""
+ABOVE = 10.0
+"""How many times the noise a change must be to tell an order [-]; p is then good to 0.15 if r = 2."""
 PLAUSIBLE = 0.5
 """How far an observed order may be from theory to be believed [-]."""
 CONVERGES, STALLED, DIVERGES, NOT_RUN = "converges", "stalled", "diverges", "not run"
@@ -58,7 +62,7 @@ def summary(rungs: pd.DataFrame, targets: Mapping[str, float], noises: Mapping[s
     Args:
         rungs: The table of rungs.
         targets: Error that is aimed at, by route [-].
-        noises: Noise of the effort, by route [-]: the order is taken where changes are above it.
+        noises: Noise of the effort, by route [-]: the order is taken where changes are `ABOVE` it.
     """
     groups = rungs.groupby([*CASE, *LADDER], sort=False)
     rows = [
@@ -124,8 +128,8 @@ def verdict(error: Array, floor: float, target: float) -> str:
 
 
 def _order(rungs: pd.DataFrame, noise: float) -> float:
-    """The order observed at the finest three rungs whose changes are above the noise; NaN if there are none."""
-    told = rungs.loc[(rungs["change"] > noise) & rungs["order"].notna(), "order"]
+    """The order observed at the finest three rungs whose changes are well above the noise; NaN if there are none."""
+    told = rungs.loc[(rungs["change"] > ABOVE * noise) & rungs["order"].notna(), "order"]
     return float(told.iloc[-1]) if len(told) else float("nan")
 
 

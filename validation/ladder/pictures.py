@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 
 from engines.ladder import STEP
 from validation.figures import COLORS, DASHES, FLOOR, MARKERS, as_svg, literal, make_panels, put_legend
+from validation.ladder.analysis import RICHARDSON
 
-SPLIT = ", extrapolated over "
-"""What parts the name of a ladder that is extrapolated."""
 LARGEST = 10.0
 """Errors above this are drawn here [-]."""
 OWN: Mapping[str, Any] = {
@@ -85,12 +84,12 @@ def _target(axes: Axes, target: float | None) -> None:
 
 def _looks(ladders: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
     """Colour and marker by what was simulated, dashes by over how many steps it is extrapolated."""
-    bases = list(dict.fromkeys(ladder.split(SPLIT)[0] for ladder in ladders))
+    bases = list(dict.fromkeys(ladder.split(RICHARDSON)[0] for ladder in ladders))
     looks = {}
     for ladder in ladders:
-        base, _, rest = ladder.partition(SPLIT)
+        base, _, rest = ladder.partition(RICHARDSON)
         look = _look(bases.index(base))
-        count = int(rest.split()[0]) if rest else 1
+        count = int(rest or 1)
         hollow = {"markerfacecolor": "white", "markeredgecolor": look["color"]} if rest else {}
         looks[ladder] = {**look, **hollow, "linestyle": DASHES[(count - 1) % len(DASHES)]}
     return looks

@@ -45,7 +45,7 @@ def write_report(found: Findings, folder: Path) -> None:
         OutputError: If the folder cannot be written.
     """
     rungs = found.rungs
-    parts = [advisor(found), routes(found), orders(found), everywhere(found)]
+    parts = [advisor(found), routes(found), orders(found), *everywhere(found)]
     robots = [robot_part(str(robot), of_robot) for robot, of_robot in rungs.groupby("robot", sort=False)]
     write_pages([*parts, *robots, how(found)], folder, stem="ladder", title="loopcheck: ladders")
     try:
@@ -77,9 +77,9 @@ def advisor(found: Findings) -> Part:
         blocks=[
             "The cheapest settings measured that keep the effort error below a target in every case measured of the "
             "robot, and at every finer rung of their ladder. Its own stepping, once: what you get from mj_step or "
-            "stepSimulation in your own simulation. Anything: also an integrator of your own on mj_forward, and efforts "
-            "at several steps (the finest is given; each other one is twice as long) or compliances extrapolated to "
-            "zero.",
+            "stepSimulation in your own simulation. Anything, where that is cheaper or reaches more: also an "
+            "integrator of your own on mj_forward, and efforts extrapolated to zero from two compliances or from the "
+            "steps dt, 2 dt, 4 dt … (Richardson n: from n of them; dt is given, the cost is that of all).",
             [
                 "MuJoCo: hold each actuated joint by a joint equality and read its constraint force. Before each "
                 "forward computation set its constant to x - qpos0 + (B v + a) / (K imp), with x, v, a the motion "
@@ -113,7 +113,7 @@ def routes(found: Findings) -> Part:
     """Where the settings of the routes themselves stand."""
     own = own_settings(found.rungs, targets())
     blocks: list[Block] = [
-        "The settings that `run` and `check` use, beside the cheapest measured that meet the tolerance of the route. "
+        "The settings that run and check use, beside the cheapest measured that meet the tolerance of the route. "
         "The route goes on from there for the margin that its tolerance has over its noise, and for robots that "
         "nobody has measured. MuJoCo: the finest of its steps, which is the one reported."
     ]
@@ -142,9 +142,9 @@ def orders(found: Findings) -> Part:
 
 _MEANINGS: Sequence[Block] = (
     "Order by theory: the classical Runge-Kutta method 4; Euler's, and every integrator of mj_step, which holds the "
-    "targets over a step, 1; n extrapolated steps of a method of first order n; softness, that is compliance or "
-    "1 - impedance, 1. The order observed is that of the finest three rungs whose changes are above the registered "
-    "noise of the route.",
+    "targets over a step, 1; Richardson n, on a method of first order, n; softness, that is compliance or "
+    "1 - impedance, 1. The order observed is that of the finest three rungs whose changes are at least ten times the "
+    "registered noise of the route.",
     [
         "converges: the error falls to the finest rung, or to a floor below the tolerance of the route",
         "stalled: the error stops falling above that tolerance, whatever the order of the changes says",
@@ -158,7 +158,12 @@ def _order_sentence(ladders: pd.DataFrame) -> str:
     told = ladders[ladders["order"].notna() & (ladders["refined"] == STEP)]
     off = (told["order"] - told["theory"]).abs().groupby([told["route"], told["ladder"]], sort=False).max()
     near = [_named(key) for key, most in off.items() if most <= CLOSE]
-    return f"Orders in the step within {CLOSE:g} of theory in every case: {'; '.join(near) or 'none'}."
+    bad = told[told["verdict"].isin([STALLED, DIVERGES])]
+    wrong = [name for name in near if name in {_named(key) for key in zip(bad["route"], bad["ladder"], strict=True)}]
+    return (
+        f"Orders in the step within {CLOSE:g} of theory in every case: {'; '.join(near) or 'none'}. An order alone "
+        f"proves nothing: of these, some case stalls or diverges all the same with {'; '.join(wrong) or 'none'}."
+    )
 
 
 def _index_sentence(ladders: pd.DataFrame) -> str:
@@ -173,10 +178,12 @@ def _index_sentence(ladders: pd.DataFrame) -> str:
     )
 
 
-def everywhere(found: Findings) -> Part:
-    """Work and precision over all robots."""
+def everywhere(found: Findings) -> Sequence[Part]:
+    """Work and precision over all robots, if there are several."""
     rungs = worst(found.rungs)
     count = rungs["robot"].nunique()
+    if count < 2:
+        return []
     steps = rungs[rungs["refined"] == STEP]
     octave = np.round(np.log2(steps["dt"] / steps["dt"].max()))
     groups = steps.assign(octave=octave).groupby(["route", "ladder", "refined", "octave"], sort=False)
@@ -194,7 +201,7 @@ def everywhere(found: Findings) -> Part:
         f"Worst error of {count} robots at about the same step, against the median of their wall times; only steps "
         "that all of them were run with."
     )
-    return Part(title="Over all robots", anchor="everywhere", blocks=[text, *pictures])
+    return [Part(title="Over all robots", anchor="everywhere", blocks=[text, *pictures])]
 
 
 def robot_part(robot: str, rungs: pd.DataFrame) -> Part:
@@ -211,7 +218,7 @@ def robot_part(robot: str, rungs: pd.DataFrame) -> Part:
             Picture(
                 of_settings,
                 alt=f"{robot}: effort error against each setting of the solvers",
-                caption="Error against each setting of the solvers, finer to the right. Dashed: tolerance of the route.",
+                caption="Error against each setting of the solvers, finer to the right. Dashed: the route's tolerance.",
             )
         )
     return Part(title=robot, anchor=f"robot-{robot}", blocks=[_sentence(said), *pictures, *folded])
@@ -219,10 +226,7 @@ def robot_part(robot: str, rungs: pd.DataFrame) -> Part:
 
 def _sentence(said: pd.DataFrame) -> str:
     """How the ladders of a robot end."""
-    texts = []
-    for verdict in (CONVERGES, STALLED, DIVERGES):
-        rows = said[said["verdict"] == verdict]
-        texts.append(f"{len(rows)} {verdict}")
+    texts = [f"{verdict} {count}" for verdict, count in said["verdict"].value_counts(sort=False).items()]
     bad = said[said["verdict"] == STALLED].groupby(["route", "ladder"], sort=False)["floor"].max()
     named = [f"{_named(key)} at {digits(floor)}" for key, floor in bad.items()]
     return f"{len(said)} ladders: {', '.join(texts)}. Stalled: {'; '.join(named) or 'none'}."
@@ -241,7 +245,7 @@ def _work_pictures(rungs: pd.DataFrame, who: str) -> list[Picture]:
         if svg:
             caption = (
                 f"{route}, {who}: effort error over the peak, the worst case, against wall time. Filled: each step "
-                "alone. Hollow: extrapolated from as many steps as the legend says, all of them counted."
+                "alone. Hollow: Richardson n, extrapolated from n steps, the time of all of them counted."
             )
             pictures.append(Picture(svg, alt=f"{route}, {who}: error against wall time", caption=caption))
     return pictures

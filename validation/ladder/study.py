@@ -30,7 +30,7 @@ from robots.robot import DEFAULT, Case, load
 from robots.robot import names as robot_names
 from validation.compare import relative_error
 from validation.evaluate import evaluate
-from validation.ladder.analysis import refinements
+from validation.ladder.analysis import RICHARDSON, refinements
 from validation.run import Selection, plan
 
 TABLE = "ladder_rungs"
@@ -151,7 +151,7 @@ def climb(scene: Scene, ladder: Ladder) -> pd.DataFrame:
     rows = [_rows(scene, ladder, ladder.name, ladder.order, rungs)]
     for count in ladder.extrapolated:
         groups = [rungs[k - count : k] for k in range(count, len(rungs) + 1)]
-        name = f"{ladder.name}, extrapolated over {count} steps"
+        name = f"{ladder.name}{RICHARDSON}{count}"
         rows.append(_rows(scene, ladder, name, float(count), [_extrapolated(group) for group in groups]))
     return RUNGS.validate(pd.concat(rows, ignore_index=True))
 
