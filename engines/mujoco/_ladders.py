@@ -45,17 +45,17 @@ def _of_steps(report: float) -> Iterator[Ladder]:
 def _of_solver(dt: float) -> Iterator[Ladder]:
     """At one step, small enough that what is refined makes the error."""
     softer = {10.0**-k: replace(HARD, compliances=(10.0**-k,)) for k in range(7)}
-    yield _settings("compliance (inverse weights)", "factor on inverse weights [-]", softer, dt, order=1)
+    yield _settings("Runge-Kutta, compliance", "factor on inverse weights [-]", softer, dt, order=1)
     slack = {10.0**-k: replace(SOFT, solimp=(1 - 10.0**-k, 1 - 10.0**-k, 0.001, 0.5, 1.0)) for k in range(1, 5)}
-    yield _settings("impedance (solimp), own inverse weights", "1 - impedance [-]", slack, dt, order=1)
+    yield _settings("Runge-Kutta, impedance, own inverse weights", "1 - impedance (solimp) [-]", slack, dt, order=1)
     stiff = {10.0**k: replace(OWN, solref=(-(10.0**k), -2 * 10.0 ** (k / 2))) for k in range(1, 6)}
-    yield _settings("stiffness (solref), critically damped", "stiffness [1/s²]", stiff, dt)
+    yield _settings("Runge-Kutta, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, dt)
     newton = {float(n): replace(OWN, iterations=n) for n in (1, 2, 4, 8)}
-    yield _settings("iterations of Newton", "iterations [-]", newton, dt)
+    yield _settings("Runge-Kutta, Newton iterations", "iterations [-]", newton, dt)
     pgs = {float(n): replace(OWN, solver="PGS", iterations=n) for n in (5, 20, 80, 320)}
-    yield _settings("iterations of PGS", "iterations [-]", pgs, dt)
+    yield _settings("Runge-Kutta, PGS iterations", "iterations [-]", pgs, dt)
     stop = {10.0**-k: replace(OWN, tolerance=10.0**-k) for k in (2, 5, 8, 16)}
-    yield _settings("tolerance of Newton", "tolerance [-]", stop, dt)
+    yield _settings("Runge-Kutta, Newton tolerance", "tolerance [-]", stop, dt)
 
 
 def _steps(name: str, settings: Settings, steps: list[float], *, order: float, **more: Any) -> Ladder:

@@ -40,13 +40,13 @@ def _of_steps(report: float) -> Iterator[Ladder]:
 
 def _of_solver(report: float) -> Iterator[Ladder]:
     many = {float(n): replace(ITERATIVE, iterations=n) for n in (10, 50, 200, 2000)}
-    yield _settings("iterations", "iterations [-]", many, report)
+    yield _settings("Richardson 4, iterations", "iterations [-]", many, report)
     stop = {10.0**-k: replace(ITERATIVE, residual=10.0**-k) for k in (7, 13, 19, 24)}
-    yield _settings("residual threshold", "residual threshold [m²/s² or rad²/s²]", stop, report)
+    yield _settings("Richardson 4, residual threshold", "residual threshold [m²/s² or rad²/s²]", stop, report)
     corrected = {erp: replace(COARSE, erp=erp) for erp in (0.2, 0.4, 0.8, 1.0)}
-    yield _settings("erp", "erp [-]", corrected, report)
+    yield _settings("Richardson 4, erp", "erp [-]", corrected, report)
     led = {float(n): replace(COARSE, lead=n) for n in (1, 2, 4, 10)}
-    yield _settings("pre-roll", "steps before the span [-]", led, report)
+    yield _settings("Richardson 4, pre-roll", "steps before the span [-]", led, report)
 
 
 def _steps(name: str, settings: Settings, report: float, **more: Any) -> Ladder:

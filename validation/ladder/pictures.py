@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from engines.ladder import STEP
 from validation.figures import COLORS, DASHES, FLOOR, MARKERS, as_svg, literal, make_panels, put_legend
@@ -43,6 +44,9 @@ def work_figure(rungs: pd.DataFrame, target: float | None) -> Figure | None:
     _target(axes, target)
     axes.set(xlabel="wall time per simulated second [-]", ylabel="relative effort error [-]")
     axes.set(xscale="log", yscale="log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     put_legend(figure, [axes], columns=3)
     return figure
 
@@ -62,10 +66,17 @@ def settings_figure(rungs: pd.DataFrame, targets: Mapping[str, float]) -> Figure
             rows = of_ladder[(of_ladder[["mode", "configuration"]] == case).all(axis=1)]
             axes.plot(rows["value"], rows["relative_error"], label=literal(" · ".join(case)), **_look(k))
         _target(axes, targets.get(route))
-        title, refined = f"{route.split('/')[0]}: {ladder}", str(of_ladder["refined"].iloc[0])
+        title, refined = (
+            f"{route.split('/')[0]}: {ladder}".replace(", own", ",\nown"),
+            str(of_ladder["refined"].iloc[0]),
+        )
         axes.set(title=literal(title), xlabel=literal(refined), ylabel="relative effort error [-]")
         axes.set(xscale="log", yscale="log")
-        if of_ladder["value"].iloc[0] > of_ladder["value"].iloc[-1]:
+        values = of_ladder["value"].unique()
+        shown = values[:: 1 if len(values) < 6 else 2]
+        axes.set_xticks(shown, [f"{value:g}" for value in shown])
+        axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+        if values[0] > values[-1]:
             axes.invert_xaxis()  # finer to the right
     put_legend(figure, panels)
     return figure
@@ -97,4 +108,4 @@ def _looks(ladders: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
 
 def _look(k: int) -> dict[str, Any]:
     look = {"color": COLORS[k % 6], "marker": MARKERS[k % 7], "markeredgecolor": "white", "markeredgewidth": 0.7}
-    return {**look, "linestyle": "-" if k < 6 else DASHES[k % 7]}
+    return {**look, "linestyle": "-" if k < 6 else DASHES[1 + k % 6]}
