@@ -13,7 +13,7 @@ import engines
 from robots.robot import configurations, load, modes, names
 from validation import sources
 from validation.findings import Finding, findings, verdict_counts
-from validation.ladder.advice import advice, in_words
+from validation.ladder.advice import advice, answer
 from validation.tables import Results
 
 COLOURS = {
@@ -88,9 +88,8 @@ def print_advice(rungs: pd.DataFrame, folder: Path) -> None:
         title = f"{robot}: cheapest settings within a target; cost: wall time per simulated second"
         matrix = Table("engine", "target", "allowed", "setting", "error", "cost", title=title, title_justify="left")
         for row in rows.to_dict("records"):
-            said = in_words(row) if row["reached"] else f"none; most accurate: {in_words(row)}"
             numbers = (f"{row['relative_error']:.1e}", f"{row['cost']:.2g}")
-            matrix.add_row(row["route"].split("/")[0], f"{row['target']:g}", row["allowed"], said, *numbers)
+            matrix.add_row(row["route"].split("/")[0], f"{row['target']:g}", row["allowed"], answer(row), *numbers)
         Console().print(matrix)
     click.echo(f"what to set in full, and the diagrams: {folder / 'ladder.html'}")
 

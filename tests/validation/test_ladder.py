@@ -18,7 +18,7 @@ from robots.motion import Motion
 from robots.robot import Case
 from tests.validation.conftest import Command
 from validation.ladder import study
-from validation.ladder.advice import ANY, PLAIN, advice, own_settings
+from validation.ladder.advice import ANY, PLAIN, advice, answer, own_settings
 from validation.ladder.analysis import CONVERGES, DIVERGES, NOT_RUN, STALLED, floor_of, refinements, summary, verdict
 from validation.ladder.report import write_report
 from validation.ladder.study import RUNGS, Scene, Study, climb, run_study
@@ -170,6 +170,13 @@ def test_advice_counts_neither_luck_nor_a_failed_case() -> None:
     assert not found["ladder"].isin(["lucky", "failing"]).any()
 
 
+def test_advice_says_where_nothing_ran() -> None:
+    found = advice(_rows().assign(relative_error=nan), targets=(1e-2,))
+    assert {answer(row) for row in found.to_dict("records")} == {
+        "nothing ran in every case; the notes of the rungs say why"
+    }
+
+
 def test_where_the_own_setting_stands() -> None:
     rows = _rows()
     rows.loc[(rows["ladder"] == "own") & (rows["value"] == 0.125), "own"] = True
@@ -215,7 +222,7 @@ def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path) -> None:
     status, out, err = loopcheck("ladder", "3prr", "--configuration", "vertical", "--jobs", "1", "--out", tmp_path)
     assert (status, err) == (0, "")
-    assert "none; most" in out
+    assert "none reaches" in out
     names = {path.name for path in tmp_path.iterdir()}
     assert names >= {"ladder.html", "ladder.md", "ladder_rungs.csv", "ladder_summary.csv", "ladder_advice.csv"}
     text = (tmp_path / "ladder.md").read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """What to set for a given accuracy: read off the measured rungs, the cheapest that meets it."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import pandas as pd
@@ -86,6 +87,15 @@ def own_settings(rungs: pd.DataFrame, targets: Mapping[str, float]) -> pd.DataFr
             }
         )
     return pd.DataFrame(rows)
+
+
+def answer(row: Mapping[Any, Any]) -> str:
+    """What a row of the advice says."""
+    if row["reached"]:
+        return in_words(row)
+    if not isfinite(row["relative_error"]):
+        return "nothing ran in every case; the notes of the rungs say why"
+    return f"none reaches it; the most accurate: {in_words(row)}"
 
 
 def in_words(rung: Any) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from engines.ladder import STEP
 from robots.errors import OutputError
 from validation.blocks import Block, Part, Picture, digits, facts, table
-from validation.ladder.advice import advice, own_settings
+from validation.ladder.advice import advice, answer, own_settings
 from validation.ladder.analysis import CASE, CONVERGES, DIVERGES, STALLED, summary, worst
 from validation.ladder.pictures import settings_figure, work_figure
 from validation.ladder.study import Findings
@@ -97,16 +97,12 @@ def advisor(found: Findings) -> Part:
 
 def _advice_table(rows: pd.DataFrame) -> Block:
     shown = rows.assign(
-        answer=[_answer(row) for row in rows.to_dict("records")],
+        answer=[answer(row) for row in rows.to_dict("records")],
         dt=1e3 * rows["dt"],
         target=[f"{target:g}" for target in rows["target"]],
     )
     columns = ["route", "target", "allowed", "answer", "dt", "settings", "relative_error", "cost"]
     return table(shown[columns].rename(columns=_HEADERS))
-
-
-def _answer(row: Mapping[Any, Any]) -> str:
-    return str(row["ladder"]) if row["reached"] else f"none reaches it; the most accurate: {row['ladder']}"
 
 
 def routes(found: Findings) -> Part:

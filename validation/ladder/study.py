@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 from joblib import Parallel, cpu_count, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from pandera.errors import SchemaError
 from rich.console import Console
 from rich.progress import Progress
@@ -24,7 +25,7 @@ from engines import ladder as declared
 from engines.extrapolation import value_at_zero
 from engines.ladder import Ladder
 from robots.arrays import Array
-from robots.errors import NotFoundError, OutputError
+from robots.errors import EngineError, NotFoundError, OutputError
 from robots.motion import Motion
 from robots.robot import DEFAULT, Case, load
 from robots.robot import names as robot_names
@@ -106,7 +107,7 @@ def run_study(study: Study, folder: Path, *, jobs: int | None = None, command: S
         command: The command line, to be recorded.
 
     Raises:
-        HarnessError: If a name is unknown, or a motion cannot be assembled.
+        HarnessError: If a name is unknown, a motion cannot be assembled, or an engine takes its process down.
         OutputError: If the folder cannot be written, or holds a study of other versions or models.
     """
     start = datetime.now(UTC)
@@ -124,9 +125,12 @@ def run_study(study: Study, folder: Path, *, jobs: int | None = None, command: S
         missing = [(scene, ladder) for scene, ladder in wanted if not _is_known(known, scene, ladder)]
         rungs = _without(known, missing)
         climbed = pool(delayed(climb)(scene, ladder) for scene, ladder in missing)
-        for rows in progress.track(climbed, len(missing), description="ladders"):
-            rungs = pd.concat([rungs, rows]) if len(rungs) else rows
-            _write(rungs, folder)
+        try:
+            for rows in progress.track(climbed, len(missing), description="ladders"):
+                rungs = pd.concat([rungs, rows]) if len(rungs) else rows
+                _write(rungs, folder)
+        except TerminatedWorkerError as error:
+            raise EngineError("a worker process died: an engine crashed, or memory ran out; try again") from error
     record = {
         "command": list(command),
         "start": start.isoformat(timespec="seconds"),
