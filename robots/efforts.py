@@ -1,7 +1,6 @@
 """What a source returns: the effort of every actuator over time, and how well the source kept to the motion."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -77,5 +76,5 @@ class Source(Protocol):
         ...
 
 
-Fault: TypeAlias = Callable[[float], AbstractContextManager[None]]
-"""A fault of a route while its context lasts; takes the largest effort of the case [N or N m]."""
+Fault: TypeAlias = Callable[[float], Source]
+"""A route that suffers from a fault, given the largest effort that the case needs [N or N m]."""

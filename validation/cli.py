@@ -195,6 +195,36 @@ def mutants(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
 
 
 @cli.command()
+@click.argument("robots", metavar="[ROBOT]...", nargs=-1)
+@click.option("--configuration", "configurations", multiple=True, help="horizontal or vertical; default: both.")
+@click.option("--mode", "modes", multiple=True, help="Working mode; default: the first that meets no singularity.")
+@click.option("--source", "sources", multiple=True, help="Route, as mujoco/forward; default: all forward routes.")
+@_out
+@_jobs
+def ladder(out: Path, jobs: int | None, **selection: Any) -> int:
+    """Measure what steps and solver settings cost and give, and say what to set for 1 %, 0.1 % and 1e-6.
+
+    Every forward route of the ROBOTs, by default of all, over ladders of steps and of the settings of its solver:
+    observed orders, floors, and work-precision diagrams. Finished ladders in the folder are not climbed again.
+
+    \b
+    Examples:
+      loopcheck ladder 3prr
+      loopcheck ladder 6spu --configuration vertical --source mujoco/forward --out ladders
+    """
+    from validation.console import print_advice
+    from validation.ladder.report import write_report
+    from validation.ladder.study import Study, run_study
+    from validation.tables import want_writable
+
+    want_writable(out)
+    found = run_study(Study(**selection), out, jobs=jobs, command=["loopcheck", *sys.argv[1:]])
+    write_report(found, out)
+    print_advice(found.rungs, out)
+    return 0
+
+
+@cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def report(folder: Path) -> int:
     """Rebuild report.html and report.md from the tables in DIR.

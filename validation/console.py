@@ -14,6 +14,7 @@ from robots.robot import configurations, load, modes, names
 from validation import sources
 from validation.findings import Finding, about_robots, findings, verdict_counts
 from validation.independence import bases
+from validation.ladder.advice import advice, answer
 from validation.tables import Results
 
 COLOURS = {
@@ -105,6 +106,18 @@ def print_mutants(found: pd.DataFrame, folder: Path) -> None:
         console.print(", ".join(map(str, texts)), soft_wrap=True)
     console.print(sentence(found), soft_wrap=True)
     console.print(f"report: {folder / 'mutants.html'}", soft_wrap=True)
+
+
+def print_advice(rungs: pd.DataFrame, folder: Path) -> None:
+    """Print the cheapest settings of each route and robot that meet each target."""
+    for robot, rows in advice(rungs).groupby("robot", sort=False):
+        title = f"{robot}: cheapest settings within a target; cost: wall time per simulated second"
+        matrix = Table("engine", "target", "allowed", "setting", "error", "cost", title=title, title_justify="left")
+        for row in rows.to_dict("records"):
+            numbers = (f"{row['relative_error']:.1e}", f"{row['cost']:.2g}")
+            matrix.add_row(row["route"].split("/")[0], f"{row['target']:g}", row["allowed"], answer(row), *numbers)
+        Console().print(matrix)
+    click.echo(f"what to set in full, and the diagrams: {folder / 'ladder.html'}")
 
 
 def _cell(found: Sequence[Finding]) -> str:

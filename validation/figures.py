@@ -171,7 +171,7 @@ def efforts_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
         axes.set(title=literal(actuator), ylabel=literal(f"effort [{unit}]"))
         _limit_time(axes, of.t)
         axes.set_ylim(of.limits(a))
-    _put_legend(figure, panels)
+    put_legend(figure, panels)
     return figure
 
 
@@ -196,7 +196,7 @@ def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> Figure | No
             axes.plot(rows["t"], rows[column], **style, label=literal(joint))
         axes.set(title=name, ylabel=f"{name} [{unit if len(unit) < 5 or not per else f'({unit})'}{per}]")
         _limit_time(axes, rows["t"].to_numpy(float))
-    _put_legend(figure, panels)
+    put_legend(figure, panels)
     return figure
 
 
@@ -242,7 +242,7 @@ def errors_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
     axes.set(ylabel="error / peak [-]", yscale="log")
     axes.set_ylim(bottom=FLOOR / 2)
     _limit_time(axes, of.t)
-    _put_legend(figure, [axes])
+    put_legend(figure, [axes])
     return figure
 
 
@@ -266,7 +266,7 @@ def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]
         axes.set_xticks(steps, [f"{step:g}" for step in steps])
         axes.minorticks_off()
         axes.margins(x=0.15, y=0.15)
-    _put_legend(figure, grid)
+    put_legend(figure, grid)
     return figure
 
 
@@ -296,11 +296,11 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def make_panels(count: int, *, legend: int, height: float = 2.7) -> tuple[Figure, list[Axes]]:
-    """A figure with panels of a height [inch] in rows of up to three, and room above for so many legend entries."""
+def make_panels(count: int, *, legend: int, height: float = 2.7, entries: int = 5) -> tuple[Figure, list[Axes]]:
+    """Panels of a height [inch] in rows of up to three, and room above for a legend with `entries` in a row."""
     columns = 2 if count == 4 else min(count, 3)
     rows, pitch, width = -(-count // columns), height + 0.8, WIDTH / columns
-    total = rows * pitch + 0.1 + 0.18 * -(-legend // 5)
+    total = rows * pitch + 0.1 + 0.18 * -(-legend // entries)
     figure = Figure(figsize=(WIDTH, total))
     places = [(k % columns, rows - 1 - k // columns) for k in range(count)]
     boxes = [(x * width + 0.75, y * pitch + 0.5, width - 0.9, height) for x, y in places]
@@ -325,9 +325,12 @@ def _limit_time(axes: Axes, t: Array) -> None:
         axes.set_xlim(t[0], t[-1])
 
 
-def _put_legend(figure: Figure, panels: Iterable[Axes]) -> None:
+def put_legend(figure: Figure, panels: Iterable[Axes], *, columns: int = 5) -> None:
+    """One legend above all panels, with as many entries in a row."""
     entries: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    figure.legend(list(entries.values()), list(entries), loc="upper center", ncols=5, handlelength=4, borderaxespad=0.3)
+    figure.legend(
+        list(entries.values()), list(entries), loc="upper center", ncols=columns, handlelength=4, borderaxespad=0.3
+    )

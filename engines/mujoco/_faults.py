@@ -1,28 +1,26 @@
 """Faults of `mujoco/forward`, one step of care left out each: the harness must notice them."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from unittest.mock import patch
 
 import mujoco
 
-from engines.mujoco import forward
 from engines.mujoco._model import equality_rows
-from robots.efforts import Fault
+from engines.mujoco.forward import MujocoForward, Settings
+from robots.efforts import EffortHistory, Fault
+from robots.motion import Motion
+from robots.robot import Case
+
+AS_IN_THE_FILE = Settings(compliances=(1.0, 2.0), solimp=(0.95, 0.95, 0.001, 0.5, 1.0))
+"""Loops and drives as compliant as the file has them, at MuJoCo's default impedance."""
 
 
-@contextmanager
-def _loose_loops(peak: float) -> Iterator[None]:
-    """Loops and drives as compliant as the file has them, at MuJoCo's default impedance."""
-    with patch.multiple(forward, COMPLIANCES=(1.0, 2.0), IMPEDANCE=0.95):
-        yield
-
-
-@contextmanager
-def _velocity_term_dropped(peak: float) -> Iterator[None]:
+class _WithoutVelocityTerm(MujocoForward):
     """Reference accelerations of the constraints without J̇v, as MuJoCo had them before 3.7."""
-    with patch.object(mujoco, "mj_forward", _forward_without_velocity_term):
-        yield
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        with patch.object(mujoco, "mj_forward", _forward_without_velocity_term):
+            return super().compute_efforts(case, motion)
 
 
 def _forward_without_velocity_term(model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -38,6 +36,9 @@ def _forward_without_velocity_term(model: mujoco.MjModel, data: mujoco.MjData) -
 
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
-    "forward": {"loose loops": _loose_loops, "velocity term dropped": _velocity_term_dropped}
+    "forward": {
+        "loose loops": lambda peak: MujocoForward(AS_IN_THE_FILE),
+        "velocity term dropped": lambda peak: _WithoutVelocityTerm(),
+    }
 }
 """By route and kind of fault."""

@@ -15,14 +15,15 @@ the efforts that moves the robot as it is.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from engines.extrapolation import value_at_zero
 from engines.mujoco._model import (
     actuator_efforts,
     actuator_names,
@@ -47,12 +48,36 @@ FINEST = 1.25e-3
 FINEST_FREE = FINEST / 8
 """The same where something moves that nothing drives: it may vibrate on its springs."""
 RUNGS = 4
-COMPLIANCES = (0.001, 0.002)
-"""Factors on the model's inverse weights."""
-IMPEDANCE = 0.9999
-"""The largest MuJoCo accepts, and constant over the violation."""
-SOLREF = (-100.0, -20.0)
-"""Stiffness [1/s²] and damping [1/s] of the feedback on drift; stiffer ruins the Runge-Kutta method."""
+RUNGE_KUTTA = "Runge-Kutta on mj_forward"
+"""The classical method of fourth order, with the targets and wrenches of each of its stages."""
+MJ_STEP: Mapping[str, Callable[[Any, Any], None]] = {
+    "Euler": mujoco.mj_Euler,
+    "implicit": mujoco.mj_implicit,
+    "implicitfast": mujoco.mj_implicit,
+    "RK4": partial(mujoco.mj_RungeKutta, N=4),
+}
+"""What `mj_step` does after `mj_forward`, by the name of the integrator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+
+    steps: tuple[float, ...] = ()
+    """Steps that divide the report grid, coarsest first [s]; none: four, halved until `FINEST` is reached."""
+    compliances: tuple[float, ...] = (0.001, 0.002)
+    """Factors on the model's inverse weights [-]; the efforts at several are extrapolated to none."""
+    integrator: str = RUNGE_KUTTA
+    """`RUNGE_KUTTA`, or an integrator of `mj_step`."""
+    solver: str = "Newton"
+    """As in an MJCF: Newton, CG or PGS."""
+    iterations: int = 100
+    tolerance: float = 0.0
+    """Improvement of the cost at which the solver stops [-]."""
+    solref: tuple[float, float] = (-100.0, -20.0)
+    """Stiffness [1/s²] and damping [1/s] of the feedback on drift; stiffer ruins the Runge-Kutta method."""
+    solimp: tuple[float, float, float, float, float] = (0.9999, 0.9999, 0.001, 0.5, 1.0)
+    """The largest impedance that MuJoCo accepts, and constant over the violation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +87,23 @@ class _Run:
     tracking_error: float
 
 
+OWN = Settings()
+"""Those of the route."""
+
+
 class MujocoForward:
     """Efforts from a simulation of the closed loop, extrapolated to rigid constraints."""
 
     name = "mujoco/forward"
 
+    def __init__(self, settings: Settings = OWN) -> None:
+        """With the settings of the route, or with others."""
+        self.settings = settings
+
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         drives, undriven = _drives(case.mechanism, motion)
-        steps = _steps(motion.dt, FINEST_FREE if undriven else FINEST)
+        steps = self.settings.steps or own_steps(motion.dt, finest=FINEST_FREE if undriven else FINEST)
         ladder, diverged = [], []
         for dt in steps:
             try:
@@ -79,7 +112,6 @@ class MujocoForward:
                 if dt == steps[-1]:
                     raise
                 diverged.append(f"{1e3 * dt:g}")
-        in_ms = ", ".join(f"{1e3 * dt:g}" for dt in steps)
         return EffortHistory(
             source=self.name,
             actuators=actuator_names(case.mechanism),
@@ -87,27 +119,16 @@ class MujocoForward:
             effort=ladder[-1].effort,
             closure_drift=ladder[-1].closure_drift,
             tracking_error=ladder[-1].tracking_error,
-            settings={
-                "integrator": "classical Runge-Kutta, 4th order, on mj_forward",
-                "steps": f"{in_ms} ms; the finest is reported",
-                "solver": "Newton, dense, tolerance 0, at most 100 iterations",
-                "impedance": f"{IMPEDANCE} constant (solimp)",
-                "drift feedback": f"solref {SOLREF[0]:g} {SOLREF[1]:g}",
-                "compliance": "body and dof inverse weights times {:g} and {:g}, extrapolated to 0".format(
-                    *COMPLIANCES
-                ),
-                "actuators": "a joint equality each, its constraint force is the effort",
-            },
+            settings=in_words(replace(self.settings, steps=tuple(steps))),
             ladder=tuple(ladder),
-            note=_note(case.mechanism, drives, diverged),
+            note=_note(case.mechanism, drives, self.settings.compliances, diverged),
         )
 
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
         start = time.perf_counter()
         with guarded(self.name):
-            soft = [_simulate(mechanism, motion, drives, dt, compliance) for compliance in COMPLIANCES]
-        a, b = COMPLIANCES
-        on_drives = (b * soft[0].effort - a * soft[1].effort) / (b - a)
+            soft = [_simulate(mechanism, motion, drives, dt, _at(self.settings, c)) for c in self.settings.compliances]
+        on_drives = value_at_zero(self.settings.compliances, [run.effort for run in soft])
         if not np.isfinite(on_drives).all():
             raise EngineError(f"{self.name}: the simulation with dt = {dt:g} s diverged")
         return Rung(
@@ -119,8 +140,26 @@ class MujocoForward:
         )
 
 
-def _steps(report: float, finest: float) -> list[float]:
-    """Steps that divide the report grid, coarsest first [s]."""
+def in_words(settings: Settings) -> dict[str, str]:
+    """Every setting that matters, as text."""
+    steps = ", ".join(f"{1e3 * dt:g}" for dt in settings.steps)
+    compliances = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
+    own = settings.integrator == RUNGE_KUTTA
+    return {
+        "integrator": "classical Runge-Kutta, 4th order, on mj_forward" if own else f"mj_step, {settings.integrator}",
+        "steps": f"{steps} ms; the finest is reported",
+        "solver": f"{settings.solver}, dense, tolerance {settings.tolerance:g}, "
+        f"at most {settings.iterations} iterations",
+        "impedance": f"solimp {' '.join(f'{x:g}' for x in settings.solimp)}",
+        "drift feedback": f"solref {' '.join(f'{x:g}' for x in settings.solref)}",
+        "compliance": f"body and dof inverse weights times {compliances}"
+        + (", extrapolated to 0" if len(settings.compliances) > 1 else ""),
+        "actuators": "a joint equality each, its constraint force is the effort",
+    }
+
+
+def own_steps(report: float, finest: float = FINEST) -> list[float]:
+    """The route's own steps, which divide the report grid, coarsest first [s]."""
     halvings = max(0, int(np.ceil(np.log2(report / finest) - 1e-9)))
     return [report / 2**k for k in range(max(0, halvings - RUNGS + 1), halvings + 1)]
 
@@ -136,19 +175,24 @@ def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
     return drives, null_space(J).shape[1] - len(drives)
 
 
-def _note(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> str:
+def _note(mechanism: Mechanism, drives: list[int], compliances: tuple[float, ...], diverged: list[str]) -> str:
     names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
-    note = "extrapolated to rigid constraints from two compliances"
+    notes = [f"extrapolated to rigid constraints from {len(compliances)} compliances"] if len(compliances) > 1 else []
     if names:
-        note += f"; redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares"
+        notes.append(f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares")
     if diverged:
-        note += f"; at steps of {', '.join(diverged)} ms the simulation diverged"
-    return note
+        notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
+    return "; ".join(notes)
 
 
-def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, compliance: float) -> _Run:
-    """Simulate the whole motion and read the drives on the report grid."""
-    model = _nearly_rigid(mechanism, tuple(mechanism.drives[k] for k in drives), compliance)
+def _at(settings: Settings, compliance: float) -> Settings:
+    """The settings with one compliance."""
+    return replace(settings, compliances=(compliance,))
+
+
+def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, settings: Settings) -> _Run:
+    """Simulate the whole motion at one compliance and read the drives on the report grid."""
+    model = _prepared(mechanism, tuple(mechanism.drives[k] for k in drives), dt, settings)
     data = mujoco.MjData(model)
     first_drive = model.neq - len(drives)
     rest = mechanism.values_of(mechanism.drives, np.array([model.qpos0]))
@@ -169,7 +213,7 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
         return np.array(data.qacc)
 
     effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), 0.0, []
-    every = round(motion.dt / dt)
+    every, in_mj_step = round(motion.dt / dt), MJ_STEP.get(settings.integrator)
     for k in range(steps + 1):
         a1 = acceleration(2 * k)
         if not np.isfinite(a1).all():
@@ -178,23 +222,28 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
         positions.append(np.array(data.qpos))
         if k % every == 0:
             effort[k // every, drives] = data.efc_force[of_drives]
-        if k < steps:
+        if k < steps and in_mj_step:
+            in_mj_step(model, data)
+        elif k < steps:
             _runge_kutta(model, data, dt, partial(acceleration, 2 * k), a1)
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - target.q[::2]
     return _Run(effort=effort, closure_drift=drift, tracking_error=float(np.abs(miss).max()))
 
 
-def _nearly_rigid(mechanism: Mechanism, drives: tuple[Coordinate, ...], compliance: float) -> Any:
-    """The driven model with the hardest constraints MuJoCo allows, of the given compliance."""
+def _prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, settings: Settings) -> Any:
+    """The driven model with the settings; all its equalities are equally hard."""
     model = driven(mechanism, drives)
-    model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    model.opt.timestep = dt
+    if settings.integrator != RUNGE_KUTTA:
+        model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{settings.integrator.upper()}")
+    model.opt.solver = getattr(mujoco.mjtSolver, f"mjSOL_{settings.solver.upper()}")
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    model.opt.tolerance, model.opt.iterations = 0.0, 100
-    model.eq_solref[:] = SOLREF
-    model.eq_solimp[:] = (IMPEDANCE, IMPEDANCE, 0.001, 0.5, 1.0)
-    model.body_invweight0[:] *= compliance
-    model.dof_invweight0[:] *= compliance
-    model.tendon_invweight0[:] *= compliance
+    model.opt.tolerance, model.opt.iterations = settings.tolerance, settings.iterations
+    model.eq_solref[:] = settings.solref
+    model.eq_solimp[:] = settings.solimp
+    model.body_invweight0[:] *= settings.compliances[0]
+    model.dof_invweight0[:] *= settings.compliances[0]
+    model.tendon_invweight0[:] *= settings.compliances[0]
     return model
 
 

@@ -16,7 +16,7 @@ from engines.pybullet._jacobian import closure_jacobian
 from engines.pybullet._loads import apply_loads, load_forces, springs, wrenches
 from engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves
 from engines.pybullet._world import World, body_pose, opened
-from engines.pybullet.forward import prepare
+from engines.pybullet.forward import OWN, prepare
 from robots.arrays import Array
 from robots.inventory import Inventory, Matrices, off_axis
 from robots.mechanism import WORLD, Mechanism
@@ -50,7 +50,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
     inverse = np.linalg.inv(rates_of_angles(mechanism, q[None], at_rest)[0][0])
     with opened(mechanism) as world:
         flat = world.mechanism
-        prepare(False, world, ())
+        prepare(OWN, False, world, ())
         rest_force, damping = _measured(world, x)
         loops = close_loops(world)
         follow_curves(world, loops, x)

@@ -15,6 +15,7 @@ import engines
 from analytic.assembly import prescribe
 from analytic.noc import Noc
 from robots.arrays import Array
+from robots.efforts import Source
 from robots.motion import Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
@@ -42,8 +43,9 @@ LINK = """<robot name="link">
 def error(prr: Case, prr_motion: Motion) -> Callable[..., float]:
     """Effort error of a source, on the 3-PRR unless told otherwise."""
 
-    def measure(source: str, case: Case = prr, motion: Motion = prr_motion) -> float:
-        history = engines.load(source).compute_efforts(case, motion)
+    def measure(source: str | Source, case: Case = prr, motion: Motion = prr_motion) -> float:
+        route = engines.load(source) if isinstance(source, str) else source
+        history = route.compute_efforts(case, motion)
         return relative_error(history.effort, Noc().compute_efforts(case, motion).effort)
 
     return measure
@@ -108,7 +110,8 @@ def _compliance_floor(prr: Case, motion: Motion) -> float:
     from engines.mujoco import forward
 
     reference, factor = Noc().compute_efforts(prr, motion).effort, 0.2
-    soft = forward._simulate(prr.mechanism, motion, [0, 1, 2], 5e-3, factor).effort
+    settings = forward.Settings(compliances=(factor,))
+    soft = forward._simulate(prr.mechanism, motion, [0, 1, 2], 5e-3, settings).effort
     return relative_error(soft, reference) / factor
 
 
@@ -150,15 +153,13 @@ def _tumbled(dt: float) -> Array:
 
 
 def _error_with_damping(error: Callable[..., float]) -> float:
-    with engines.faults("pybullet/forward")["default damping"](1.0):
-        return error("pybullet/forward")
+    return error(engines.faults("pybullet/forward")["default damping"](1.0))
 
 
 def _error_with_threshold(error: Callable[..., float]) -> float:
-    from engines.pybullet import forward
+    from engines.pybullet.forward import PybulletForward, Settings
 
-    with patch.object(forward, "RESIDUAL", 1e-7):
-        return error("pybullet/forward")
+    return error(PybulletForward(Settings(residual=1e-7)))
 
 
 def _error_of_dantzig(error: Callable[..., float], model_case: CaseMaker, folder: Path) -> float:
@@ -167,11 +168,8 @@ def _error_of_dantzig(error: Callable[..., float], model_case: CaseMaker, folder
     path = folder / "spatial.xml"
     path.write_text(SPATIAL, encoding="utf-8")
     case, plan = model_case(path, amplitude=0.15), forward._plan
-    with (
-        patch.object(forward, "_plan", lambda *about: replace(plan(*about), direct=True)),
-        patch.object(forward, "PARTS", (2,)),
-    ):
-        return error("pybullet/forward", case, prescribe(case))
+    with patch.object(forward, "_plan", lambda *about: replace(plan(*about), direct=True)):
+        return error(forward.PybulletForward(forward.Settings(parts=(2,))), case, prescribe(case))
 
 
 @contextmanager

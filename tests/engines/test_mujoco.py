@@ -52,9 +52,29 @@ def test_forward_is_of_fourth_order(prr_forward: EffortHistory, prr: Case, prr_m
 
 def test_softness_is_first_order_and_extrapolated_away(prr: Case, prr_motion: Motion) -> None:
     reference = Noc().compute_efforts(prr, prr_motion).effort
-    soft = [forward._simulate(prr.mechanism, prr_motion, [0, 1, 2], 2.5e-3, c).effort - reference for c in (0.1, 0.2)]
+    settings = [forward.Settings(steps=(2.5e-3,), compliances=(c,)) for c in (0.1, 0.2)]
+    soft = [MujocoForward(s).compute_efforts(prr, prr_motion).effort - reference for s in settings]
     assert np.abs(soft[1]).max() / np.abs(soft[0]).max() == pytest.approx(2, rel=0.01)
     assert np.abs(2 * soft[0] - soft[1]).max() < np.abs(soft[0]).max() / 1000
+
+
+@pytest.mark.parametrize("integrator", forward.MJ_STEP)
+def test_the_integrators_are_those_of_mj_step(integrator: str) -> None:
+    """A forward computation and what the table names go on exactly as `mj_step` does."""
+    robot = load("3prr")
+    model = mujoco.MjModel.from_xml_path(str(robot.folder / robot.mjcf))
+    model.opt.gravity[:] = (0, -9.81, 0)
+    model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
+    ours, theirs = mujoco.MjData(model), mujoco.MjData(model)
+    for data in (ours, theirs):
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    for _ in range(20):
+        mujoco.mj_step(model, theirs)
+        mujoco.mj_forward(model, ours)
+        forward.MJ_STEP[integrator](model, ours)
+    assert np.abs(theirs.qvel).max() > 1e-3
+    np.testing.assert_array_equal(ours.qpos, theirs.qpos)
+    np.testing.assert_array_equal(ours.qvel, theirs.qvel)
 
 
 def test_a_simulation_that_diverges_is_an_error(prr: Case, prr_motion: Motion) -> None:

@@ -97,8 +97,7 @@ def _in_adapter(kind: str, why_not: str) -> Compute:
         if fault is None:
             raise NotCarriedError(why_not)
         peak = float(np.abs(Noc().compute_efforts(case, motion).effort).max())
-        with fault(peak):
-            return source.compute_efforts(case, motion)
+        return fault(peak).compute_efforts(case, motion)
 
     return compute
 

@@ -1,0 +1,72 @@
+"""Ladders: a forward route with other settings than its own, one of them ever finer.
+
+`engines/<engine>/_ladders.py` offers those of an engine: `ladders(motion)` returns them for the grid of a motion.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import nan
+
+from engines import installed, names
+from robots.efforts import Source
+from robots.motion import Motion
+
+STEP = "step [s]"
+"""What the ladders refine that end up at the exact answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A rung: the route with the settings of the ladder and one value of what is refined."""
+
+    value: float
+    """Of what is refined."""
+    dt: float
+    """Step, the finest if several simulations are extrapolated [s]."""
+    settings: str
+    """What a user sets to get the same, besides the step."""
+    runs: int
+    """Number of simulations whose efforts are extrapolated; 1 where a single one gives the efforts."""
+    plain: bool
+    """Whether the engine's own stepping does it, as in a user's simulation, and once."""
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """Settings of a route, of which one is refined."""
+
+    route: str
+    """As `mujoco/forward`."""
+    name: str
+    """What it is, unique among the ladders of the route."""
+    refined: str
+    """What is refined, with its unit."""
+    order: float = nan
+    """Order by theory of the error in what is refined [-]; NaN if theory tells none."""
+    trials: tuple[Trial, ...]
+    """Coarsest first."""
+    extrapolated: tuple[int, ...] = ()
+    """Over how many of its rungs at a time Richardson's extrapolation is to be tried, besides each rung alone."""
+    own: tuple[int, float] = field(default=(0, nan))
+    """Which are the settings of the route itself: extrapolated over so many rungs, down to the rung of this value."""
+
+
+def ladders(motion: Motion) -> Sequence[Ladder]:
+    """All ladders of the engines that are installed.
+
+    Args:
+        motion: The prescribed motion, whose grid the steps divide.
+    """
+    engines = dict.fromkeys(name.split("/")[0] for name in names())
+    modules = [f"engines.{engine}._ladders" for engine in engines if installed(engine)]
+    found = [importlib.import_module(module) for module in modules if importlib.util.find_spec(module)]
+    return [ladder for module in found for ladder in module.ladders(motion)]
+
+
+def halvings(longest: float, *, coarsest: float, finest: float) -> list[float]:
+    """The halves, quarters … of a time, and that time itself, that lie between two bounds, longest first [s]."""
+    steps = [longest / 2**k for k in range(30)]
+    return [dt for dt in steps if finest <= dt <= coarsest]

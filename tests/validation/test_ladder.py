@@ -1,0 +1,302 @@
+"""`loopcheck ladder`: orders and verdicts, what it advises, and that it goes on where it stopped."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import engines
+from engines import ladder as declared
+from engines.extrapolation import value_at_zero
+from engines.ladder import STEP, Ladder, ladders
+from robots.errors import OutputError
+from robots.motion import Motion
+from robots.robot import Case
+from tests.validation.conftest import Command
+from validation.ladder import study
+from validation.ladder.advice import ANY, PLAIN, advice, answer, own_settings
+from validation.ladder.analysis import CONVERGES, DIVERGES, NOT_RUN, STALLED, floor_of, refinements, summary, verdict
+from validation.ladder.report import write_report
+from validation.ladder.study import RUNGS, Scene, Study, climb, run_study
+from validation.tolerances import registered
+
+TARGET = 1e-6
+SMALL = Study(robots=("3prr",), configurations=("vertical",), modes=("plus",))
+FEW = ("mj_step Euler", "mj_step Euler, default softness")
+
+
+@pytest.mark.parametrize(("order", "ratio"), [(1, 2), (2, 2), (4, 2), (1, 10)])
+def test_a_power_law_has_its_order_and_its_index(order: int, ratio: float) -> None:
+    """The index of a pure power law is 1.25 times the true error."""
+    values = [ratio**-k for k in range(4)]
+    exact, shape = np.array([[1.0, -2.0]]), np.array([[0.3, 1.0]])
+    found = refinements(values, [exact + 1e-3 * h**order * shape for h in values], 2.0, order)
+    np.testing.assert_allclose(found["order"][2:], order, atol=1e-6)
+    np.testing.assert_allclose(found["index"][2:], [1.25e-3 * h**order / 2 for h in values[2:]], rtol=1e-6)
+    assert found["change"].isna().tolist() == [True, False, False, False]
+
+
+def test_an_order_that_is_not_plausible_is_replaced_by_theory() -> None:
+    """First order where fourth is wanted: the factor is 3."""
+    efforts = [np.array([[1 + h]]) for h in (0.4, 0.2, 0.1)]
+    found = refinements([0.4, 0.2, 0.1], efforts, 1.0, 4)
+    assert found["order"].iloc[-1] == pytest.approx(1)
+    assert found["index"].iloc[-1] == pytest.approx(3 * 0.1 / (2**4 - 1))
+
+
+def test_a_rung_that_failed_leaves_a_gap() -> None:
+    found = refinements([1.0, 0.5, 0.25, 0.125], [np.ones((1, 1)), None, np.ones((1, 1)), np.zeros((1, 1))], 1.0, 1)
+    assert found["change"].isna().tolist() == [True, True, True, False]
+    assert found["order"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("error", "floor", "wanted"),
+    [
+        ([1e-2, 5e-3, 2.5e-3], nan, CONVERGES),
+        ([1e-4, 1e-6, 1e-8, 1e-8], 1e-8, CONVERGES),
+        ([1e-7, 1e-8, 3e-8], 1e-8, CONVERGES),
+        ([1e-2, 3e-4, 3e-4], 3e-4, STALLED),
+        ([0.26, 0.26, 0.259], 0.259, STALLED),
+        ([1e-3, 1e-2, 4.0], 1e-3, DIVERGES),
+        ([1e-3, 5e-4, nan], nan, DIVERGES),
+        ([nan, 1e-3, 5e-4], nan, CONVERGES),
+        ([nan, nan, nan], nan, NOT_RUN),
+    ],
+)
+def test_verdicts(error: list[float], floor: float, wanted: str) -> None:
+    values, errors = np.array([0.5**k for k in range(len(error))]), np.array(error)
+    assert floor_of(values, errors, 1.0) == pytest.approx(floor, nan_ok=True)
+    assert verdict(errors, floor, TARGET) == wanted
+
+
+@pytest.fixture(scope="module")
+def scene(prr: Case, prr_motion: Motion) -> Scene:
+    """The first fifth of the motion."""
+    short = prr_motion.assemble(prr_motion.t[: len(prr_motion.t) // 5 + 1])
+    scene = study._scene(prr)
+    return replace(scene, motion=short, reference=scene.reference[: len(short.t)])
+
+
+@pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta, two compliances"), (1, "mj_step Euler")])
+def test_mujoco_has_the_order_of_its_integrator(scene: Scene, order: int, name: str) -> None:
+    of_name = _summary(climb(scene, _first_rungs(scene.motion, "mujoco/forward", name, 4)))
+    assert of_name.loc[name, "order"] == pytest.approx(order, abs=0.1)
+    assert of_name.loc[name, "verdict"] == CONVERGES
+    if order == 1:
+        assert of_name.loc[f"{name}, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
+
+
+def test_pybullet_is_of_first_order(scene: Scene) -> None:
+    pytest.importorskip("pybullet")
+    found = _summary(climb(scene, _first_rungs(scene.motion, "pybullet/forward", "velocity motors", 5)))
+    assert found.loc["velocity motors", "order"] == pytest.approx(1, abs=0.1)
+    assert found.loc["velocity motors, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
+    errors = found["error"]
+    assert errors["velocity motors"] > 30 * errors["velocity motors, Richardson 2"]
+
+
+@pytest.mark.parametrize("name", ["mj_step Euler, default softness", "mj_step Euler, own inverse weights"])
+def test_soft_constraints_stall_though_the_changes_fall(scene: Scene, name: str) -> None:
+    ladder = _first_rungs(scene.motion, "mujoco/forward", name, 7)
+    rungs = climb(scene, ladder)
+    assert rungs["change"].iloc[-1] < rungs["change"].iloc[1] / 10
+    assert _summary(rungs).loc[name, "verdict"] == STALLED
+    assert rungs["relative_error"].iloc[-1] > 3 * rungs["index"].iloc[-1]
+
+
+def test_a_solver_that_gives_up_stalls(scene: Scene) -> None:
+    """One iteration of PGS at every step."""
+    forward = pytest.importorskip("engines.mujoco.forward")
+    lame = forward.Settings(compliances=(1e-3,), integrator="Euler", solver="PGS", iterations=1)
+    ladder = _first_rungs(scene.motion, "mujoco/forward", "mj_step Euler", 3)
+    trials = tuple(
+        replace(trial, source=forward.MujocoForward(replace(lame, steps=(trial.dt,)))) for trial in ladder.trials
+    )
+    rungs = climb(scene, replace(ladder, trials=trials))
+    assert _summary(rungs).loc[ladder.name, "verdict"] in (STALLED, DIVERGES)
+    assert rungs["relative_error"].min() > 0.01
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.02, 0.05])
+def test_ladders_are_told_apart_and_ever_finer(prr_motion: Motion, dt: float) -> None:
+    found = ladders(prr_motion.assemble(np.array([0.0, dt, 2 * dt])))
+    names = [(ladder.route, ladder.name) for ladder in found]
+    assert len(set(names)) == len(names)
+    for ladder in found:
+        steps = np.diff([trial.value for trial in ladder.trials])
+        assert (steps > 0).all() or (steps < 0).all(), ladder.name
+        counts = [dt / trial.dt for trial in ladder.trials]
+        np.testing.assert_allclose(counts, np.round(counts), rtol=1e-12, err_msg=ladder.name)
+
+
+@pytest.mark.parametrize("route", ["mujoco/forward", "pybullet/forward"])
+def test_the_own_setting_is_that_of_the_route(route: str, prr: Case, prr_motion: Motion) -> None:
+    if not engines.installed(route.split("/")[0]):
+        pytest.skip(f"{route} is not installed")
+    (ladder,) = [found for found in ladders(prr_motion) if found.route == route and found.own[0]]
+    count, finest = ladder.own
+    (last,) = [k for k, trial in enumerate(ladder.trials) if np.isclose(trial.value, finest)]
+    trials = ladder.trials[last + 1 - count : last + 1]
+    efforts = [trial.source.compute_efforts(prr, prr_motion).effort for trial in trials]
+    wanted = engines.load(route).compute_efforts(prr, prr_motion).effort
+    found = value_at_zero([trial.value for trial in trials], efforts)
+    np.testing.assert_allclose(found, wanted, atol=1e-6 * np.abs(wanted).max())
+
+
+def test_advice_is_the_cheapest_that_meets_the_target_in_every_case() -> None:
+    columns = ["target", "allowed", "ladder", "value", "relative_error", "reached"]
+    found = advice(_rows(), targets=(1e-2, 1e-6))[columns].to_numpy().tolist()
+    assert found == [
+        [1e-2, PLAIN, "plain", 0.25, 8e-3, True],
+        [1e-2, ANY, "own", 1.0, 1e-9 * 8**4, True],
+        [1e-6, PLAIN, "plain", 0.125, 4e-3, False],
+        [1e-6, ANY, "own", 0.5, 1e-9 * 4**4, True],
+    ]
+
+
+def test_advice_counts_neither_luck_nor_a_failed_case() -> None:
+    """The dearer ladder meets the target at its first rung by chance; the cheapest failed in one case."""
+    rows = _rows()
+    lucky = rows[rows["ladder"] == "plain"].assign(ladder="lucky", wall_time=1e-3)
+    lucky["relative_error"] = lucky["value"].map({1.0: 1e-9, 0.5: 0.5, 0.25: 0.5, 0.125: 0.5})
+    failing = rows[rows["ladder"] == "plain"].assign(ladder="failing", wall_time=1e-4, relative_error=1e-9)
+    failing.loc[failing["configuration"] == "vertical", "relative_error"] = nan
+    found = advice(pd.concat([rows, lucky, failing], ignore_index=True), targets=(1e-2, 1e-6))
+    assert not found["ladder"].isin(["lucky", "failing"]).any()
+
+
+def test_advice_says_where_nothing_ran() -> None:
+    found = advice(_rows().assign(relative_error=nan), targets=(1e-2,))
+    assert {answer(row) for row in found.to_dict("records")} == {
+        "nothing ran in every case; the notes of the rungs say why"
+    }
+
+
+def test_where_the_own_setting_stands() -> None:
+    rows = _rows()
+    rows.loc[(rows["ladder"] == "own") & (rows["value"] == 0.125), "own"] = True
+    (row,) = own_settings(rows, {"mujoco/forward": 1e-4}).to_dict("records")
+    assert row["own error"] == 1e-9
+    assert row["cheapest"] == "own, step 1000 ms"
+    assert row["its cost"] < row["own cost"]
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> None:
+    """Two ladders of three rungs on a short motion, instead of all."""
+    short = [_first_rungs(scene.motion, "mujoco/forward", name, 3) for name in FEW]
+    monkeypatch.setattr(declared, "ladders", lambda motion: short)
+    monkeypatch.setattr(study, "_scene", lambda case: scene)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = climb
+    done: list[str] = []
+
+    def interrupted(scene: Scene, ladder: Ladder) -> pd.DataFrame:
+        if done:
+            raise KeyboardInterrupt
+        done.append(ladder.name)
+        return whole(scene, ladder)
+
+    monkeypatch.setattr(study, "climb", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(SMALL, tmp_path, jobs=1)
+    monkeypatch.setattr(study, "climb", whole)
+    assert set(study.read(tmp_path / "ladder_rungs.csv")["base"]) == {FEW[0]}
+    found = run_study(SMALL, tmp_path, jobs=1)
+    assert found.record["ladders climbed now"] == 1
+    assert list(found.rungs["base"].unique()) == list(FEW)
+    again = run_study(SMALL, tmp_path, jobs=1)
+    assert again.record["ladders climbed now"] == 0
+    pd.testing.assert_frame_equal(again.rungs, found.rungs)
+
+
+@pytest.mark.usefixtures("few")
+def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path) -> None:
+    status, out, err = loopcheck("ladder", "3prr", "--configuration", "vertical", "--jobs", "1", "--out", tmp_path)
+    assert (status, err) == (0, "")
+    assert "none reaches" in out
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names >= {"ladder.html", "ladder.md", "ladder_rungs.csv", "ladder_summary.csv", "ladder_advice.csv"}
+    text = (tmp_path / "ladder.md").read_text(encoding="utf-8")
+    assert "none reaches it; the most accurate" in text
+    assert "Stalled: mujoco: mj_step Euler, default softness at 0.26" in text
+    assert (tmp_path / "ladder.html").read_text(encoding="utf-8").count("data:image/svg+xml") == 1
+    rungs = study.read(tmp_path / "ladder_rungs.csv")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ladder_rungs.parquet"), rungs)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
+    found = run_study(SMALL, tmp_path, jobs=1)
+    write_report(found, tmp_path)
+    held = tmp_path / "ladder.json"
+    held.write_text(held.read_text(encoding="utf-8").replace('"mujoco": "', '"mujoco": "0.'), encoding="utf-8")
+    with pytest.raises(OutputError, match="holds a study with another versions of mujoco"):
+        run_study(SMALL, tmp_path, jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["3ppr"], "unknown robot '3ppr'"),
+        (["3prr", "--mode", "home"], "unknown mode of 3prr 'home': known are plus, minus"),
+        (["3prr", "--source", "mujoco/kkt"], "unknown route with ladders 'mujoco/kkt': known are mujoco/forward"),
+    ],
+)
+def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, arguments: list[str], said: str) -> None:
+    status, _, err = loopcheck("ladder", *arguments, "--out", tmp_path / "out")
+    assert (status, err.count("\n")) == (2, 1)
+    assert said in err
+    assert not (tmp_path / "out").exists()
+
+
+def _first_rungs(motion: Motion, route: str, name: str, count: int) -> Ladder:
+    """The coarsest rungs of a ladder."""
+    (ladder,) = [found for found in ladders(motion) if (found.route, found.name) == (route, name)]
+    extrapolated = tuple(number for number in ladder.extrapolated if number < count - 1)
+    return replace(ladder, trials=ladder.trials[:count], extrapolated=extrapolated)
+
+
+def _summary(rungs: pd.DataFrame) -> pd.DataFrame:
+    """By ladder, against the registered tolerance; any change tells an order."""
+    targets = {route: registered()[route].relative_error or nan for route in rungs["route"].unique()}
+    return summary(rungs, targets, dict.fromkeys(targets, 1e-9)).set_index("ladder")
+
+
+def _rows() -> pd.DataFrame:
+    """Two cases; a first-order ladder of plain steps and a fourth-order one of an integrator of one's own."""
+    values: Sequence[float] = (1.0, 0.5, 0.25, 0.125)
+    rows = [
+        {
+            "robot": "r",
+            "mode": "home",
+            "configuration": configuration,
+            "route": "mujoco/forward",
+            "base": ladder,
+            "ladder": ladder,
+            "refined": STEP,
+            "theory": order,
+            "value": value,
+            "dt": value,
+            "runs": 1,
+            "plain": ladder == "plain",
+            "settings": ladder,
+            "relative_error": worse * error * (value / 0.125) ** order,
+            "wall_time": cost / value,
+            "span": 1.0,
+            "own": False,
+            "note": "",
+        }
+        for configuration, worse in (("horizontal", 1.0), ("vertical", 0.5))
+        for ladder, order, error, cost in (("plain", 1.0, 4e-3, 1.0), ("own", 4.0, 1e-9, 2.0))
+        for value in values
+    ]
+    return RUNGS.validate(pd.DataFrame(rows).reindex(columns=list(RUNGS.columns)))

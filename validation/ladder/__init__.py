@@ -1,0 +1,1 @@
+"""The study of step sizes and solver settings: what they cost, what they give, and what to set."""
