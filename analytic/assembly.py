@@ -20,7 +20,7 @@ from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, SingularityError
 from robots.mechanism import Mechanism
 from robots.motion import Law, Motion, report_grid
-from robots.robot import Case
+from robots.robot import Case, Robot
 
 MOST_HALVINGS = 10
 """How often the automatic motion is halved before giving up."""
@@ -45,10 +45,18 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     if case.robot.motion.law == AUTOMATIC:
         return _largest_swing(mechanism, case.guess, report_grid(SPAN, dt=dt), where)
     if case.robot.motion.law == RECORDED:
-        recording = read_recording(Path(case.robot.motion.parameters["file"]), mechanism)
+        recording = read_recording(_motion_file(case.robot), mechanism)
         return _recorded(mechanism, recording, case.guess, where)
     wanted = prescription(case)
     return assemble(mechanism, wanted.law, case.guess, report_grid(wanted.span, dt=dt), where=where)
+
+
+def _motion_file(robot: Robot) -> Path:
+    """The file of a recorded motion, which lies in the robot's folder unless its path says otherwise."""
+    known = robot.motion.parameters
+    if list(known) != ["file"] or not isinstance(known["file"], str):
+        raise MechanismError(f"{robot.name}: motion law '{RECORDED}': want one parameter, file, got {dict(known)}")
+    return robot.folder / known["file"]
 
 
 def _largest_swing(mechanism: Mechanism, guess: Array, t: Array, where: str) -> Motion:

@@ -1,11 +1,12 @@
 """The validation suite: one test for each robot, variant, mode, configuration and source of the catalogue.
 
-A new folder in `robots/` brings its own tests. The figures of each comparison are kept as properties of its test
-(`pytest --junit-xml FILE`).
+A new folder in `robots/` brings its own tests, and so does one in a folder elsewhere (`pytest --robots DIR`). The
+figures of each comparison are kept as properties of its test (`pytest --junit-xml FILE`).
 """
 
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -15,6 +16,9 @@ from robots.robot import Case, configurations, load, make_case, modes, names
 from validation import sources
 from validation.compare import summarize
 from validation.evaluate import Outcome, evaluate, prescribe_or_error
+
+Folders: TypeAlias = tuple[Path, ...]
+"""Folders of robots besides the catalogue."""
 
 FIGURES = (
     "peak",
@@ -30,7 +34,12 @@ FIGURES = (
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    comparisons = [comparison for name in names() for comparison in _comparisons(name)]
+    folders = _folders(metafunc.config)
+    try:
+        robots = names(folders)
+    except HarnessError as error:
+        raise pytest.UsageError(str(error)) from None
+    comparisons = [comparison for name in robots for comparison in _comparisons(name, folders)]
     ids = ["-".join(comparison) for comparison in comparisons]
     metafunc.parametrize("comparison", comparisons, ids=ids)
 
@@ -39,19 +48,21 @@ def test_agrees_with_the_reference(
     comparison: tuple[str, ...], request: pytest.FixtureRequest, record_property: Any
 ) -> None:
     name, *what = comparison
+    folders = _folders(request.config)
     if not what:
-        _comparisons_or_error(name)  # raises what is wrong with the robot
-    case, source = _case(*comparison[:4]), comparison[4]
+        _comparisons_or_error(name, folders)  # raises what is wrong with the robot
+    (variant, mode, configuration, source) = what
+    case = _case(name, variant, mode, configuration, folders)
     if source not in sources.ANALYTIC and not request.config.getoption("--require-engines"):
         _skip_if_not_installed(source)
-    motion = _motion(case.key[:3])
+    motion = _motion(case.key[:3], folders)
     if case.robot.expected.get(case.mode) == "not comparable":
         assert isinstance(motion, SingularityError), "a singularity is expected on this motion, none was found"
         record_property("singularity", str(motion))
         return
     if isinstance(motion, HarnessError):
         raise motion
-    rows = summarize([_outcome(comparison[:4], sources.REFERENCE), _outcome(comparison[:4], source)])
+    rows = summarize([_outcome(case.key, sources.REFERENCE, folders), _outcome(case.key, source, folders)])
     for row in rows[rows["source"] == source].to_dict("records"):
         for figure in FIGURES:
             record_property(f"{row['actuator']}.{figure}", row[figure])
@@ -60,16 +71,20 @@ def test_agrees_with_the_reference(
     assert verdicts["verdict"].isin(["agree", "informational"]).all(), f"\n{verdicts.to_string(index=False)}"
 
 
-def _comparisons(name: str) -> list[tuple[str, ...]]:
+def _folders(config: pytest.Config) -> Folders:
+    return tuple(config.getoption("--robots"))
+
+
+def _comparisons(name: str, folders: Folders) -> list[tuple[str, ...]]:
     """All comparisons of a robot; one without anything but its name if the robot cannot be loaded."""
     try:
-        return _comparisons_or_error(name)
+        return _comparisons_or_error(name, folders)
     except HarnessError:
         return [(name,)]
 
 
-def _comparisons_or_error(name: str) -> list[tuple[str, ...]]:
-    robot = load(name)
+def _comparisons_or_error(name: str, folders: Folders) -> list[tuple[str, ...]]:
+    robot = load(name, folders)
     return [
         (name, variant, mode, configuration, source)
         for variant in robot.variant_names
@@ -88,19 +103,19 @@ def _skip_if_not_installed(source: str) -> None:
 
 
 @cache
-def _case(name: str, variant: str, mode: str, configuration: str) -> Case:
-    return make_case(load(name), variant=variant, mode=mode, configuration=configuration)
+def _case(name: str, variant: str, mode: str, configuration: str, folders: Folders) -> Case:
+    return make_case(load(name, folders), variant=variant, mode=mode, configuration=configuration)
 
 
 @cache
-def _motion(key: tuple[str, str, str]) -> Motion | HarnessError:
+def _motion(key: tuple[str, str, str], folders: Folders) -> Motion | HarnessError:
     name, variant, mode = key
-    robot = load(name)
-    return prescribe_or_error(_case(name, variant, mode, next(iter(configurations(robot.mechanism(variant))))), None)
+    configuration = next(iter(configurations(load(name, folders).mechanism(variant))))
+    return prescribe_or_error(_case(name, variant, mode, configuration, folders), None)
 
 
 @cache
-def _outcome(key: tuple[str, str, str, str], source: str) -> Outcome:
-    motion = _motion(key[:3])
+def _outcome(key: tuple[str, str, str, str], source: str, folders: Folders) -> Outcome:
+    motion = _motion(key[:3], folders)
     assert isinstance(motion, Motion)
-    return evaluate(_case(*key), motion, source)
+    return evaluate(_case(*key, folders), motion, source)

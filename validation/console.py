@@ -27,10 +27,10 @@ COLOURS = {
 """Colours of the verdicts, the worst first."""
 
 
-def print_catalogue() -> None:
+def print_catalogue(folders: Sequence[Path]) -> None:
     """Print robots with their variants, modes, configurations and sources, and the engines."""
-    for name in names():
-        robot = load(name)
+    for name in names(folders):
+        robot = load(name, folders)
         mechanism = robot.mechanism()
         click.echo(f"{name}: {robot.title}")
         for what, known in {
@@ -66,6 +66,9 @@ def print_summary(results: Results, folder: Path) -> None:
     counts = verdict_counts(results)
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     console.print(f"{sum(counts.values())} comparisons: {said}")
+    own = (results.run.get("tolerances") or {}).get("own") or {}
+    if own:
+        console.print(f"your own tolerances: {', '.join(f'{source} {limit:g}' for source, limit in own.items())}")
     console.print(f"report: {folder / 'report.html'}", soft_wrap=True)
 
 

@@ -4,6 +4,7 @@ import hashlib
 import importlib.metadata
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,19 +23,29 @@ from validation.compare import ladder_rows, summarize
 from validation.evaluate import Outcome
 from validation.geometry import point_rows
 from validation.tables import Results, table
-from validation.tolerances import REGISTER, digest, registered
+from validation.tolerances import REGISTER, Tolerance, digest, registered
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What was asked for, and when."""
+
+    command: tuple[str, ...]
+    """The command line."""
+    start: datetime
+    dt: float | None
+    """Step of the report grid that was asked for [s], if any."""
+    tolerances: Mapping[str, Tolerance]
+    """By name of the source; the registered ones, and the user's own limits instead."""
 
 
 def collect(
     cases: Sequence[Case],
     motions: Mapping[tuple[str, str, str], Motion],
     outcomes: Sequence[Outcome],
-    *,
-    start: datetime,
-    command: Sequence[str],
-    dt: float | None,
+    request: Request,
 ) -> Results:
     """All tables of a run.
 
@@ -42,9 +53,7 @@ def collect(
         cases: What was run.
         motions: Motions by robot, variant and mode.
         outcomes: What every source found on every case.
-        start: When the run started.
-        command: The command line.
-        dt: Step of the report grid that was asked for [s], if any.
+        request: What was asked for, and when.
     """
     one_per_motion = {case.key[:3]: case for case in cases if case.key[:3] in motions}
     references = {outcome.case.key: outcome.history for outcome in outcomes if outcome.source == sources.REFERENCE}
@@ -60,7 +69,7 @@ def collect(
         motion=table(
             "motion", [row for key, case in one_per_motion.items() for row in _motion_rows(case, motions[key])]
         ),
-        summary=summarize(outcomes),
+        summary=summarize(outcomes, request.tolerances),
         ladder=table("ladder", rungs),
         points=table(
             "points",
@@ -70,7 +79,7 @@ def collect(
                 for row in point_rows(case.mechanism, motions[key], case.robot.trace)
             ],
         ),
-        run=_run_record(cases, motions, outcomes, start=start, command=command, dt=dt),
+        run=_run_record(cases, motions, outcomes, request),
     )
 
 
@@ -125,20 +134,17 @@ def _run_record(
     cases: Sequence[Case],
     motions: Mapping[tuple[str, str, str], Motion],
     outcomes: Sequence[Outcome],
-    *,
-    start: datetime,
-    command: Sequence[str],
-    dt: float | None,
+    request: Request,
 ) -> dict[str, Any]:
     """What `run.json` holds."""
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
     first = {case.robot.name: case for case in reversed(cases)}
     return {
         "loopcheck": importlib.metadata.version("loopcheck"),
-        "command": list(command),
-        "start": start.isoformat(timespec="seconds"),
-        "dt": dt,
-        "duration_s": (datetime.now(UTC) - start).total_seconds(),
+        "command": list(request.command),
+        "start": request.start.isoformat(timespec="seconds"),
+        "dt": request.dt,
+        "duration_s": (datetime.now(UTC) - request.start).total_seconds(),
         "versions": {
             "python": platform.python_version(),
             **{library: importlib.metadata.version(library) for library in LIBRARIES},
@@ -153,8 +159,13 @@ def _run_record(
             "sha256": digest(),
             "routes": {
                 name: {**tolerance.model_dump(exclude_none=True), "margin": tolerance.margin, "unit": "-"}
-                for name, tolerance in registered().items()
+                for name, tolerance in request.tolerances.items()
                 if name in run_sources
+            },
+            "own": {
+                name: tolerance.relative_error
+                for name, tolerance in request.tolerances.items()
+                if name in run_sources and tolerance != registered()[name]
             },
         },
         "models": {name: _model_record(case) for name, case in first.items()},

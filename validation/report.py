@@ -65,6 +65,7 @@ def answer(results: Results) -> Part:
         "start": run.get("start"),
         "duration [s]": run.get("duration_s"),
         "step of the report grid [s]": run.get("dt"),
+        "the user's own tolerances [-]": (run.get("tolerances") or {}).get("own"),
         "loopcheck": run.get("loopcheck"),
         "versions": run.get("versions"),
         "CPU": run.get("cpu"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed
@@ -12,12 +13,13 @@ from rich.progress import Progress
 
 from robots.errors import HarnessError, NotFoundError, SingularityError
 from robots.motion import Motion
-from robots.robot import Case, Robot, configurations, load, make_case, modes
+from robots.robot import Case, Robot, configurations, load, make_case, modes, own_names
 from robots.robot import names as robot_names
 from validation import sources
 from validation.evaluate import Outcome, evaluate, prescribe_or_error
-from validation.record import collect
+from validation.record import Request, collect
 from validation.tables import Results
+from validation.tolerances import with_own_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class Selection:
     variants: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
     configurations: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+    """Folders of robots besides the catalogue; without names, they alone are run."""
 
 
 def run(
@@ -37,6 +41,7 @@ def run(
     dt: float | None = None,
     jobs: int | None = None,
     command: Sequence[str] = (),
+    own_limits: Mapping[str, float] | None = None,
 ) -> Results:
     """Run all sources on all cases, one worker process for each core unless `jobs` says otherwise.
 
@@ -48,12 +53,16 @@ def run(
         dt: Step of the report grid [s]; by default that of `robots.motion.report_grid`.
         jobs: Number of worker processes.
         command: The command line, to be recorded.
+        own_limits: The user's own limits of the relative error by source [-], instead of the registered ones.
 
     Raises:
-        HarnessError: If a source is unknown, or a motion cannot be assembled and this is not expected.
+        HarnessError: If a source is unknown, a limit makes no sense, or a motion cannot be assembled and this is not
+            expected.
     """
     sources.want_known(wanted)
-    start = datetime.now(UTC)
+    request = Request(
+        command=tuple(command), start=datetime.now(UTC), dt=dt, tolerances=with_own_limits(own_limits or {})
+    )
     tasks = [(case, source) for case in cases for source in _sources_of(case.robot, wanted)]
     terminal = Console(stderr=True)
     with (
@@ -75,7 +84,7 @@ def run(
         found = _gather(progress.track(pool(calls), len(computed), description="sources"), computed)
     outcomes = [found.get((case.key, source)) or _without_motion(case, source, motions) for case, source in tasks]
     assembled = {key: motion for key, motion in motions.items() if isinstance(motion, Motion)}
-    return collect(cases, assembled, outcomes, start=start, command=command, dt=dt)
+    return collect(cases, assembled, outcomes, request)
 
 
 def plan(selection: Selection) -> list[Case]:
@@ -85,7 +94,8 @@ def plan(selection: Selection) -> list[Case]:
         NotFoundError: If a name is not known to any robot selected; the message lists the known ones.
         MechanismError: If the model of a robot is bad.
     """
-    robots = [load(name) for name in selection.robots or robot_names()]
+    every_robot = own_names(selection.folders) if selection.folders else robot_names()
+    robots = [load(name, selection.folders) for name in selection.robots or every_robot]
     every: list[tuple[Robot, str, str, str]] = [
         (robot, variant, mode, configuration)
         for robot in robots
