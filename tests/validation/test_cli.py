@@ -79,16 +79,16 @@ def test_a_limit_of_the_users_own_judges_and_is_recorded(loopcheck: Command, tmp
     status, out, _ = loopcheck("run", "3prr", *FAST, *chosen, *given, "--out", tmp_path)
     assert (status, "2 comparisons: 1 agree, 1 disagree" in out) == (1, True)
     results = read(tmp_path)
-    found = results.summary.groupby("source")[["verdict", "tolerance"]].first()
-    assert found.loc["mujoco/kkt"].to_list() == ["disagree", 1e-20]
-    assert found.loc["mujoco/default"].to_list() == ["agree", 0.9]
+    found = {(row["source"], row["verdict"], row["tolerance"]) for row in results.summary.to_dict("records")}
+    assert found >= {("mujoco/kkt", "disagree", 1e-20), ("mujoco/default", "agree", 0.9)}
     recorded = results.run["tolerances"]
     assert recorded["own"] == limits
     assert recorded["routes"]["mujoco/kkt"]["reason"] == (
         f"The user's own limit, instead of the registered one: {registered()['mujoco/kkt'].relative_error:g}."
     )
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "| the user's own tolerances [-] | mujoco/kkt 1.00e-20, mujoco/default 0.9 |" in report
+    (line,) = (line for line in report.splitlines() if "user's own tolerances" in line)
+    assert "mujoco/kkt 1.00e-20, mujoco/default 0.9" in line
 
 
 @pytest.fixture
