@@ -12,7 +12,7 @@ from rich.table import Table
 import engines
 from robots.robot import configurations, load, modes, names
 from validation import sources
-from validation.findings import Finding, findings, verdict_counts
+from validation.findings import Finding, findings, verdict_counts, worst
 from validation.tables import Results
 
 COLOURS = {
@@ -24,7 +24,7 @@ COLOURS = {
     "informational": "dim",
     "reference": "dim",
 }
-"""Colours of the verdicts, the worst first."""
+"""Colours of the verdicts."""
 
 
 def print_catalogue(folders: Sequence[Path]) -> None:
@@ -53,11 +53,11 @@ def print_catalogue(folders: Sequence[Path]) -> None:
 def print_summary(results: Results, folder: Path) -> None:
     """Print the worst verdict of each source in each configuration, the counts, and where the report is."""
     console = Console()
-    worst: dict[str, dict[str, dict[str, list[Finding]]]] = {}
+    by_robot: dict[str, dict[str, dict[str, list[Finding]]]] = {}
     for (robot, _, _, configuration), of_case in findings(results).items():
         for source, finding in of_case.items():
-            worst.setdefault(robot, {}).setdefault(source, {}).setdefault(configuration, []).append(finding)
-    for robot, of_robot in worst.items():
+            by_robot.setdefault(robot, {}).setdefault(source, {}).setdefault(configuration, []).append(finding)
+    for robot, of_robot in by_robot.items():
         columns = list(dict.fromkeys(configuration for row in of_robot.values() for configuration in row))
         matrix = Table("source", *columns, title=f"{robot}: worst relative effort error", title_justify="left")
         for source, row in of_robot.items():
@@ -88,6 +88,5 @@ def _cell(found: Sequence[Finding]) -> str:
     """The worst of the findings, with the largest error."""
     if not found:
         return ""
-    verdict = min((finding.verdict for finding in found), key=list(COLOURS).index)
-    errors = [finding.error for finding in found if not math.isnan(finding.error)]
-    return f"[{COLOURS[verdict]}]{verdict}{f' {max(errors):.1e}' if errors else ''}[/]"
+    verdict, error, *_ = worst(found)
+    return f"[{COLOURS[verdict]}]{verdict}{'' if math.isnan(error) else f' {error:.1e}'}[/]"
