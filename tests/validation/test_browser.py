@@ -168,7 +168,7 @@ def test_paper_shows_the_still_figures_and_what_is_folded(page: Page) -> None:
 def test_without_script_figures_and_tables_are_there(chromium: Browser, report: str) -> None:
     page = chromium.new_page(java_script_enabled=False)
     page.goto(report)
-    assert page.locator("img").count() > 5
+    assert page.locator("img").count() > 3
     assert page.locator("figure button, .js-plotly-plot").count() == 0
     for each in page.locator("figure.movie").all():
         expect(each).to_be_hidden()
