@@ -11,7 +11,7 @@ import numpy as np
 
 from analytic.automatic import SHORT_SPAN, SPAN, WELL_AWAY, swing, within_limits
 from analytic.closures import closure_jacobian, closure_jacobian_rate, closure_names, closure_residual
-from analytic.continuation import CLOSED, State, Tracer, conditioning, follow
+from analytic.continuation import CLOSED, State, Tracer, close, conditioning, follow
 from analytic.kinematics import poses, twists
 from analytic.laws import AUTOMATIC, RECORDED, prescription
 from analytic.recorded import Recording, read_recording
@@ -21,7 +21,7 @@ from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, SingularityError
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Law, Motion, report_grid
-from robots.robot import Case
+from robots.robot import Case, Robot
 
 MOST_HALVINGS = 10
 """How often the automatic motion is halved before giving up."""
@@ -46,10 +46,25 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     if case.robot.motion.law == AUTOMATIC:
         return _largest_swing(mechanism, case.guess, dt, where)
     if case.robot.motion.law == RECORDED:
-        recording = read_recording(Path(case.robot.motion.parameters["file"]), mechanism)
+        recording = read_recording(_motion_file(case.robot), mechanism)
         return _recorded(mechanism, recording, case.guess, where)
     wanted = prescription(case)
     return assemble(mechanism, wanted.law, case.guess, report_grid(wanted.span, dt=dt), where=where)
+
+
+def depends_on_gravity(case: Case) -> bool:
+    """Whether the motion of a case is its own in each configuration: where something moves that nothing drives."""
+    mechanism = case.mechanism
+    q, residual = close(mechanism, case.guess[None], np.ones(mechanism.nv, dtype=bool))
+    return residual <= CLOSED and undriven_dofs(mechanism, q[0]) > 0
+
+
+def _motion_file(robot: Robot) -> Path:
+    """The file of a recorded motion, which lies in the robot's folder unless its path says otherwise."""
+    known = robot.motion.parameters
+    if list(known) != ["file"] or not isinstance(known["file"], str):
+        raise MechanismError(f"{robot.name}: motion law '{RECORDED}': want one parameter, file, got {dict(known)}")
+    return robot.folder / known["file"]
 
 
 def _largest_swing(mechanism: Mechanism, guess: Array, dt: float | None, where: str) -> Motion:

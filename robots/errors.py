@@ -32,6 +32,10 @@ class OutputError(HarnessError):
     """A folder of results that cannot be written or read."""
 
 
+class ToleranceError(HarnessError):
+    """A limit of a user's own that makes no sense."""
+
+
 class LoopClosureError(HarnessError):
     """The loops cannot be closed.
 

@@ -1,7 +1,7 @@
 """The catalogue: a folder for each robot, with its MJCF and its robot.toml."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -132,21 +132,29 @@ class Case:
         return (self.robot.name, self.variant, self.mode, self.configuration)
 
 
-def names() -> tuple[str, ...]:
-    """Names of all robots of the catalogue."""
-    return tuple(sorted(path.parent.name for path in CATALOGUE.glob("*/robot.toml")))
+def names(folders: Sequence[Path] = ()) -> tuple[str, ...]:
+    """Names of all robots of the catalogue, and of a user's own folders.
+
+    Args:
+        folders: Folders of robots besides the catalogue, each with a folder for each robot.
+
+    Raises:
+        MechanismError: If a folder holds no robot, or two robots have one name.
+    """
+    return tuple(sorted(_places(folders)))
 
 
-def load(name: str) -> Robot:
-    """Load a robot of the catalogue.
+def load(name: str, folders: Sequence[Path] = ()) -> Robot:
+    """Load a robot of the catalogue, or of a user's own folders.
 
     Raises:
         NotFoundError: If there is no robot of that name.
-        MechanismError: If its `robot.toml` is bad.
+        MechanismError: If its `robot.toml` is bad, a folder holds no robot, or two robots have one name.
     """
-    if name not in names():
-        raise NotFoundError("robot", name, names())
-    path = CATALOGUE / name / "robot.toml"
+    places = _places(folders)
+    if name not in places:
+        raise NotFoundError("robot", name, sorted(places))
+    path = places[name] / "robot.toml"
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         return Robot(name=name, folder=path.parent, **table)
@@ -156,6 +164,24 @@ def load(name: str) -> Robot:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise MechanismError(f"{path}: {where}: {first['msg']}") from error
+
+
+def own_names(folders: Sequence[Path]) -> tuple[str, ...]:
+    """Names of the robots of a user's own folders alone."""
+    return tuple(name for name in names(folders) if name not in names())
+
+
+def _places(folders: Sequence[Path]) -> Mapping[str, Path]:
+    """Folder of each robot by its name."""
+    places = {path.parent.name: path.parent for path in CATALOGUE.glob("*/robot.toml")}
+    for folder in folders:
+        found = [path.parent for path in sorted(folder.absolute().glob("*/robot.toml"))]
+        if not found:
+            raise MechanismError(f"{folder}: want a folder of robots, got none with a file NAME/robot.toml")
+        for place in found:
+            if places.setdefault(place.name, place) != place:
+                raise MechanismError(f"{folder}: robot '{place.name}' is there already, in {places[place.name].parent}")
+    return places
 
 
 def modes(mechanism: Mechanism) -> Mapping[str, Array]:

@@ -25,6 +25,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="A source whose engine is not installed fails instead of being skipped.",
     )
 
+    parser.addoption(
+        "--robots",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="DIR",
+        help="Folder of robots besides the catalogue, DIR/NAME/robot.toml; may repeat.",
+    )
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "zoo_name" in metafunc.fixturenames:

@@ -1,12 +1,13 @@
 """The validation suite: one test for each robot, variant, mode, configuration and source of the catalogue.
 
-A new folder in `robots/` brings its own tests. The figures of each comparison are kept as properties of its test
-(`pytest --junit-xml FILE`).
+A new folder in `robots/` brings its own tests, and so does one in a folder elsewhere (`pytest --robots DIR`). The
+figures of each comparison are kept as properties of its test (`pytest --junit-xml FILE`).
 """
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -16,7 +17,12 @@ from robots.robot import Case, configurations, load, make_case, modes, names
 from validation import sources
 from validation.audit import audit, lost
 from validation.compare import summarize
-from validation.evaluate import Outcome, evaluate, prescribe_or_error
+from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+
+Folders: TypeAlias = tuple[Path, ...]
+"""Folders of robots besides the catalogue."""
+Key: TypeAlias = tuple[str, str, str, str]
+"""Robot, variant, mode and configuration."""
 
 FIGURES = (
     "peak",
@@ -32,7 +38,12 @@ FIGURES = (
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    comparisons = [comparison for name in names() for comparison in _comparisons(name)]
+    folders = _folders(metafunc.config)
+    try:
+        robots = names(folders)
+    except HarnessError as error:
+        raise pytest.UsageError(str(error)) from None
+    comparisons = [comparison for name in robots for comparison in _comparisons(name, folders)]
     ids = ["-".join(comparison) for comparison in comparisons]
     metafunc.parametrize("comparison", comparisons, ids=ids)
 
@@ -41,20 +52,23 @@ def test_agrees_with_the_reference(
     comparison: tuple[str, ...], request: pytest.FixtureRequest, record_property: Any
 ) -> None:
     name, *what = comparison
+    folders = _folders(request.config)
     if not what:
-        _comparisons_or_error(name)  # raises what is wrong with the robot
-    case, source = _case(*comparison[:4]), comparison[4]
+        _comparisons_or_error(name, folders)  # raises what is wrong with the robot
+    (variant, mode, configuration, source) = what
+    case = _case(name, variant, mode, configuration, folders)
     if source not in sources.ANALYTIC and not request.config.getoption("--require-engines"):
         _skip_if_not_installed(source)
-    motion = _motion(case.key[:3])
+    motion = _motion(case.key, folders)
     if case.robot.expected.get(case.mode) == "not comparable":
         assert isinstance(motion, SingularityError), "a singularity is expected on this motion, none was found"
         record_property("singularity", str(motion))
         return
     if isinstance(motion, HarnessError):
         raise motion
-    outcomes = [_outcome(comparison[:4], sources.REFERENCE), _outcome(comparison[:4], source)]
-    rows = summarize(outcomes, lost=_lost(comparison[:4], source.split("/")[0]))
+    key = case.key
+    outcomes = [_outcome(key, sources.REFERENCE, folders), _outcome(key, source, folders)]
+    rows = summarize(outcomes, lost=_lost(key, source.split("/")[0], folders))
     for row in rows[rows["source"] == source].to_dict("records"):
         for figure in FIGURES:
             record_property(f"{row['actuator']}.{figure}", row[figure])
@@ -63,16 +77,20 @@ def test_agrees_with_the_reference(
     assert verdicts["verdict"].isin(["agree", "informational"]).all(), f"\n{verdicts.to_string(index=False)}"
 
 
-def _comparisons(name: str) -> list[tuple[str, ...]]:
+def _folders(config: pytest.Config) -> Folders:
+    return tuple(config.getoption("--robots"))
+
+
+def _comparisons(name: str, folders: Folders) -> list[tuple[str, ...]]:
     """All comparisons of a robot; one without anything but its name if the robot cannot be loaded."""
     try:
-        return _comparisons_or_error(name)
+        return _comparisons_or_error(name, folders)
     except HarnessError:
         return [(name,)]
 
 
-def _comparisons_or_error(name: str) -> list[tuple[str, ...]]:
-    robot = load(name)
+def _comparisons_or_error(name: str, folders: Folders) -> list[tuple[str, ...]]:
+    robot = load(name, folders)
     return [
         (name, variant, mode, configuration, source)
         for variant in robot.variant_names
@@ -91,25 +109,29 @@ def _skip_if_not_installed(source: str) -> None:
 
 
 @cache
-def _case(name: str, variant: str, mode: str, configuration: str) -> Case:
-    return make_case(load(name), variant=variant, mode=mode, configuration=configuration)
+def _case(name: str, variant: str, mode: str, configuration: str, folders: Folders) -> Case:
+    return make_case(load(name, folders), variant=variant, mode=mode, configuration=configuration)
+
+
+def _motion(key: Key, folders: Folders) -> Motion | HarnessError:
+    case = _case(*key, folders)
+    robot, variant, mode, configuration = motion_key(case)
+    return _prescribed((robot, variant, mode, configuration or next(iter(configurations(case.mechanism)))), folders)
 
 
 @cache
-def _motion(key: tuple[str, str, str]) -> Motion | HarnessError:
-    name, variant, mode = key
-    robot = load(name)
-    return prescribe_or_error(_case(name, variant, mode, next(iter(configurations(robot.mechanism(variant))))), None)
+def _prescribed(key: Key, folders: Folders) -> Motion | HarnessError:
+    return prescribe_or_error(_case(*key, folders), None)
 
 
 @cache
-def _outcome(key: tuple[str, str, str, str], source: str) -> Outcome:
-    motion = _motion(key[:3])
+def _outcome(key: Key, source: str, folders: Folders) -> Outcome:
+    motion = _motion(key, folders)
     assert isinstance(motion, Motion)
-    return evaluate(_case(*key), motion, source)
+    return evaluate(_case(*key, folders), motion, source)
 
 
 @cache
-def _lost(key: tuple[str, str, str, str], engine: str) -> Mapping[Any, str]:
+def _lost(key: Key, engine: str, folders: Folders) -> Mapping[Any, str]:
     """Why nothing of an engine can be compared: nothing, if its audit passes."""
-    return {} if engine == "analytic" else lost(audit(_case(*key), _motion(key[:3]), [engine]))
+    return {} if engine == "analytic" else lost(audit(_case(*key, folders), _motion(key, folders), [engine]))

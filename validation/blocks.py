@@ -1,4 +1,4 @@
-"""What a report is made of: paragraphs, lists, tables, pictures and parts, and how values become their text."""
+"""What a report is made of: paragraphs, lists, tables, pictures, movies and parts, and how values become their text."""
 
 import base64
 import math
@@ -37,11 +37,21 @@ class Picture(NamedTuple):
     svg: str
     alt: str
     caption: str
+    chart: Mapping[str, Any] | None = None
+    """The same for plotly.js: `data`, `layout`, and the rows of panels."""
 
     @property
     def uri(self) -> str:
         """The figure as a data URI."""
         return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
+
+
+class Movie(NamedTuple):
+    """A robot that moves when it is asked to; only where there is JavaScript."""
+
+    movie: Mapping[str, Any]
+    alt: str
+    caption: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +67,7 @@ class Part:
     """Whether it is folded at first; None if it cannot be folded."""
 
 
-Block: TypeAlias = str | Sequence[str] | Table | Picture | Part
+Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Part
 """A string is a paragraph, a sequence of strings a list."""
 
 

@@ -22,7 +22,8 @@ def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", mo
         NotFoundError: If the mode or a joint is unknown; the message lists the known ones.
         MechanismError: If the MJCF is bad.
     """
-    spec = MotionSpec(law=AUTOMATIC) if motion is None else MotionSpec(law=RECORDED, parameters={"file": str(motion)})
+    recorded = {} if motion is None else {"file": str(motion.absolute())}
+    spec = MotionSpec(law=RECORDED if recorded else AUTOMATIC, parameters=recorded)
     robot = Robot(
         name=path.stem,
         folder=path.parent,

@@ -1,8 +1,10 @@
 """The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
 
 import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -66,12 +68,72 @@ _out = click.option(
 _jobs = click.option("--jobs", type=click.IntRange(min=1), help="Worker processes; default: one for each core.")
 
 
+_junit = click.option(
+    "--junit", type=click.Path(path_type=Path), help="JUnit file to write: a test case for each case and source."
+)
+_tolerances = click.option(
+    "--tolerance",
+    "limits",
+    metavar="SOURCE=VALUE",
+    multiple=True,
+    callback=lambda _, __, values: dict(map(_limit, values)),
+    help="Your own limit of a source's relative error, instead of the registered one; may repeat.",
+)
+_folders = click.option(
+    "--robots",
+    "folders",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder of your own robots, DIR/NAME/robot.toml; may repeat.",
+)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    source, _, value = text.rpartition("=")
+    try:
+        return source, float(value)
+    except ValueError:
+        raise click.BadParameter(f"want SOURCE=VALUE, as mujoco/forward=1e-3, got '{text}'") from None
+
+
+class HowToRun(NamedTuple):
+    """Options that all commands share which run cases."""
+
+    sources: tuple[str, ...]
+    dt: float | None
+    out: Path
+    jobs: int | None
+    junit: Path | None
+    limits: Mapping[str, float]
+
+
+def _how_to_run(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options that say how to run cases, as its argument `how`."""
+
+    @wraps(command)
+    def with_options(**given: Any) -> int:
+        how = HowToRun(**{name: given.pop(name) for name in HowToRun._fields})
+        return command(how=how, **given)
+
+    for option in (_jobs, _out, _dt, _tolerances, _junit, _sources):
+        with_options = option(with_options)
+    return with_options
+
+
 @cli.command("list")
-def list_() -> None:
-    """List robots, modes, variants and sources, and which engines are installed."""
+@_folders
+def list_(folders: tuple[Path, ...]) -> None:
+    """List robots, modes, variants and sources, and which engines are installed.
+
+    \b
+    Examples:
+      loopcheck list
+      loopcheck list --robots my_robots
+    """
     from validation.console import print_catalogue
 
-    print_catalogue()
+    print_catalogue(folders)
 
 
 @cli.command()
@@ -79,21 +141,22 @@ def list_() -> None:
 @click.option("--configuration", "configurations", multiple=True, help="horizontal or vertical; default: both.")
 @click.option("--mode", "modes", multiple=True, help="Working mode, a keyframe of the MJCF; default: all.")
 @click.option("--variant", "variants", multiple=True, help="Variant of the parameters; default: all.")
-@_sources
-@_dt
-@_out
-@_jobs
-def run(sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None, **selection: Any) -> int:
-    """Compute every source of the ROBOTs, compare them, and write tables and report. Without a ROBOT: all of them.
+@_folders
+@_how_to_run
+def run(how: HowToRun, **selection: Any) -> int:
+    """Compute every source of the ROBOTs, compare them, and write tables and report.
+
+    Without a ROBOT: all of the catalogue, or of your own folders where --robots names some.
 
     \b
     Examples:
       loopcheck run 3prr
       loopcheck run 3prr --configuration vertical --source mujoco/kkt --source pybullet/kkt
+      loopcheck run --robots my_robots --junit loopcheck.xml --tolerance mujoco/forward=1e-4
     """
     from validation.run import Selection, plan
 
-    return _run_and_report(plan(Selection(**selection)), sources, dt, out, jobs)
+    return _run_and_report(plan(Selection(**selection)), how)
 
 
 @cli.command()
@@ -103,11 +166,8 @@ def run(sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None,
 )
 @click.option("--mode", help="Keyframe to start from; default: the first, or qpos0 where there is none.")
 @click.option("--actuated", default="", help="Actuated joints, as J1,J2, instead of the file's actuators.")
-@_sources
-@_dt
-@_out
-@_jobs
-def check(model: Path, sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None, **how: Any) -> int:
+@_how_to_run
+def check(model: Path, how: HowToRun, **of_file: Any) -> int:
     """Check any MJCF: move it, compute every source, compare them, and write tables and report.
 
     Without a motion it makes its own: smooth, from rest, inside the joint limits, away from singularities.
@@ -116,10 +176,11 @@ def check(model: Path, sources: tuple[str, ...], dt: float | None, out: Path, jo
     Examples:
       loopcheck check my_robot.xml
       loopcheck check my_robot.xml --mode closed --actuated hip,knee --motion walk.csv --out results
+      loopcheck check my_robot.xml --junit loopcheck.xml --tolerance mujoco/default=0.05
     """
     from validation.check import cases_of_file
 
-    return _run_and_report(cases_of_file(model, **how), sources, dt, out, jobs)
+    return _run_and_report(cases_of_file(model, **of_file), how)
 
 
 @cli.command()
@@ -277,19 +338,28 @@ def ctc(out: Path, jobs: int | None, **varied: Any) -> int:
     return 0
 
 
-def _run_and_report(
-    cases: "list[Case]", sources: tuple[str, ...], dt: float | None, out: Path, jobs: int | None
-) -> int:
+def _run_and_report(cases: "list[Case]", how: HowToRun) -> int:
     """Run cases, write tables and report, print the summary; returns the exit status."""
     from validation.console import print_summary
     from validation.findings import exit_status
+    from validation.junit import write_junit
     from validation.report import write_report
     from validation.run import run as run_cases
     from validation.tables import want_writable, write
 
-    want_writable(out)
-    results = run_cases(cases, wanted=sources, dt=dt, jobs=jobs, command=["loopcheck", *sys.argv[1:]])
-    write(results, out)
-    write_report(results, out)
-    print_summary(results, out)
+    for folder in (how.out, *([how.junit.parent] if how.junit else [])):
+        want_writable(folder)
+    results = run_cases(
+        cases,
+        wanted=how.sources,
+        dt=how.dt,
+        jobs=how.jobs,
+        command=["loopcheck", *sys.argv[1:]],
+        own_limits=how.limits,
+    )
+    write(results, how.out)
+    write_report(results, how.out)
+    if how.junit:
+        write_junit(results, how.junit)
+    print_summary(results, how.out)
     return exit_status(results)

@@ -12,7 +12,7 @@ from rich.table import Table
 import engines
 from robots.robot import configurations, load, modes, names
 from validation import sources
-from validation.findings import Finding, about_robots, findings, verdict_counts
+from validation.findings import Finding, about_robots, findings, verdict_counts, worst
 from validation.independence import bases
 from validation.ladder.advice import advice, answer
 from validation.tables import Results
@@ -26,13 +26,13 @@ COLOURS = {
     "informational": "dim",
     "reference": "dim",
 }
-"""Colours of the verdicts, the worst first."""
+"""Colours of the verdicts."""
 
 
-def print_catalogue() -> None:
+def print_catalogue(folders: Sequence[Path]) -> None:
     """Print robots with their variants, modes, configurations and sources, and the engines."""
-    for name in names():
-        robot = load(name)
+    for name in names(folders):
+        robot = load(name, folders)
         mechanism = robot.mechanism()
         click.echo(f"{name}: {robot.title}")
         for what, known in {
@@ -55,12 +55,12 @@ def print_catalogue() -> None:
 def print_summary(results: Results, folder: Path) -> None:
     """Print the worst verdict of each source in each configuration, the counts, and where the report is."""
     console = Console()
-    worst: dict[str, dict[str, dict[str, list[Finding]]]] = {}
+    by_robot: dict[str, dict[str, dict[str, list[Finding]]]] = {}
     grounds = bases(results)
     for (robot, _, _, configuration), of_case in findings(results).items():
         for source, finding in of_case.items():
-            worst.setdefault(robot, {}).setdefault(source, {}).setdefault(configuration, []).append(finding)
-    for robot, of_robot in worst.items():
+            by_robot.setdefault(robot, {}).setdefault(source, {}).setdefault(configuration, []).append(finding)
+    for robot, of_robot in by_robot.items():
         columns = list(dict.fromkeys(configuration for row in of_robot.values() for configuration in row))
         matrix = Table("source", *columns, title=f"{robot}: worst relative effort error", title_justify="left")
         for source, row in of_robot.items():
@@ -74,6 +74,9 @@ def print_summary(results: Results, folder: Path) -> None:
     counts = verdict_counts(results)
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     console.print(f"{sum(counts.values())} comparisons: {said}")
+    own = (results.run.get("tolerances") or {}).get("own") or {}
+    if own:
+        console.print(f"your own tolerances: {', '.join(f'{source} {limit:g}' for source, limit in own.items())}")
     console.print(f"report: {folder / 'report.html'}", soft_wrap=True)
 
 
@@ -124,6 +127,5 @@ def _cell(found: Sequence[Finding]) -> str:
     """The worst of the findings, with the largest error."""
     if not found:
         return ""
-    verdict = min((finding.verdict for finding in found), key=list(COLOURS).index)
-    errors = [finding.error for finding in found if not math.isnan(finding.error)]
-    return f"[{COLOURS[verdict]}]{verdict}{f' {max(errors):.1e}' if errors else ''}[/]"
+    verdict, error, *_ = worst(found)
+    return f"[{COLOURS[verdict]}]{verdict}{'' if math.isnan(error) else f' {error:.1e}'}[/]"

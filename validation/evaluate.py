@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytic.assembly import prescribe
+from analytic.assembly import depends_on_gravity, prescribe
 from analytic.energy import power_imbalance
 from analytic.redundancy import moving_part
 from robots.arrays import Array
@@ -108,6 +108,11 @@ def weighting(mechanism: Mechanism) -> str:
         return "1 N m weighs as 1 N" if len(set(mechanism.actuator_units)) > 1 else ""
     scales = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
     return "of equal weight are " + ", ".join(f"{a.effort_scale:g} {unit} of {a.name}" for a, unit in scales)
+
+
+def motion_key(case: Case) -> tuple[str, str, str, str]:
+    """What a motion depends on: robot, variant and mode; and the configuration, or nothing if it is the same in all."""
+    return (*case.key[:3], case.configuration if depends_on_gravity(case) else "")
 
 
 def prescribe_or_error(case: Case, dt: float | None) -> Motion | HarnessError:

@@ -1,6 +1,7 @@
 """What a run has found: a verdict for each source in a case, their counts, and the exit status that follows."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
@@ -10,6 +11,8 @@ from validation.tables import Results
 CASE = ["robot", "variant", "mode", "configuration"]
 SEVERITY = ("disagree", "not run", "not comparable", "agree", "informational")
 """Verdicts, the worst first: a source is shown with the worst of its actuators."""
+WORST_FIRST = ("disagree", "not run", "not comparable", "agree", "as expected", "informational", "reference")
+"""What a finding can be, the worst first: several cases together are shown with the worst of them."""
 MEANING: Mapping[str, str] = {
     "agree": "for every actuator, the largest error over time is within the tolerance",
     "disagree": "for at least one actuator it is not, or another limit of the source is exceeded; the note says which",
@@ -63,6 +66,13 @@ def _finding(rows: pd.DataFrame, expected: str) -> Finding:
         tolerance=float(rows["tolerance"].min()),
         note="; ".join(dict.fromkeys(notes)),
     )
+
+
+def worst(found: Sequence[Finding]) -> Finding:
+    """Several findings as one: the worst verdict, and the largest error there is."""
+    errors = [finding.error for finding in found if not math.isnan(finding.error)]
+    first = min(found, key=lambda finding: WORST_FIRST.index(finding.verdict))
+    return first._replace(error=max(errors, default=math.nan))
 
 
 def verdict_counts(results: Results) -> Mapping[str, int]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import jinja2
 
 from robots.errors import OutputError
-from validation.blocks import Part, line, pipes
+from validation.blocks import Block, Part, Picture, line, pipes
+from validation.interactive import plotly_script
 from validation.tables import put
 
 
@@ -25,12 +26,20 @@ def write_pages(sections: Sequence[Part], folder: Path, *, stem: str, title: str
         lstrip_blocks=True,
     )
     environment.filters |= {"line": line, "pipes": pipes}
+    charted = any(_has_chart(section) for section in sections)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
             for kind in ("html", "md"):
-                text = environment.get_template(f"report.{kind}").render(title=title, sections=sections)
+                page = environment.get_template(f"report.{kind}")
+                text = page.render(title=title, sections=sections, plotly=plotly_script() if charted else "")
                 (Path(name) / f"{stem}.{kind}").write_text(text, encoding="utf-8")
             put(Path(name), folder)
     except OSError as error:
         raise OutputError(f"{folder}: cannot write {stem}.html: {error.strerror}") from error
+
+
+def _has_chart(block: Block) -> bool:
+    if isinstance(block, Part):
+        return any(_has_chart(inner) for inner in block.blocks)
+    return isinstance(block, Picture) and block.chart is not None

@@ -4,6 +4,7 @@ import hashlib
 import importlib.metadata
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,40 +24,51 @@ from validation import sources
 from validation.audit import Row, effort_rows, lost
 from validation.compare import case_and_source, ladder_rows, summarize
 from validation.evaluate import Outcome, weighting
+from validation.findings import Key
 from validation.geometry import point_rows
 from validation.independence import lineage
 from validation.ledger import concerning
 from validation.tables import Results, table
-from validation.tolerances import REGISTER, audits, digest, registered
+from validation.tolerances import REGISTER, Tolerance, audits, digest, registered
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What was asked for, and when."""
+
+    command: tuple[str, ...]
+    """The command line."""
+    start: datetime
+    dt: float | None
+    """Step of the report grid that was asked for [s], if any."""
+    tolerances: Mapping[str, Tolerance]
+    """By name of the source; the registered ones, and the user's own limits instead."""
 
 
 class Found(NamedTuple):
     """What the workers of a run have found."""
 
-    motions: Mapping[tuple[str, str, str], Motion]
-    """By robot, variant and mode."""
+    motions: Mapping[Key, Motion]
+    """By robot, variant, mode and configuration."""
     outcomes: Sequence[Outcome]
     """Of every source on every case."""
     audited: Sequence[Row]
     """Rows of the audit of every engine on every case."""
 
 
-def collect(
-    cases: Sequence[Case], found: Found, *, start: datetime, command: Sequence[str], dt: float | None
-) -> Results:
+def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
     """All tables of a run.
 
     Args:
         cases: What was run.
         found: What was found.
-        start: When the run started.
-        command: The command line.
-        dt: Step of the report grid that was asked for [s], if any.
+        request: What was asked for, and when.
     """
     motions, outcomes, audited = found
-    one_per_motion = {case.key[:3]: case for case in cases if case.key[:3] in motions}
+    first = {case.key[:3]: case for case in reversed(cases) if case.key in motions}
+    free = [case for case in cases if case.key in motions and _is_own(case, cases, motions)]
     references = {outcome.case.key: outcome.history for outcome in outcomes if outcome.source == sources.REFERENCE}
     rungs = [
         row
@@ -65,13 +77,19 @@ def collect(
         if reference is not None
         for row in ladder_rows(outcome, reference)
     ]
-    summary = summarize(outcomes, lost=lost(audited))
+    summary = summarize(outcomes, request.tolerances, lost=lost(audited))
     return Results(
         efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
-        motion=table(
-            "motion", [row for key, case in one_per_motion.items() for row in _motion_rows(case, motions[key])]
+        motion=table("motion", [row for case in _in_order(first) for row in _motion_rows(case, motions[case.key])]),
+        free_motion=table(
+            "free_motion",
+            [
+                {"configuration": case.configuration, **row}
+                for case in free
+                for row in _motion_rows(case, motions[case.key])
+            ],
         ),
-        task=table("task", [row for key, case in one_per_motion.items() for row in _task_rows(case, motions[key])]),
+        task=table("task", [row for case in _in_order(first) for row in _task_rows(case, motions[case.key])]),
         task_efforts=table("task_efforts", [row for outcome in outcomes for row in _task_effort_rows(outcome)]),
         summary=summary,
         ladder=table("ladder", rungs),
@@ -80,12 +98,23 @@ def collect(
             "points",
             [
                 {**_of_motion(case), **row}
-                for key, case in one_per_motion.items()
-                for row in point_rows(case.mechanism, motions[key], case.robot.trace)
+                for case in _in_order(first)
+                for row in point_rows(case.mechanism, motions[case.key], case.robot.trace)
             ],
         ),
-        run=_run_record(cases, motions, outcomes, start=start, command=command, dt=dt),
+        run=_run_record(cases, motions, outcomes, request),
     )
+
+
+def _in_order(first: Mapping[Any, Case]) -> list[Case]:
+    """Cases that were collected from the last to the first."""
+    return list(first.values())[::-1]
+
+
+def _is_own(case: Case, cases: Sequence[Case], motions: Mapping[Key, Motion]) -> bool:
+    """Whether the configurations of a case move differently: dofs that nothing drives follow gravity."""
+    alike = [other.key for other in cases if other.key[:3] == case.key[:3]]
+    return any(motions.get(key) is not motions[case.key] for key in alike)
 
 
 def _effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
@@ -151,22 +180,19 @@ def _of_motion(case: Case) -> dict[str, str]:
 
 def _run_record(
     cases: Sequence[Case],
-    motions: Mapping[tuple[str, str, str], Motion],
+    motions: Mapping[Key, Motion],
     outcomes: Sequence[Outcome],
-    *,
-    start: datetime,
-    command: Sequence[str],
-    dt: float | None,
+    request: Request,
 ) -> dict[str, Any]:
     """What `run.json` holds."""
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
     first = {case.robot.name: case for case in reversed(cases)}
     return {
         "loopcheck": importlib.metadata.version("loopcheck"),
-        "command": list(command),
-        "start": start.isoformat(timespec="seconds"),
-        "dt": dt,
-        "duration_s": (datetime.now(UTC) - start).total_seconds(),
+        "command": list(request.command),
+        "start": request.start.isoformat(timespec="seconds"),
+        "dt": request.dt,
+        "duration_s": (datetime.now(UTC) - request.start).total_seconds(),
         "versions": {
             "python": platform.python_version(),
             **{library: importlib.metadata.version(library) for library in LIBRARIES},
@@ -186,13 +212,18 @@ def _run_record(
             "sha256": digest(),
             "routes": {
                 name: {**tolerance.model_dump(exclude_defaults=True), "margin": tolerance.margin, "unit": "-"}
-                for name, tolerance in registered().items()
+                for name, tolerance in request.tolerances.items()
                 if name in run_sources
+            },
+            "own": {
+                name: tolerance.relative_error
+                for name, tolerance in request.tolerances.items()
+                if name in run_sources and tolerance != registered()[name]
             },
             "audits": {name: tolerance.model_dump(exclude_none=True) for name, tolerance in audits().items()},
         },
         "models": {name: _model_record(case) for name, case in first.items()},
-        "robots": {name: _robot_record(case, motions.get(case.key[:3])) for name, case in first.items()},
+        "robots": {name: _robot_record(case, motions.get(case.key)) for name, case in first.items()},
     }
 
 

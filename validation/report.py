@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from validation import drawing, figures
-from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, plain, table
+from validation import drawing, figures, interactive
+from validation.blocks import NOTHING, Block, Cell, Movie, Part, Picture, Table, cell, digits, facts, plain, table
 from validation.divergence import audit_section
 from validation.findings import (
     CASE,
@@ -26,6 +26,7 @@ from validation.findings import (
     findings,
     reference_of,
     verdict_counts,
+    worst,
 )
 from validation.independence import bases
 from validation.pages import write_pages
@@ -71,6 +72,7 @@ def answer(results: Results) -> Part:
         "start": run.get("start"),
         "duration [s]": run.get("duration_s"),
         "step of the report grid [s]": run.get("dt"),
+        "the user's own tolerances [-]": (run.get("tolerances") or {}).get("own"),
         "loopcheck": run.get("loopcheck"),
         "versions": run.get("versions"),
         "CPU": run.get("cpu"),
@@ -81,6 +83,7 @@ def answer(results: Results) -> Part:
         blocks=[
             _sentence(counts),
             _grounds(results),
+            *_overview(results),
             Table(list(counts), [[Cell(str(n), verdict if n else "") for verdict, n in counts.items()]]),
             "A case is a robot in a variant, mode and configuration; a comparison is one source in one case. The error "
             "of an actuator is its largest distance from the reference over time; relative means divided by the peak, "
@@ -88,6 +91,28 @@ def answer(results: Results) -> Part:
             facts(known),
         ],
     )
+
+
+def _overview(results: Results) -> Iterable[Block]:
+    """The matrix of robots and configurations by sources: the worst of all modes and variants."""
+    found, anchors, names = findings(results), _anchors(results), _sources(results)
+    groups: dict[tuple[str, str], list[Key]] = {}
+    for case in found:
+        groups.setdefault((case[0], case[3]), []).append(case)
+    rows = []
+    for (robot, configuration), of_group in groups.items():
+        told = [[found[case][name] for case in of_group if name in found[case]] for name in names]
+        link = anchors[of_group[0]]
+        rows.append(
+            [
+                Cell(robot, link=link),
+                Cell(configuration),
+                *(_verdict_cell(worst(several) if several else None) for several in told),
+            ]
+        )
+    if rows:
+        yield Table(["robot", "configuration", *names], rows)
+        yield "The worst verdict and the worst relative error of all modes, variants and actuators."
 
 
 def _sentence(counts: Mapping[str, int]) -> str:
@@ -150,13 +175,13 @@ def _ledger_rows(case: Key, anchor: str, of_case: Mapping[str, Finding]) -> Iter
     told = [f for f in of_case.values() if f.verdict in ("disagree", "not run", "not comparable", "as expected")]
     for verdict, note in dict.fromkeys((finding.verdict, finding.note) for finding in told):
         alike = {s: f for s, f in of_case.items() if (f.verdict, f.note) == (verdict, note)}
-        worst = max(alike.values(), key=lambda finding: np.nan_to_num(finding.error))
+        largest = max(alike.values(), key=lambda finding: np.nan_to_num(finding.error))
         yield [
             Cell(" · ".join(case), link=anchor),
             Cell(", ".join(alike)),
             Cell(verdict, verdict),
-            cell(worst.error),
-            cell(worst.tolerance),
+            cell(largest.error),
+            cell(largest.tolerance),
             Cell(note or NOTHING),
         ]
 
@@ -193,7 +218,7 @@ def robots(results: Results) -> Part:
     return Part(title="Robots", anchor="robots", blocks=parts)
 
 
-def _drawings(robot: str, points: pd.DataFrame) -> Iterable[Picture]:
+def _drawings(robot: str, points: pd.DataFrame) -> Iterable[Picture | Movie]:
     """The robot in each of its modes, in the first variant that has it."""
     for mode, rows in _rows(points, robot=robot).groupby("mode", sort=False):
         scene = drawing.scene(_rows(rows, variant=str(rows["variant"].iloc[0])))
@@ -205,6 +230,12 @@ def _drawings(robot: str, points: pd.DataFrame) -> Iterable[Picture]:
                 svg,
                 alt=f"{robot}, mode {mode}: first and last pose in {plane}, {path}",
                 caption=f"Mode {mode}, seen in {plane}. Triangles: fixed points. Grey: initial pose. Orange: {path}.",
+            )
+        if scene and (moving := interactive.movie(scene)):
+            yield Movie(
+                moving,
+                alt=f"{robot}, mode {mode}, as it moves, seen in {' and '.join(scene.axes)}",
+                caption=f"Mode {mode} in motion.",
             )
 
 
@@ -297,6 +328,7 @@ def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figur
             efforts,
             alt=f"{case}: effort of {', '.join(curves.actuators)} over time from {', '.join(curves.efforts)}",
             caption=f"Efforts. Thick grey: the reference, {curves.reference}. Brown: informational.{_beyond(curves)}",
+            chart=interactive.efforts_chart(curves, styles),
         )
     if errors:
         yield Picture(
@@ -304,6 +336,7 @@ def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figur
             alt=f"{case}: error of {', '.join(curves.errors)} over time, relative to the peak",
             caption=f"Distance from the reference, the largest over the actuators, relative to the peak of "
             f"{digits(curves.peak)} {unit}; what is below {figures.FLOOR:g}, also zero, is drawn there.",
+            chart=interactive.errors_chart(curves, styles),
         )
 
 

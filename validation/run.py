@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed
@@ -13,13 +14,14 @@ from rich.progress import Progress
 
 from robots.errors import HarnessError, NotFoundError, SingularityError
 from robots.motion import Motion
-from robots.robot import Case, Robot, configurations, load, make_case, modes
+from robots.robot import Case, Robot, configurations, load, make_case, modes, own_names
 from robots.robot import names as robot_names
 from validation import sources
 from validation.audit import Row, audit, failed_row
-from validation.evaluate import Outcome, evaluate, prescribe_or_error
-from validation.record import Found, collect
+from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from validation.record import Found, Request, collect
 from validation.tables import Results
+from validation.tolerances import with_own_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class Selection:
     variants: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
     configurations: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+    """Folders of robots besides the catalogue; without names, they alone are run."""
 
 
 def run(
@@ -39,6 +43,7 @@ def run(
     dt: float | None = None,
     jobs: int | None = None,
     command: Sequence[str] = (),
+    own_limits: Mapping[str, float] | None = None,
 ) -> Results:
     """Run all sources on all cases, one worker process for each core unless `jobs` says otherwise.
 
@@ -50,38 +55,39 @@ def run(
         dt: Step of the report grid [s]; by default that of `robots.motion.report_grid`.
         jobs: Number of worker processes.
         command: The command line, to be recorded.
+        own_limits: The user's own limits of the relative error by source [-], instead of the registered ones.
 
     Raises:
-        HarnessError: If a source is unknown, or a motion cannot be assembled and this is not expected.
+        HarnessError: If a source is unknown, a limit makes no sense, or a motion cannot be assembled and this is not
+            expected.
     """
     sources.want_known(wanted)
-    start = datetime.now(UTC)
+    request = Request(
+        command=tuple(command), start=datetime.now(UTC), dt=dt, tolerances=with_own_limits(own_limits or {})
+    )
     tasks = [(case, source) for case in cases for source in _sources_of(case.robot, wanted)]
     terminal = Console(stderr=True)
     with (
         Parallel(n_jobs=jobs or cpu_count(), return_as="generator") as pool,
         Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
     ):
-        one_per_motion = list({_motion_key(case): case for case in cases}.values())
-        calls = (delayed(prescribe_or_error)(case, dt) for case in one_per_motion)
-        motions = dict(
-            zip(
-                map(_motion_key, one_per_motion),
-                progress.track(pool(calls), len(one_per_motion), description="motions"),
-                strict=True,
-            )
-        )
-        _want_motions(one_per_motion, motions)
-        computed = [(case, source) for case, source in tasks if isinstance(motions[_motion_key(case)], Motion)]
-        audits = (delayed(audit)(case, motions[_motion_key(case)], _engines(tasks)) for case in cases)
-        calls = (delayed(evaluate)(case, motions[_motion_key(case)], source) for case, source in computed)
+        keys = {case.key: motion_key(case) for case in cases}
+        one_per_motion = {keys[case.key]: case for case in reversed(cases)}
+        calls = (delayed(prescribe_or_error)(case, dt) for case in one_per_motion.values())
+        prescribed = progress.track(pool(calls), len(one_per_motion), description="motions")
+        by_key = dict(zip(one_per_motion, prescribed, strict=True))
+        motions = {case.key: by_key[keys[case.key]] for case in cases}
+        _want_motions(cases, motions)
+        computed = [(case, source) for case, source in tasks if isinstance(motions[case.key], Motion)]
+        audits = (delayed(audit)(case, motions[case.key], _engines(tasks)) for case in cases)
+        calls = (delayed(evaluate)(case, motions[case.key], source) for case, source in computed)
         results = progress.track(
             pool(chain(audits, calls)), len(cases) + len(computed), description="audit and sources"
         )
         found, audited = _gather(results, cases, computed)
     outcomes = [found.get((case.key, source)) or _without_motion(case, source, motions) for case, source in tasks]
     assembled = {key: motion for key, motion in motions.items() if isinstance(motion, Motion)}
-    return collect(cases, Found(assembled, outcomes, audited), start=start, command=command, dt=dt)
+    return collect(cases, Found(assembled, outcomes, audited), request)
 
 
 def plan(selection: Selection) -> list[Case]:
@@ -91,7 +97,8 @@ def plan(selection: Selection) -> list[Case]:
         NotFoundError: If a name is not known to any robot selected; the message lists the known ones.
         MechanismError: If the model of a robot is bad.
     """
-    robots = [load(name) for name in selection.robots or robot_names()]
+    every_robot = own_names(selection.folders) if selection.folders else robot_names()
+    robots = [load(name, selection.folders) for name in selection.robots or every_robot]
     every: list[tuple[Robot, str, str, str]] = [
         (robot, variant, mode, configuration)
         for robot in robots
@@ -118,15 +125,10 @@ def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((sources.REFERENCE, *(wanted or sources.names(robot)))))
 
 
-def _motion_key(case: Case) -> tuple[str, str, str]:
-    """What a motion depends on: robot, variant and mode."""
-    return case.key[:3]
-
-
 def _want_motions(cases: Iterable[Case], motions: Mapping[Any, Motion | HarnessError]) -> None:
     """Raise for the first motion that could not be assembled, unless a singularity is expected of its mode."""
     for case in cases:
-        motion = motions[_motion_key(case)]
+        motion = motions[case.key]
         expected = case.robot.expected.get(case.mode) == "not comparable" and isinstance(motion, SingularityError)
         if isinstance(motion, HarnessError) and not expected:
             raise motion
@@ -162,5 +164,5 @@ def _engines(tasks: Iterable[tuple[Case, str]]) -> list[str]:
 
 
 def _without_motion(case: Case, source: str, motions: Mapping[Any, Motion | HarnessError]) -> Outcome:
-    note = str(motions[_motion_key(case)])
+    note = str(motions[case.key])
     return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)

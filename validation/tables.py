@@ -39,6 +39,16 @@ SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
             "qd": _NUMBER,
             "qdd": _NUMBER,
         },
+        # the same of robots with dofs that nothing drives, which move differently in each configuration
+        "free_motion": {
+            "configuration": pa.Column(str),
+            **_MOTION,
+            "t": pa.Column(float),
+            "joint": pa.Column(str),
+            "q": _NUMBER,
+            "qd": _NUMBER,
+            "qdd": _NUMBER,
+        },
         # task coordinates of the law and their rates over time [unit, per s, per s²]; only of laws that have them
         "task": {
             **_MOTION,
@@ -105,6 +115,7 @@ class Results:
 
     efforts: pd.DataFrame
     motion: pd.DataFrame
+    free_motion: pd.DataFrame
     task: pd.DataFrame
     task_efforts: pd.DataFrame
     summary: pd.DataFrame

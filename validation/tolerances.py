@@ -1,12 +1,16 @@
 """The registered tolerances: data in `tolerances.toml`, each with its measured noise, its margin and its reason."""
 
 import hashlib
+import math
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
+
+from robots.errors import NotFoundError, ToleranceError
+from validation.sources import REFERENCE
 
 REGISTER = Path(__file__).with_name("tolerances.toml")
 MARGINS = (50.0, 10_000.0)
@@ -69,6 +73,31 @@ def audits() -> Mapping[str, Tolerance]:
 @cache
 def _register() -> Register:
     return Register.model_validate(tomllib.loads(REGISTER.read_text(encoding="utf-8")))
+
+
+def with_own_limits(limits: Mapping[str, float]) -> Mapping[str, Tolerance]:
+    """The registered tolerances with a user's own limits of the relative error instead.
+
+    Args:
+        limits: By name of the source [-].
+
+    Raises:
+        NotFoundError: If a source has no registered tolerance.
+        ToleranceError: If it is the reference, or a limit is not a positive number.
+    """
+    tolerances = dict(registered())
+    for name, limit in limits.items():
+        if name not in tolerances:
+            raise NotFoundError("source", name, tolerances)
+        if name == REFERENCE:
+            raise ToleranceError(f"tolerance of {name}: it is the reference, so it has no error to limit")
+        if not 0 < limit < math.inf:
+            raise ToleranceError(f"tolerance of {name}: want a positive number, got {limit:g}")
+        before = tolerances[name].relative_error
+        said = "not judged" if before is None else f"{before:g}"
+        reason = f"The user's own limit, instead of the registered one: {said}."
+        tolerances[name] = tolerances[name].model_copy(update={"relative_error": limit, "reason": reason})
+    return tolerances
 
 
 def digest() -> str:

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from robots.robot import CATALOGUE
+from tests.conftest import MODELS
 from tests.validation.conftest import Command
 from validation.tables import SCHEMAS, read
 from validation.tolerances import registered
@@ -69,11 +71,65 @@ def test_the_number_of_workers_does_not_matter(loopcheck: Command, tmp_path: Pat
     pd.testing.assert_frame_equal(one.efforts, two.efforts, check_exact=True)
 
 
-def test_a_disagreement_is_exit_status_1(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    strict = {**registered(), "mujoco/kkt": registered()["mujoco/kkt"].model_copy(update={"relative_error": 1e-20})}
-    monkeypatch.setattr("validation.compare.registered", lambda: strict)
-    status, out, _ = loopcheck("run", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
-    assert (status, "1 disagree" in out) == (1, True)
+def test_a_limit_of_the_users_own_judges_and_is_recorded(loopcheck: Command, tmp_path: Path) -> None:
+    """Beyond a limit is exit status 1; what is informational is judged once it has one."""
+    limits = {"mujoco/kkt": 1e-20, "mujoco/default": 0.9}
+    chosen = [part for source in limits for part in ("--source", source)]
+    given = [part for source, limit in limits.items() for part in ("--tolerance", f"{source}={limit}")]
+    status, out, _ = loopcheck("run", "3prr", *FAST, *chosen, *given, "--out", tmp_path)
+    assert (status, "2 comparisons: 1 agree, 1 disagree" in out) == (1, True)
+    results = read(tmp_path)
+    found = {(row["source"], row["verdict"], row["tolerance"]) for row in results.summary.to_dict("records")}
+    assert found >= {("mujoco/kkt", "disagree", 1e-20), ("mujoco/default", "agree", 0.9)}
+    recorded = results.run["tolerances"]
+    assert recorded["own"] == limits
+    assert recorded["routes"]["mujoco/kkt"]["reason"] == (
+        f"The user's own limit, instead of the registered one: {registered()['mujoco/kkt'].relative_error:g}."
+    )
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    (line,) = (line for line in report.splitlines() if "user's own tolerances" in line)
+    assert "mujoco/kkt 1.00e-20, mujoco/default 0.9" in line
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path) -> Path:
+    """A folder with one robot of the user's own, whose motion is a file beside it."""
+    folder = tmp_path / "my_robots" / "linkage"
+    folder.mkdir(parents=True)
+    shutil.copy(MODELS / "four_bar.xml", folder)
+    t = np.linspace(0, 1, 101)
+    swing = {"t": t, "crank.q": 0.1 * np.sin(t) ** 2, "crank.qd": 0.1 * np.sin(2 * t), "crank.qdd": 0.2 * np.cos(2 * t)}
+    pd.DataFrame(swing).to_csv(folder / "swing.csv", index=False)
+    motion = 'motion = { law = "recorded", parameters = { file = "swing.csv" } }'
+    toml = f'title = "Four-bar"\nmjcf = "four_bar.xml"\nsource = "ours"\n{motion}\n'
+    (folder / "robot.toml").write_text(toml, encoding="utf-8")
+    return folder.parent
+
+
+def test_robots_of_the_users_own(
+    loopcheck: Command, own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listed with the catalogue, run alone, in two worker processes, the folder given relative to where one is."""
+    monkeypatch.chdir(own_folder.parent)
+    status, out, _ = loopcheck("list", "--robots", "my_robots")
+    assert (status, "3prr: " in out, "linkage: Four-bar" in out) == (0, True, True)
+    chosen = ("--source", "mujoco/kkt", "--jobs", "2", "--out", tmp_path / "out")
+    status, out, err = loopcheck("run", "--robots", "my_robots", *chosen)
+    assert (status, "2 comparisons: 2 agree" in out) == (0, True), err
+    assert set(read(tmp_path / "out").motion["robot"]) == {"linkage"}
+    assert np.ptp(read(tmp_path / "out").motion.query("joint == 'crank'")["q"]) == pytest.approx(0.1 * np.sin(1) ** 2)
+
+
+def test_a_bad_folder_of_robots_is_one_line(loopcheck: Command, own_folder: Path, tmp_path: Path) -> None:
+    _is_refused(loopcheck("run", "--robots", tmp_path), "want a folder of robots, got none with a file NAME/robot.toml")
+    toml = own_folder / "linkage" / "robot.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace("file =", "path ="), encoding="utf-8")
+    _is_refused(
+        loopcheck("run", "--robots", own_folder, "--out", tmp_path / "out"),
+        "linkage: motion law 'recorded': want one parameter, file, got {'path': 'swing.csv'}",
+    )
+    (own_folder / "linkage").rename(own_folder / "3prr")
+    _is_refused(loopcheck("list", "--robots", own_folder), "my_robots: robot '3prr' is there already, in ")
 
 
 def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp_path: Path, own_robot: Path) -> None:
@@ -130,6 +186,11 @@ def test_list_names_everything(loopcheck: Command) -> None:
         (("run", "3prr", "--dt", "0.003"), "want a step that divides the span of 1 s, got 0.003 s"),
         (("run", "3prr", "--jobs", "0"), "Invalid value for '--jobs'"),
         (("run", "3prr", "--colour"), "No such option"),
+        (("run", "3prr", "--tolerance", "mujoco/kkt"), "want SOURCE=VALUE, as mujoco/forward=1e-3, got 'mujoco/kkt'"),
+        (("run", "3prr", "--tolerance", "mujoco/x=1"), "unknown source 'mujoco/x': known are analytic/noc, "),
+        (("run", "3prr", "--tolerance", "mujoco/kkt=nan"), "mujoco/kkt: want a positive number, got nan"),
+        (("run", "3prr", "--tolerance", "mujoco/kkt=-1"), "mujoco/kkt: want a positive number, got -1"),
+        (("run", "3prr", "--tolerance", "analytic/noc=1"), "it is the reference, so it has no error to limit"),
         (("runn",), "No such command 'runn'"),
         (("report", "nowhere"), "nowhere/efforts.csv: want a table of `loopcheck run`"),
     ],

@@ -1,25 +1,133 @@
-"""The figures of the validation suite reach the JUnit file, as properties of their tests."""
+"""JUnit files: the one of the command, and that of the validation suite. Figures are properties of the test cases."""
 
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from robots.errors import OutputError
+from tests.conftest import MODELS
+from tests.validation.conftest import Command
+from tests.validation.test_report import EMPTY, REFERENCE, summary_row
+from validation.findings import exit_status
+from validation.junit import write_junit
+from validation.tables import Results, read, table
 
 HOUSE = Path(__file__).parents[2]
 
 
-def test_figures_are_properties(tmp_path: Path) -> None:
-    chosen = "3prr and default and plus and vertical and kkt and mujoco"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_suite.py", "-k", chosen]
-    ran = subprocess.run(
-        [*command, "--junit-xml", str(tmp_path / "suite.xml")], cwd=HOUSE, capture_output=True, text=True, check=False
+def properties(case: ElementTree.Element) -> Mapping[str, str]:
+    return {each.attrib["name"]: each.attrib["value"] for each in case.iter("property")}
+
+
+def results_of(verdicts: Mapping[str, str], expected: str = "") -> Results:
+    rows = [summary_row(source, verdict, 0.25, note="why\x1b[1m") for source, verdict in verdicts.items()]
+    return replace(EMPTY, summary=table("summary", rows), run={"robots": {"bar": {"expected": {"up": expected}}}})
+
+
+def written(results: Results, tmp_path: Path) -> ElementTree.Element:
+    write_junit(results, tmp_path / "new" / "loopcheck.xml")
+    return ElementTree.parse(tmp_path / "new" / "loopcheck.xml").getroot()
+
+
+@pytest.mark.parametrize(
+    "verdicts",
+    [
+        ["agree", "informational"],
+        ["agree", "disagree", "not run"],
+        ["agree", "not run"],
+        ["agree", "not comparable"],
+        ["informational"],
+        [],
+    ],
+)
+@pytest.mark.parametrize("expected", ["", "not comparable"])
+def test_the_file_passes_when_the_run_does(verdicts: list[str], expected: str, tmp_path: Path) -> None:
+    results = results_of({f"engine/{k}": verdict for k, verdict in enumerate(verdicts)}, expected)
+    xml = written(results, tmp_path)
+    bad = len(list(xml.iter("failure"))) + len(list(xml.iter("error")))
+    assert (bad == 0) == (exit_status(results) == 0)
+    assert bad == int(xml.attrib["failures"]) + int(xml.attrib["errors"])
+
+
+def test_each_verdict_has_its_result(tmp_path: Path) -> None:
+    verdicts = {
+        REFERENCE: "informational",
+        "a/kkt": "agree",
+        "a/forward": "disagree",
+        "b/kkt": "not run",
+        "b/forward": "not comparable",
+        "a/default": "informational",
+    }
+    cases = {case.attrib["name"]: case for case in written(results_of(verdicts), tmp_path).iter("testcase")}
+    found = {name: [child.tag for child in case if child.tag != "properties"] for name, case in cases.items()}
+    assert found == {
+        REFERENCE: ["skipped"],
+        "a/kkt": [],
+        "a/forward": ["failure"],
+        "b/kkt": ["error"],
+        "b/forward": ["error"],
+        "a/default": ["skipped"],
+    }
+    failure = cases["a/forward"].find("failure")
+    assert failure is not None
+    assert (
+        failure.attrib["message"]
+        == "disagree; m1: relative error 0.25, tolerance 1e-09; why\N{REPLACEMENT CHARACTER}[1m"
     )
+    assert {case.attrib["classname"] for case in cases.values()} == {"bar.default.up.vertical"}
+
+
+def test_a_run_writes_its_figures(loopcheck: Command, tmp_path: Path) -> None:
+    chosen = ("--source", "mujoco/kkt", "--source", "mujoco/default", "--jobs", "1", "--out", tmp_path / "out")
+    files = ("--junit", tmp_path / "lc.xml", "--tolerance", "mujoco/default=0.01")
+    assert loopcheck("check", MODELS / "four_bar.xml", *chosen, *files)[0] == 1
+    xml = ElementTree.parse(tmp_path / "lc.xml").getroot()
+    assert xml.attrib["failures"] == "2"  # mujoco/default in two configurations
+    summary = read(tmp_path / "out").summary
+    (rows,) = [
+        rows for name, rows in summary.groupby(["configuration", "source"]) if name == ("vertical", "mujoco/default")
+    ]
+    (case,) = xml.iterfind(".//testcase[@classname='four_bar.default.home.vertical'][@name='mujoco/default']")
+    for name in ("relative_error", "tolerance", "closure_drift", "tracking_error"):
+        assert float(properties(case)[name]) == rows[name].iloc[0]
+        assert float(properties(case)[f"motor.{name}"]) == rows[name].iloc[0]
+    assert properties(case)["motor.unit"] == "N m"
+    np.testing.assert_allclose(float(case.attrib["time"]), rows["wall_time"].iloc[0])
+
+
+def test_a_file_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    chosen = ("--junit", tmp_path / "file" / "lc.xml", "--out", tmp_path / "out")
+    status, _, err = loopcheck("run", "3prr", *chosen)
+    assert (status, err.count("\n")) == (2, 1)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(OutputError, match="cannot write the JUnit file"):
+        write_junit(EMPTY, tmp_path)
+
+
+def test_the_suite_keeps_its_figures_also_of_robots_elsewhere(tmp_path: Path) -> None:
+    own = tmp_path / "my_robots" / "linkage"
+    own.mkdir(parents=True)
+    shutil.copy(MODELS / "four_bar.xml", own)
+    (own / "robot.toml").write_text('title = "t"\nmjcf = "four_bar.xml"\nsource = "s"\n', encoding="utf-8")
+    chosen = "vertical and default and kkt and mujoco and (3prr and plus or linkage)"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_suite.py", "-k", chosen]
+    options = ["--robots", str(own.parent), "--junit-xml", str(tmp_path / "suite.xml")]
+    ran = subprocess.run([*command, *options], cwd=HOUSE, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
     cases = ElementTree.parse(tmp_path / "suite.xml").getroot().iter("testcase")
-    figures = {
-        case.attrib["name"]: {p.attrib["name"]: p.attrib["value"] for p in case.iter("property")} for case in cases
-    }
-    assert list(figures) == ["test_agrees_with_the_reference[3prr-default-plus-vertical-mujoco/kkt]"]
-    (found,) = figures.values()
-    assert {f"{actuator}.relative_error" for actuator in ("q1", "q2", "q3")} <= set(found)
-    assert 0 < float(found["q1.relative_error"]) < 1e-11
+    figures = {case.attrib["name"]: properties(case) for case in cases}
+    of_3prr, of_linkage = (
+        f"test_agrees_with_the_reference[{robot}-vertical-mujoco/kkt]"
+        for robot in ("3prr-default-plus", "linkage-default-home")
+    )
+    assert list(figures) == [of_3prr, of_linkage]
+    assert {f"{actuator}.relative_error" for actuator in ("q1", "q2", "q3")} <= set(figures[of_3prr])
+    assert 0 < float(figures[of_3prr]["q1.relative_error"]) < 1e-11

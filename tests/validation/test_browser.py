@@ -1,0 +1,191 @@
+"""The report in a real browser: nothing complains, links lead somewhere, controls work; printed and without script."""
+
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from tests.conftest import MODELS
+from validation.check import cases_of_file
+from validation.report import write_report
+from validation.run import run
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const behind = (each) => { // the first ancestor that is not transparent
+    for (; each; each = each.parentElement) {
+      const colour = getComputedStyle(each).backgroundColor;
+      if (rgba(colour)[3] === 255) return colour;
+    }
+    return "white";
+  };
+  const luminance = (colour) => [...rgba(colour)].slice(0, 3)
+    .map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
+  const texts = "h1, h2, p, li, td, th, a, summary, figcaption, figure > button, label, output, .badge";
+  return Object.fromEntries([...document.querySelectorAll(texts)]
+    .map((each) => {
+      const [dim, bright] = [getComputedStyle(each).color, behind(each)].map(luminance).sort((a, b) => a - b);
+      return [`${each.tagName} ${each.className} ${each.textContent.slice(0, 30)}`, (bright + 0.05) / (dim + 0.05)];
+    }));
+}"""
+"""Contrast of each text with what is behind it, as WCAG 2 defines it."""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Address of a report with an engine that agrees and one whose verdict is informational."""
+    folder = tmp_path_factory.mktemp("report")
+    results = run(cases_of_file(MODELS / "four_bar.xml")[1:], wanted=("mujoco/kkt", "mujoco/default"), dt=0.1, jobs=1)
+    write_report(results, folder)
+    return (folder / "report.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Browser, report: str) -> Iterator[Page]:
+    """The report, open; whatever the page complains of fails the test, and so does anything it asks a server for."""
+    context = chromium.new_context(viewport={"width": 1300, "height": 900})
+    complaints = _listen(context)
+    page = context.new_page()
+    page.goto(report)
+    yield page
+    context.close()
+    assert complaints == []
+
+
+def _listen(context: BrowserContext) -> list[str]:
+    complaints: list[str] = []
+    context.on("console", lambda message: complaints.append(message.text))
+    context.on("weberror", lambda error: complaints.append(str(error.error)))
+    context.on(
+        "request", lambda asked: None if asked.url.startswith(("file:", "data:")) else complaints.append(asked.url)
+    )
+    return complaints
+
+
+def test_every_link_leads_to_something_that_is_seen(page: Page) -> None:
+    links = page.locator("a[href]")
+    targets = {str(links.nth(k).get_attribute("href")) for k in range(links.count())}
+    assert len(targets) > 5
+    for target in targets:
+        page.locator(f'a[href="{target}"]').first.click()
+        assert page.url.endswith(target)
+        expect(page.locator(target)).to_be_in_viewport()
+
+
+def test_a_figure_becomes_a_chart_and_back_by_keyboard(page: Page) -> None:
+    figure = page.locator("figure:has(> script.chart)").first
+    button, still, chart = figure.locator("> button"), figure.locator("> img"), figure.locator(".js-plotly-plot")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(chart).to_be_visible()
+    expect(still).to_be_hidden()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert chart.locator(".main-svg").first.bounding_box()["width"] > 800  # type: ignore[index]
+    lines = chart.locator(".scatterlayer .trace")
+    expect(lines).to_have_count(3)
+    box = figure.get_by_role("checkbox", name="mujoco/default")
+    box.focus()
+    page.keyboard.press("Space")
+    expect(lines).to_have_count(2)
+    page.keyboard.press("Space")
+    expect(lines).to_have_count(3)
+    button.click()
+    expect(chart).to_be_hidden()
+    expect(still).to_be_visible()
+
+
+def test_a_chart_zooms_and_tells_numbers(page: Page) -> None:
+    figure = page.locator("figure:has(> script.chart)").first
+    figure.locator("> button").click()
+    plot = figure.locator(".nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    place = plot.bounding_box()
+    assert place is not None
+    x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.move(x + 1, y)
+    numbers = figure.locator(".hoverlayer")
+    for source in ("analytic/noc", "mujoco/kkt", "mujoco/default"):
+        expect(numbers).to_contain_text(re.compile(rf"{source} : −?\d"))
+    seen = "chart => chart.layout.xaxis.range[1] - chart.layout.xaxis.range[0]"
+    chart = figure.locator(".js-plotly-plot")
+    before = chart.evaluate(seen)
+    page.mouse.down()
+    page.mouse.move(x + place["width"] / 4, y, steps=5)
+    page.mouse.up()
+    page.wait_for_function(f"before => ({seen})(document.querySelector('.js-plotly-plot')) < 0.5 * before", arg=before)
+
+
+def test_the_robot_moves_when_asked_to(page: Page) -> None:
+    movie = page.locator("figure.movie").first
+    button, slider, time = movie.get_by_role("button"), movie.get_by_label("time"), movie.locator("output")
+    pose = "movie => [...movie.querySelectorAll('polygon')].map(each => each.getAttribute('points')).join()"
+    first = movie.evaluate(pose)
+    expect(time).to_have_text("t = 0.00 s")
+    button.click()
+    expect(button).to_have_text("Pause")
+    expect(time).not_to_have_text("t = 0.00 s")
+    button.click()
+    expect(button).to_have_text("Play")
+    assert movie.evaluate(pose) != first
+    slider.focus()
+    page.keyboard.press("Home")
+    assert movie.evaluate(pose) == first
+    page.keyboard.press("ArrowRight")
+    expect(time).to_have_text("t = 0.10 s")
+    assert movie.evaluate(pose) != first
+
+
+def test_paper_shows_the_still_figures_and_what_is_folded(page: Page) -> None:
+    page.locator("figure:has(> script.chart) > button").first.click()
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    page.emulate_media(media="print")
+    for picture in page.locator("img").all():
+        expect(picture).to_be_visible()
+    for gone in page.locator("figure button, .js-plotly-plot, figure.movie, nav").all():
+        expect(gone).to_be_hidden()
+    for table in page.locator("table").all():
+        expect(table).to_be_visible()
+
+
+def test_without_script_figures_and_tables_are_there(chromium: Browser, report: str) -> None:
+    page = chromium.new_page(java_script_enabled=False)
+    page.goto(report)
+    assert page.locator("img").count() > 3
+    assert page.locator("figure button, .js-plotly-plot").count() == 0
+    for each in page.locator("figure.movie").all():
+        expect(each).to_be_hidden()
+    for each in page.locator("img, section > .scroll > table").all():
+        if each.evaluate("each => !each.closest('details:not([open])')"):
+            expect(each).to_be_visible()
+    page.close()
+
+
+def test_all_text_can_be_read_in_light_and_dark(page: Page) -> None:
+    page.locator("figure:has(> script.chart) > button").first.click()
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    paper = "getComputedStyle(document.body).backgroundColor"
+    papers = set()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        papers.add(page.evaluate(paper))
+        contrasts: dict[str, float] = page.evaluate(CONTRAST)
+        assert {text: contrast for text, contrast in contrasts.items() if contrast < 4.5} == {}
+    assert len(papers) == 2

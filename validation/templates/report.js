@@ -1,0 +1,119 @@
+"use strict";
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const make = (tag, attributes = {}, text = "") => Object.assign(document.createElement(tag), attributes, { textContent: text });
+
+// Charts: a button beside a figure puts plotly.js over it, which is unpacked when first asked for.
+let library = null;
+function plotly() {
+  library ??= (async () => {
+    const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent.trim()), (c) => c.charCodeAt(0));
+    const script = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    document.head.append(make("script", {}, await new Response(script).text()));
+    return window.Plotly;
+  })();
+  return library;
+}
+function theme(layout) {
+  const ink = style("--ink"), line = style("--line");
+  const themed = { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink },
+    hoverlabel: { bgcolor: style("--paper"), bordercolor: line },
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: style("--soft"), activecolor: ink } };
+  for (const name of Object.keys(layout).filter((name) => /^[xy]axis/.test(name))) {
+    themed[name] = { ...layout[name], hoverformat: name[0] === "y" ? ".5g" : ".4g", gridcolor: line, zerolinecolor: line, linecolor: ink };
+  }
+  return { ...layout, ...themed };
+}
+function sourceBoxes(chart, data) {
+  const boxes = make("fieldset", { className: "sources" });
+  boxes.append(make("legend", {}, "Sources shown"));
+  for (const source of new Set(data.map((trace) => trace.legendgroup))) {
+    const box = make("input", { type: "checkbox", checked: true });
+    const label = make("label"), swatch = make("span", { className: "swatch" });
+    swatch.style.background = data.find((trace) => trace.name === source).line.color;
+    const mine = data.flatMap((trace, k) => (trace.legendgroup === source ? [k] : []));
+    box.addEventListener("change", () => window.Plotly.restyle(chart, { visible: box.checked }, mine));
+    label.append(box, swatch, source);
+    boxes.append(label);
+  }
+  return boxes;
+}
+async function drawChart(figure, wanted) {
+  const Plotly = await plotly(), chart = make("div"), place = make("div", { className: "live" });
+  chart.setAttribute("role", "group");
+  chart.setAttribute("aria-label", figure.querySelector("img").alt);
+  place.append(sourceBoxes(chart, wanted.data), chart);
+  figure.querySelector("img").after(place);
+  const layout = { ...wanted.layout, height: 60 + 300 * wanted.rows, margin: { t: 30, r: 15, b: 45, l: 70 }, showlegend: false, hovermode: "x unified" };
+  const options = { responsive: true, displaylogo: false };
+  await Plotly.newPlot(chart, wanted.data, theme(layout), options);
+  dark.addEventListener("change", () => Plotly.react(chart, chart.data, theme(layout), options));
+}
+for (const figure of document.querySelectorAll("figure:has(> script.chart)")) {
+  const button = make("button", { type: "button" }, "Zoom, hide sources, read numbers");
+  button.setAttribute("aria-pressed", "false");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    button.setAttribute("aria-pressed", String(figure.classList.toggle("interactive"))); // a chart takes the width it sees
+    if (!figure.querySelector(".live")) await drawChart(figure, JSON.parse(figure.querySelector("script.chart").textContent));
+    button.disabled = false;
+  });
+  figure.prepend(button);
+}
+
+// The moving robot: shapes of an SVG, a button and a slider; nothing moves before it is asked to.
+const COLOURS = [null, "#E69F00", "#0072B2", "#009E73"];
+function shape(tag, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+function drawMovie(figure) {
+  const movie = JSON.parse(figure.querySelector("script").textContent);
+  const [[x0, y0], [x1, y1]] = movie.box;
+  const size = Math.max(x1 - x0, y1 - y0, 1e-6), pad = 0.06 * size, pixel = size / 420;
+  const at = ([x, y]) => `${x},${-y}`;
+  const svg = shape("svg", { viewBox: `${x0 - pad} ${-y1 - pad} ${x1 - x0 + 2 * pad} ${y1 - y0 + 2 * pad}`, role: "img" });
+  svg.setAttribute("aria-label", figure.dataset.alt);
+  const bodies = Object.values(movie.bodies).map((frames) => {
+    const count = Math.min(frames[0].length, 3), colour = COLOURS[count] ?? "none";
+    const look = { fill: count > 2 ? colour : "none", "fill-opacity": 0.25, stroke: colour, "stroke-width": (count === 1 ? 9 : 3) * pixel };
+    return { frames, drawn: svg.appendChild(shape("polygon", { ...look, "stroke-linecap": "round", "stroke-linejoin": "round" })) };
+  });
+  for (const [x, y] of movie.fixed) {
+    svg.append(shape("polygon", { class: "fixed", points: [[x, y], [x - 5 * pixel, y - 9 * pixel], [x + 5 * pixel, y - 9 * pixel]].map(at).join(" ") }));
+  }
+  svg.append(shape("polyline", { points: movie.path.map(at).join(" "), fill: "none", stroke: "#D55E00", "stroke-width": 2 * pixel }));
+  const dot = svg.appendChild(shape("circle", { r: movie.traced.length ? 5 * pixel : 0, fill: "#D55E00" }));
+  const button = make("button", { type: "button" }, "Play"), time = make("output");
+  const slider = make("input", { type: "range", min: 0, max: movie.t.length - 1, step: 1, value: 0 });
+  slider.setAttribute("aria-label", "time");
+  const show = (k) => {
+    for (const { frames, drawn } of bodies) drawn.setAttribute("points", frames[k].map(at).join(" "));
+    if (movie.traced.length) { dot.setAttribute("cx", movie.traced[k][0]); dot.setAttribute("cy", -movie.traced[k][1]); }
+    time.value = `t = ${movie.t[k].toFixed(2)} s`;
+    slider.setAttribute("aria-valuetext", time.value);
+    slider.value = k;
+  };
+  let start = null;
+  const step = (now) => {
+    if (start === null) return;
+    const passed = (now - start) / 1000 % (movie.t.at(-1) - movie.t[0]), next = movie.t.findIndex((t) => t - movie.t[0] > passed);
+    show(Math.max(next - 1, 0));
+    requestAnimationFrame(step);
+  };
+  const pause = () => { start = null; button.textContent = "Play"; };
+  button.addEventListener("click", () => {
+    if (start !== null) return pause();
+    start = performance.now() - 1000 * (movie.t[slider.value] - movie.t[0]);
+    button.textContent = "Pause";
+    requestAnimationFrame(step);
+  });
+  slider.addEventListener("input", () => { pause(); show(Number(slider.value)); });
+  const controls = make("div", { className: "controls" });
+  controls.append(button, slider, time);
+  figure.prepend(svg, controls);
+  figure.hidden = false;
+  show(0);
+}
+document.querySelectorAll("figure.movie").forEach(drawMovie);
