@@ -189,7 +189,8 @@ def _least_effort(
 ) -> tuple[list[Scalar], list[Symbol]]:
     """Efforts of least norm for a force on the independent coordinates, with the relative pivots of that.
 
-    With A = S L and the scales W of the efforts they are W² A (Aᵀ W² A)⁻¹ f; a robot without redundant actuators needs no more than its gears.
+    With A = S L and the scales W of the efforts they are W² A (Aᵀ W² A)⁻¹ f; without redundant actuators the gears are
+    all it takes.
     """
     A = [
         _actuator_row(shape, rows, factors, actuator.coordinate.joints[0], actuator.gear)
