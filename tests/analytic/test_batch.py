@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from robots.errors import LoopClosureError, MechanismError, ShapeError, Singular
 from robots.mechanism import Joint, Mechanism
 from robots.motion import Drive, Motion
 from robots.robot import Case, load, make_case, modes, names
+from tests.analytic.test_closed_chains import states
+from tests.closed_chains import Shape, closed_chain
+from tests.conftest import CaseMaker
 from validation.compare import relative_error
 
 ROUND_OFF = 1e-12
@@ -58,6 +62,22 @@ def test_agrees_with_noc_on_the_zoo(zoo_name: str, zoo_case: Case, zoo_motion: M
         with pytest.raises(MechanismError, match="do not know"):
             want_known(zoo_case.mechanism)
     _agrees(zoo_case, zoo_motion, zoo_motion.q[0], plain=zoo_name in PLAIN)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_agrees_with_noc_on_random_closed_chains(seed: int, tmp_path: Path, model_case: CaseMaker) -> None:
+    """Planar, spatial and floating ones: redundant rows, all kinds of joints and closures."""
+    rng, path = np.random.default_rng(seed), tmp_path / "chain.xml"
+    planar, floating = seed % 3 == 0, seed % 3 == 2
+    assert closed_chain(Shape(planar=planar, loops=2, floating=floating), rng, path)
+    case = model_case(path)
+    mechanism, motion = case.mechanism, states(case, rng)
+    rates = mechanism.rates_of(mechanism.drives).T
+    drive = Drive(mechanism.values_of(mechanism.drives, motion.q), motion.qd @ rates, motion.qdd @ rates)
+    tape = trace(mechanism, motion.q[0])
+    batch = inverse_dynamics(mechanism, drive, motion.q, traced=tape, evaluator="numpy")
+    assert batch.plain == 0
+    assert relative_error(batch.effort, Noc().compute_efforts(case, motion).effort) < ROUND_OFF
 
 
 def test_scales_weigh_the_efforts_of_redundant_actuators() -> None:
