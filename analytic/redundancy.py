@@ -78,7 +78,17 @@ def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
     Returns:
         Mask [-], shape (nv,).
     """
-    N = null_space(closure_jacobian_at(mechanism, motion.q[[len(motion.t) // 2]])[0])
+    return independent_dofs_at(mechanism, motion.q[len(motion.t) // 2])
+
+
+def independent_dofs_at(mechanism: Mechanism, q: Array) -> AnyArray:
+    """The same mask, chosen at a pose.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+    """
+    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
     driven = mechanism.selection.any(axis=0)
     mask = np.zeros(mechanism.nv, dtype=bool)
     for candidates in (np.flatnonzero(driven), np.flatnonzero(~driven)):

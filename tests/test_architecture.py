@@ -43,6 +43,7 @@ def test_analytic_sources_share_no_dynamics(path: Path) -> None:
         "energy.py": {"lagrange"},  # the power balance takes the potential energy from there
         "forward.py": {"noc", "lagrange"},  # offers both ways
         "undriven.py": {"noc"},  # moves what nothing drives; every source finds those accelerations again by itself
+        "plain.py": {"noc"},  # what the traced equations fall back on
     }
     assert others <= allowed.get(path.name, set())
 

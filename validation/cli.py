@@ -1,5 +1,6 @@
 """The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -282,6 +283,34 @@ def ladder(out: Path, jobs: int | None, **selection: Any) -> int:
     found = run_study(Study(**selection), out, jobs=jobs, command=["loopcheck", *sys.argv[1:]])
     write_report(found, out)
     print_advice(found.rungs, out)
+    return 0
+
+
+@cli.command()
+@click.argument("robots", metavar="[ROBOT]...", nargs=-1)
+@click.option("--samples", type=click.IntRange(min=1000), default=100_000, show_default=True, help="Of a batch.")
+@click.option("--chain", type=click.IntRange(min=1), default=50, show_default=True, help="Most four-bars in a chain.")
+@_out
+def bench(robots: tuple[str, ...], samples: int, chain: int, out: Path) -> int:
+    """Measure batches of inverse dynamics beside Pinocchio, the plain sources and the engines, on one core.
+
+    Every ratio comes from one run, with its spread. Writes bench.csv and bench.json. The rows of Pinocchio need
+    `pip install 'loopcheck[bench]'`.
+
+    \b
+    Example:
+      loopcheck bench 3prr
+    """
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[threads] = "1"  # before numpy is imported
+    from validation.bench.study import bench_table, write_bench
+    from validation.console import print_bench
+    from validation.tables import want_writable
+
+    want_writable(out)
+    figures = bench_table(robots, samples=samples, chain=chain)
+    write_bench(figures, out)
+    print_bench(figures, out)
     return 0
 
 

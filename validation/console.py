@@ -1,5 +1,6 @@
 """What the commands print."""
 
+import importlib.util
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -121,6 +122,21 @@ def print_advice(rungs: pd.DataFrame, folder: Path) -> None:
             matrix.add_row(row["route"].split("/")[0], f"{row['target']:g}", row["allowed"], answer(row), *numbers)
         Console().print(matrix)
     click.echo(f"what to set in full, and the diagrams: {folder / 'ladder.html'}")
+
+
+def print_bench(figures: pd.DataFrame, folder: Path) -> None:
+    """Print each figure with its spread, and what is missing."""
+    for (study, subject), of_subject in figures.groupby(["study", "subject"], sort=False):
+        matrix = Table("quantity", "size", "lowest", "median", "highest", "unit", title=f"{study}: {subject}")
+        for row in of_subject.to_dict(orient="records"):
+            spread = (f"{row[part]:.3g}" for part in ("lowest", "median", "highest"))
+            matrix.add_row(row["quantity"], str(row["size"]), *spread, f"{row['unit']} {row['note']}")
+        Console().print(matrix)
+    if importlib.util.find_spec("pinocchio") is None:
+        click.echo("not measured: Pinocchio is not installed: pip install 'loopcheck[bench]'")
+    if importlib.util.find_spec("numba") is None:
+        click.echo("measured in numpy: Numba is not installed: pip install 'loopcheck[fast]'")
+    click.echo(f"figures: {folder / 'bench.csv'}")
 
 
 def _cell(found: Sequence[Finding]) -> str:

@@ -1,0 +1,82 @@
+"""What the traced equations know of a mechanism; whatever else one has must be computed by the plain version."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+from robots.errors import MechanismError
+from robots.mechanism import (
+    DOFS,
+    Actuator,
+    Body,
+    ConnectClosure,
+    Coordinate,
+    CoordinateClosure,
+    Joint,
+    Mechanism,
+    WeldClosure,
+    Wrench,
+)
+
+KNOWN: Mapping[type, str] = {
+    Mechanism: "model bodies joints closures actuators sites keyframes gravity wrenches left_out tendons "
+    "q_slices dof_slices joints_of",
+    Body: "name parent position rotation mass center inertia gravity_compensation",
+    Joint: "name kind body axis anchor reference armature damping stiffness spring_reference limits",
+    ConnectClosure: "name body1 point1 body2 point2",
+    WeldClosure: "name body1 point1 body2 point2 rotation",
+    CoordinateClosure: "name follower leader coefficients",
+    Coordinate: "name joints weights",
+    Actuator: "name coordinate gear effort_scale",
+    Wrench: "body point moment force",
+}
+"""Fields that the traced equations use, or that no source uses."""
+
+
+def want_known(mechanism: Mechanism) -> None:
+    """Raise if a mechanism has something that the traced equations do not know.
+
+    A field added to a type of `robots.mechanism` counts as such unless it has its default, which must mean nothing.
+
+    Raises:
+        MechanismError: Says what it is.
+    """
+    for what in _unknown(mechanism):
+        raise MechanismError(f"{mechanism.model.path}: the traced equations do not know {what}")
+
+
+def _unknown(mechanism: Mechanism) -> Iterator[str]:
+    parts = (mechanism.bodies, mechanism.joints, mechanism.closures, mechanism.actuators, mechanism.wrenches)
+    coordinates = [actuator.coordinate for actuator in mechanism.actuators]
+    for part in (mechanism, *(item for items in parts for item in items), *coordinates):
+        known = KNOWN.get(type(part), "").split()
+        if not known:
+            yield f"a {type(part).__name__}"
+        yield from (
+            f"{type(part).__name__}.{field.name}"
+            for field in fields(part)
+            if field.name not in known and not _is_default(field, getattr(part, field.name))
+        )
+    yield from _not_written_down(mechanism)
+
+
+def _not_written_down(mechanism: Mechanism) -> Iterator[str]:
+    """Values of known fields that the traced equations have no terms for."""
+    for joint in mechanism.joints:
+        if joint.kind not in DOFS or (joint.stiffness and joint.kind not in ("hinge", "slide")):
+            yield f"the joint '{joint.name}', a {joint.kind} with a spring"
+    for actuator in mechanism.actuators:
+        if not actuator.coordinate.is_joint:
+            yield f"the actuator '{actuator.name}' on a tendon"
+    for tendon in mechanism.tendons:
+        if tendon.armature or tendon.damping or tendon.stiffness:
+            yield f"the tendon '{tendon.length.name}' with a spring, a damper or inertia"
+
+
+def _is_default(field: Any, value: object) -> bool:
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    if isinstance(default, int | float) and isinstance(value, int | float):
+        return bool(value == default)
+    if value is None or default is None:
+        return value is default
+    return isinstance(value, tuple | dict | str) and value == default

@@ -1,0 +1,268 @@
+"""The closed-loop inverse dynamics of one mechanism as two tapes: a Newton step on the loops, and the efforts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analytic.batch.elimination import Factors, factorize
+from analytic.batch.equations import (
+    Link,
+    Row,
+    accelerations,
+    closure_bias,
+    closure_rows,
+    joint_efforts,
+    links,
+    tree_efforts,
+    velocities,
+)
+from analytic.batch.expressions import Graph, Scalar, Symbol, largest, smallest
+from analytic.batch.support import want_known
+from analytic.batch.tape import Tape, assemble_tape
+from analytic.redundancy import independent_drives, undriven_dofs
+from robots.arrays import AnyArray, Array
+from robots.errors import MechanismError
+from robots.mechanism import Mechanism
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What is left of the equations of a mechanism when they have run on symbols.
+
+    Inputs of both tapes, in their order: positions of the joints that follow, then positions, velocities and
+    accelerations of the actuated joints.
+    """
+
+    mechanism: Mechanism
+    following: AnyArray
+    """Places in q of the joints that follow, shape (nf,)."""
+    actuated: AnyArray
+    """Places in q of the actuated joints, shape (actuated joints,)."""
+    newton: Tape
+    """To the positions after a Newton step, the largest step [m or rad], and the largest residual before it."""
+    efforts: Tape
+    """To the efforts, the largest residual, the smallest relative pivot, the product of all, and how far
+    the joints that follow are from what is given for them, relative to their size."""
+
+
+def trace(mechanism: Mechanism, q: Array) -> Trace:
+    """Run the equations of a mechanism on symbols.
+
+    Args:
+        mechanism: Robot.
+        q: A pose with closed loops, at which pivots are chosen [m or rad], shape (nq,).
+
+    Raises:
+        MechanismError: If the mechanism has something that the equations here do not know.
+        SingularityError: If the pose is singular.
+    """
+    want_known(mechanism)
+    if undriven_dofs(mechanism, q):
+        raise MechanismError(
+            f"{mechanism.model.path}: the traced equations want an actuator for each degree of freedom"
+        )
+    independent = [mechanism.dof_slices[drive.joints[0]].start for drive in independent_drives(mechanism, q)]
+    joints = mechanism.actuated_joints
+    places = [mechanism.q_slices[j].start for j in joints]
+    driven = [mechanism.dof_slices[j].start for j in joints]
+    free = {mechanism.q_slices[j].start for j in joints if mechanism.dof_slices[j].start in independent}
+    following = [place for place in range(mechanism.nq) if place not in free]
+    shape = _Shape(mechanism, q, independent, following, places, driven)
+    return Trace(
+        mechanism=mechanism,
+        following=np.array(following, dtype=np.int64),
+        actuated=np.array(places, dtype=np.int64),
+        newton=_newton_tape(shape),
+        efforts=_efforts_tape(shape),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    mechanism: Mechanism
+    pose: Array
+    independent: list[int]
+    """Dofs taken as independent coordinates."""
+    following: list[int]
+    """Places in q of the joints that follow."""
+    places: list[int]
+    """Places in q of the actuated joints."""
+    driven: list[int]
+    """Dofs of the actuated joints."""
+
+    @property
+    def dependent(self) -> list[int]:
+        """Dofs that follow."""
+        return [dof for dof in range(self.mechanism.nv) if dof not in self.independent]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """Symbols of one sample, and what follows from the positions."""
+
+    graph: Graph
+    q: AnyArray
+    given: list[list[Symbol]]
+    """Positions, velocities and accelerations of the actuated joints."""
+    bodies: list[Link]
+    rows: list[Row]
+    factors: Factors
+
+    def residual(self) -> Scalar:
+        """The largest closure residual."""
+        return _largest(abs(row.residual) for row in self.rows)
+
+
+def _state(shape: _Shape) -> _State:
+    """A new graph with the inputs of both tapes, run up to the factors of Φᵘ."""
+    mechanism, graph = shape.mechanism, Graph()
+    q = np.zeros(mechanism.nq, dtype=object)
+    q[shape.following] = [graph.input(float(x)) for x in shape.pose[shape.following]]
+    given = [[graph.input(float(x)) for x in shape.pose[shape.places]]]
+    given += [[graph.input(1.0) for _ in shape.places] for _ in range(2)]
+    for place, x in zip(shape.places, given[0], strict=True):
+        if place not in shape.following:
+            q[place] = x
+    bodies = links(mechanism, q)
+    rows = closure_rows(mechanism, bodies, q)
+    column = {dof: k for k, dof in enumerate(shape.dependent)}
+    Phi_u = [{column[dof]: a for dof, a in row.columns.items() if dof in column} for row in rows]
+    factors = factorize(Phi_u, len(column))
+    return _State(graph=graph, q=q, given=given, bodies=bodies, rows=rows, factors=factors)
+
+
+def _newton_tape(shape: _Shape) -> Tape:
+    at = _state(shape)
+    step = np.zeros(shape.mechanism.nv, dtype=object)
+    step[shape.dependent] = at.factors.solve([-row.residual for row in at.rows])
+    moved = _retract(shape.mechanism, at.q, step)
+    size = _largest(abs(x) for x in step[shape.dependent])
+    return assemble_tape(at.graph, [*moved[shape.following], size, at.residual()])
+
+
+def _efforts_tape(shape: _Shape) -> Tape:
+    mechanism, dependent = shape.mechanism, shape.dependent
+    at = _state(shape)
+    rows, factors = at.rows, at.factors
+    qd, qdd = (_independent_rates(shape, rates) for rates in at.given[1:])
+    qd[dependent] = factors.solve([-_along(row, qd) for row in rows])
+    moving = velocities(mechanism, at.bodies, qd)
+    bias = accelerations(mechanism, at.bodies, moving, qd, np.zeros(mechanism.nv, dtype=object))
+    changes = closure_bias(mechanism, at.bodies, moving, bias, at.q, qd)
+    qdd[dependent] = factors.solve([-(_along(row, qdd) + c) for row, c in zip(rows, changes, strict=True)])
+    accelerating = accelerations(mechanism, at.bodies, moving, qd, qdd)
+    tau = tree_efforts(mechanism, at.bodies, moving, accelerating) + joint_efforts(mechanism, at.q, qd, qdd)
+    multipliers = factors.solve_transposed(list(tau[dependent]), len(rows))
+    force = [tau[i] - _across(rows, i, multipliers) for i in shape.independent]
+    effort, pivots = _least_effort(shape, rows, factors, force)
+    pivots += factors.relative_pivots
+    guard, orientation = (
+        smallest(map(abs, pivots)) if pivots else 1.0,
+        np.prod(np.array(factors.relative_pivots, object)),
+    )
+    apart = _apart(shape, at, qd, qdd)
+    return assemble_tape(at.graph, [*effort, at.residual(), guard, orientation, apart])
+
+
+def _independent_rates(shape: _Shape, given: list[Symbol]) -> AnyArray:
+    """Joint rates with those of the joints that follow zero, shape (nv,)."""
+    rates = np.zeros(shape.mechanism.nv, dtype=object)
+    for dof, rate in zip(shape.driven, given, strict=True):
+        if dof in shape.independent:
+            rates[dof] = rate
+    return rates
+
+
+def _along(row: Row, rates: AnyArray) -> Scalar:
+    return sum((a * rates[dof] for dof, a in row.columns.items()), 0.0)
+
+
+def _across(rows: list[Row], dof: int, multipliers: list[Scalar]) -> Scalar:
+    """A row of Φᵀ times the multipliers."""
+    return sum((row.columns[dof] * y for row, y in zip(rows, multipliers, strict=True) if dof in row.columns), 0.0)
+
+
+def _least_effort(
+    shape: _Shape, rows: list[Row], factors: Factors, force: list[Scalar]
+) -> tuple[list[Scalar], list[Symbol]]:
+    """Efforts of least norm for a force on the independent coordinates, with the relative pivots of that.
+
+    With A = S L and the scales W of the efforts they are W² A (Aᵀ W² A)⁻¹ f; without redundant actuators the gears are
+    all it takes.
+    """
+    A = [
+        _actuator_row(shape, rows, factors, actuator.coordinate.joints[0], actuator.gear)
+        for actuator in shape.mechanism.actuators
+    ]
+    n = len(force)
+    if len(A) == n:
+        found: list[Scalar] = [0.0] * n
+        for k, row in enumerate(A):
+            (column,) = (i for i, a in enumerate(row) if isinstance(a, Symbol) or a != 0)
+            found[k] = force[column] / row[column]
+        return found, []
+    scales = shape.mechanism.effort_scales.tolist()
+    weighted = [[w * w * a for a in row] for w, row in zip(scales, A, strict=True)]
+    normal = [
+        {j: sum((p[i] * row[j] for p, row in zip(weighted, A, strict=True)), 0.0) for j in range(n)} for i in range(n)
+    ]
+    square = factorize(normal, n)
+    x = square.solve(force)
+    efforts = [sum((a * y for a, y in zip(row, x, strict=True)), 0.0) for row in weighted]
+    return efforts, square.relative_pivots
+
+
+def _actuator_row(shape: _Shape, rows: list[Row], factors: Factors, joint: int, gear: float) -> list[Scalar]:
+    """Velocity of an actuator per independent velocity."""
+    dof = shape.mechanism.dof_slices[joint].start
+    if dof in shape.independent:
+        return [gear if other == dof else 0.0 for other in shape.independent]
+    unit: list[Scalar] = [gear if other == dof else 0.0 for other in shape.dependent]
+    weights = factors.solve_transposed(unit, len(rows))
+    return [-_across(rows, other, weights) for other in shape.independent]
+
+
+def _apart(shape: _Shape, at: _State, qd: AnyArray, qdd: AnyArray) -> Scalar:
+    """How far actuated joints that follow are from what is given for them, over 1 + its size."""
+    found = []
+    for k, (place, dof) in enumerate(zip(shape.places, shape.driven, strict=True)):
+        if dof not in shape.independent:
+            for value, given in zip((at.q[place], qd[dof], qdd[dof]), at.given, strict=True):
+                found.append(abs(value - given[k]) / (abs(given[k]) + 1.0))
+    return _largest(found)
+
+
+def _largest(values: Iterable[Any]) -> Scalar:
+    """The largest of scalars that are not negative; 0 if there are none."""
+    values = list(values)
+    symbols = [x for x in values if isinstance(x, Symbol)]
+    number = max((x for x in values if not isinstance(x, Symbol)), default=0.0)
+    if not symbols:
+        return number
+    return largest(symbols) + number
+
+
+def _retract(mechanism: Mechanism, q: AnyArray, step: AnyArray) -> AnyArray:
+    """Joint positions after a small displacement, to first order; quaternions stay near unit length, shape (nq,)."""
+    moved = np.array(q, dtype=object)
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        if joint.kind in ("hinge", "slide"):
+            moved[columns] = q[columns] + step[dofs]
+            continue
+        turn = slice(columns.stop - 4, columns.stop)
+        moved[columns.start : turn.start] = q[columns.start : turn.start] + step[dofs.start : dofs.stop - 3]
+        w, x, y, z = q[turn]
+        a, b, c = step[dofs.stop - 3 : dofs.stop] * 0.5
+        turned = np.array(
+            [
+                w - x * a - y * b - z * c,
+                x + w * a + y * c - z * b,
+                y + w * b + z * a - x * c,
+                z + w * c + x * b - y * a,
+            ],
+            dtype=object,
+        )
+        moved[turn] = turned / np.sqrt(turned @ turned)
+    return moved

@@ -1,0 +1,217 @@
+"""The traced equations against the plain ones, and what happens where they must not be believed."""
+
+from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analytic.assembly import prescribe
+from analytic.batch.expressions import Graph, Symbol
+from analytic.batch.interpreter import run
+from analytic.batch.inverse import inverse_dynamics
+from analytic.batch.march import SMALLEST_PIVOT
+from analytic.batch.support import want_known
+from analytic.batch.tape import assemble_tape
+from analytic.batch.trace import Trace, trace
+from analytic.noc import Noc
+from robots.arrays import Array
+from robots.errors import LoopClosureError, MechanismError, ShapeError, SingularityError
+from robots.mechanism import Joint, Mechanism
+from robots.motion import Drive, Motion
+from robots.robot import Case, load, make_case, modes, names
+from tests.analytic.test_closed_chains import states
+from tests.closed_chains import Shape, closed_chain
+from tests.conftest import CaseMaker
+from validation.compare import relative_error
+
+ROUND_OFF = 1e-12
+"""Tolerance of the same equations in another order, relative to the peak [-]."""
+
+
+def _agrees(case: Case, motion: Motion, guess: Array, *, plain: bool = False) -> None:
+    reference = Noc().compute_efforts(case, motion).effort
+    batch = inverse_dynamics(case.mechanism, motion.law(motion.t), guess, evaluator="numpy")
+    assert relative_error(batch.effort, reference) < ROUND_OFF
+    np.testing.assert_allclose(batch.q, motion.q, atol=1e-12)
+    assert plain or batch.plain <= len(motion.t) // 20  # else this tests the plain version against itself
+
+
+@pytest.mark.parametrize("name", names())
+def test_agrees_with_noc_on_every_robot(name: str) -> None:
+    robot = load(name)
+    mode = next(mode for mode in modes(robot.mechanism()) if mode not in robot.expected)
+    case = make_case(robot, variant="default", mode=mode, configuration="vertical")
+    motion = prescribe(case)
+    _agrees(case, motion, motion.q[0])
+
+
+UNDRIVEN = {"floating_rotors", "spinning_rod"}
+PLAIN = {"tendon_hand"}
+"""Mechanisms of the zoo that have more dofs than actuators, and that are not traced."""
+
+
+def test_agrees_with_noc_on_the_zoo(zoo_name: str, zoo_case: Case, zoo_motion: Motion) -> None:
+    if zoo_name in UNDRIVEN:
+        with pytest.raises(MechanismError, match="an actuator for each degree of freedom"):
+            inverse_dynamics(zoo_case.mechanism, zoo_motion.law(zoo_motion.t), zoo_motion.q[0])
+        return
+    if zoo_name in PLAIN:
+        with pytest.raises(MechanismError, match="do not know"):
+            want_known(zoo_case.mechanism)
+    _agrees(zoo_case, zoo_motion, zoo_motion.q[0], plain=zoo_name in PLAIN)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_agrees_with_noc_on_random_closed_chains(seed: int, tmp_path: Path, model_case: CaseMaker) -> None:
+    """Planar, spatial and floating ones: redundant rows, all kinds of joints and closures."""
+    rng, path = np.random.default_rng(seed), tmp_path / "chain.xml"
+    planar, floating = seed % 3 == 0, seed % 3 == 2
+    assert closed_chain(Shape(planar=planar, loops=4 if floating else 2, floating=floating), rng, path)
+    case = model_case(path)
+    mechanism, motion = case.mechanism, states(case, rng)
+    rates = mechanism.rates_of(mechanism.drives).T
+    drive = Drive(mechanism.values_of(mechanism.drives, motion.q), motion.qd @ rates, motion.qdd @ rates)
+    tape = trace(mechanism, motion.q[0])
+    batch = inverse_dynamics(mechanism, drive, motion.q, traced=tape, evaluator="numpy")
+    assert batch.plain == 0
+    assert relative_error(batch.effort, Noc().compute_efforts(case, motion).effort) < ROUND_OFF
+
+
+def test_scales_weigh_the_efforts_of_redundant_actuators() -> None:
+    robot = load("2pur2rpu")
+    case = make_case(robot, variant="default", mode=next(iter(modes(robot.mechanism()))), configuration="vertical")
+    actuators = case.mechanism.actuators
+    scaled = tuple(replace(actuator, effort_scale=1.0 + k) for k, actuator in enumerate(actuators))
+    case = replace(case, mechanism=replace(case.mechanism, actuators=scaled))
+    motion = prescribe(case)
+    _agrees(case, motion, motion.q[0])
+
+
+def test_samples_in_any_order_have_their_own_guess(prr: Case, prr_motion: Motion) -> None:
+    order = np.random.default_rng(0).permutation(len(prr_motion.t))
+    drive = Drive(*(x[order] for x in prr_motion.law(prr_motion.t)))
+    batch = inverse_dynamics(prr.mechanism, drive, prr_motion.q[order] + 1e-3, evaluator="numpy")
+    reference = Noc().compute_efforts(prr, prr_motion).effort[order]
+    assert relative_error(batch.effort, reference) < ROUND_OFF
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="Numba is not installed: pip install 'loopcheck[fast]'")
+def test_numba_and_numpy_give_the_same(zoo_name: str, zoo_case: Case, zoo_motion: Motion) -> None:
+    if zoo_name in UNDRIVEN | PLAIN:
+        pytest.skip("not traced")
+    drive = zoo_motion.law(zoo_motion.t)
+    numba, numpy = (
+        inverse_dynamics(zoo_case.mechanism, drive, zoo_motion.q[0], evaluator=evaluator)
+        for evaluator in ("numba", "numpy")
+    )
+    assert relative_error(numba.effort, numpy.effort) < ROUND_OFF
+    assert numba.plain == numpy.plain
+
+
+def test_vanishing_pivot_is_left_to_the_plain_version(prr: Case, prr_motion: Motion) -> None:
+    """The 3-PRR passes a pose where a pivot chosen at the start is zero; Φᵘ is regular there."""
+    tape = trace(prr.mechanism, prr_motion.q[0])
+    smallest = int(np.argmin(_relative_pivots(tape, prr_motion)))
+    first, last = prr_motion.t[smallest - 1], prr_motion.t[smallest + 1]
+    motion = prr_motion.assemble(np.linspace(first, last, 201))
+    assert 0 < (_relative_pivots(tape, motion) < SMALLEST_PIVOT).sum() < 100
+    batch = inverse_dynamics(prr.mechanism, motion.law(motion.t), motion.q[0], traced=tape, evaluator="numpy")
+    assert 0 < batch.plain < 100
+    reference = Noc().compute_efforts(prr, motion).effort
+    assert relative_error(batch.effort, reference) < ROUND_OFF
+
+
+def _relative_pivots(tape: Trace, motion: Motion) -> Array:
+    """The smallest relative pivot of the tape at the samples of a motion, shape (nt,)."""
+    drive, nf = motion.law(motion.t), len(tape.following)
+    registers = np.zeros((tape.efforts.registers, len(motion.t)))
+    registers[: nf + 9] = np.concatenate([motion.q[:, tape.following], *drive], axis=1).T
+    run(tape.efforts.code, tape.efforts.constants, registers)
+    return registers[tape.efforts.outputs[3 + 1]]
+
+
+def test_a_jump_of_the_path_is_followed_as_the_plain_version_does(prr: Case, prr_motion: Motion) -> None:
+    drive = Drive(*(x[::8] for x in prr_motion.law(prr_motion.t)))
+    drive = Drive(*(np.concatenate([x] * 10) for x in drive))  # jumps from the end back to the start
+    batches = [
+        inverse_dynamics(prr.mechanism, drive, prr_motion.q[0], evaluator=evaluator) for evaluator in ("numpy", "plain")
+    ]
+    assert batches[1].plain == len(drive.q)
+    assert relative_error(batches[0].effort, batches[1].effort) < ROUND_OFF
+
+
+@pytest.mark.parametrize("each", [False, True], ids=["path", "guess for each sample"])
+def test_a_sample_out_of_reach_is_an_error(prr: Case, prr_motion: Motion, *, each: bool) -> None:
+    drive = prr_motion.law(prr_motion.t)
+    q = drive.q.copy()
+    q[70] += [5.0, 0.0, 0.0]
+    guess = prr_motion.q if each else prr_motion.q[0]
+    with pytest.raises((LoopClosureError, SingularityError)) as caught:
+        inverse_dynamics(prr.mechanism, drive._replace(q=q), guess, evaluator="numpy")
+    assert vars(caught.value)["time"] == pytest.approx(70, abs=1)
+
+
+def test_a_shape_that_does_not_fit_is_refused(prr: Case, prr_motion: Motion) -> None:
+    drive = prr_motion.law(prr_motion.t)
+    with pytest.raises(ShapeError, match="qd of the drives"):
+        inverse_dynamics(prr.mechanism, drive._replace(qd=drive.qd[1:]), prr_motion.q[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NewJoint(Joint):
+    friction: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NewMechanism(Mechanism):
+    ropes: tuple[str, ...] = ()
+
+
+def _roped(mechanism: Mechanism) -> Mechanism:
+    given: dict[str, Any] = {field.name: getattr(mechanism, field.name) for field in fields(Mechanism) if field.init}
+    return _NewMechanism(**given, ropes=("rope",))
+
+
+def test_what_is_not_known_is_not_traced(prr: Case, prr_motion: Motion) -> None:
+    """A new type, or a field that a type of the mechanism does not have today, goes to the plain version."""
+    mechanism = prr.mechanism
+    joint = mechanism.joints[0]
+    rubbing = _NewJoint(**{name: getattr(joint, name) for name in Joint.__slots__}, friction=1.0)
+    for changed in (
+        _roped(mechanism),
+        replace(mechanism, joints=(rubbing, *mechanism.joints[1:])),
+    ):
+        with pytest.raises(MechanismError, match="do not know"):
+            want_known(changed)
+        batch = inverse_dynamics(changed, prr_motion.law(prr_motion.t), prr_motion.q[0], evaluator="numpy")
+        assert batch.plain == len(prr_motion.t)
+    want_known(mechanism)
+
+
+def test_symbols_compute_what_numbers_do() -> None:
+    """Every operation and every fused one, on a tape against numpy."""
+
+    def of(x: Any, y: Any, z: Any) -> list[Any]:
+        sum_ = x * y + y * z - (2 * x) * (3 * z) + (1 - x) / (y + 2.5) - 4 / z
+        return [
+            *(sum_, -sum_, x * y - z * y, x * y - z, z - x * z, z - 3 * y, 3 * y + x, 3 * y - x, x - x + y),
+            *(np.sin(x) + np.cos(x) * np.cos(y), np.sqrt(x * x + 1), abs(x) * 0 + 1, 0 * y, -(-1 * z), x / 4),
+        ]
+
+    values = np.random.default_rng(1).uniform(0.5, 2, (3, 7))
+    graph = Graph()
+    symbols = [graph.input(float(v)) for v in values[:, 0]]
+    wanted = of(*values)
+    outputs = of(*symbols)
+    assert outputs[12] == 0
+    tape = assemble_tape(graph, outputs)
+    registers = np.zeros((tape.registers, 7))
+    registers[:3] = values
+    run(tape.code, tape.constants, registers)
+    for out, place, value in zip(outputs, tape.outputs, wanted, strict=True):
+        np.testing.assert_allclose(registers[place], value, rtol=1e-14)
+        if isinstance(out, Symbol):
+            assert out.value == pytest.approx(np.broadcast_to(value, 7)[0], rel=1e-14)

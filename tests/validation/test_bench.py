@@ -1,0 +1,52 @@
+"""What the bench measures must compute the right thing."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analytic.batch.inverse import inverse_dynamics
+from analytic.noc import Noc
+from robots.errors import OutputError
+from robots.motion import Motion
+from robots.robot import Case
+from validation.bench.chain import four_bar_chain
+from validation.bench.study import COLUMNS, write_bench
+from validation.compare import relative_error
+
+
+@pytest.mark.skipif(find_spec("pinocchio") is None, reason="Pinocchio is not installed: pip install 'loopcheck[bench]'")
+def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) -> None:
+    from validation.bench.pinocchio_loop import pinocchio_tree
+
+    tree = pinocchio_tree(prr.mechanism)
+    effort = tree.efforts(tree.states(prr_motion.q, prr_motion.qd, prr_motion.qdd))
+    assert relative_error(effort, Noc().compute_efforts(prr, prr_motion).effort) < 1e-10
+
+
+def test_chain_has_its_loops_and_the_batch_agrees_on_it() -> None:
+    from validation.bench.study import _swing
+
+    mechanism = four_bar_chain(3)
+    assert (len(mechanism.bodies), len(mechanism.closures), mechanism.na) == (9, 3, 3)
+    drive = _swing(mechanism, 80)
+    traced, plain = (
+        inverse_dynamics(mechanism, drive, np.zeros(mechanism.nq), evaluator=evaluator)
+        for evaluator in ("numpy", "plain")
+    )
+    assert traced.plain < len(drive.q) == plain.plain
+    assert relative_error(traced.effort, plain.effort) < 1e-12
+
+
+def test_figures_are_written_whole_or_refused(tmp_path: Path) -> None:
+    row = ("robot", "3prr", "batch", "µs/sample", 1000, 0.1, 0.2, 0.3, "")
+    figures = pd.DataFrame([row], columns=list(COLUMNS)).astype(COLUMNS)
+    write_bench(figures, tmp_path / "new")
+    assert json.loads((tmp_path / "new" / "bench.json").read_text())["figures"][0]["median"] == 0.2
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "new" / "bench.csv", keep_default_na=False), figures)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError):
+        write_bench(figures, tmp_path / "file")

@@ -1,0 +1,274 @@
+"""Measures the batch beside all else that computes the same, in turns, so that a busy machine slows all alike."""
+
+import json
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.progress import Progress
+
+import engines
+from analytic.assembly import prescribe
+from analytic.batch.inverse import Batch, inverse_dynamics
+from analytic.batch.trace import Trace, trace
+from analytic.lagrange import Lagrange
+from analytic.noc import Noc
+from robots.arrays import Array
+from robots.errors import HarnessError, OutputError
+from robots.mechanism import Mechanism
+from robots.motion import Drive
+from robots.robot import Case, load, make_case, modes
+from validation.bench.chain import four_bar_chain
+from validation.tables import want_writable
+
+ROBOTS = ("3prr", "6spu", "6x6r")
+SAMPLES = 100_000
+REPETITIONS = 5
+COLUMNS = {
+    "study": str,
+    "subject": str,
+    "quantity": str,
+    "unit": str,
+    "size": int,
+    "lowest": float,
+    "median": float,
+    "highest": float,
+    "note": str,
+}
+BATCH = "batch"
+RNEA, LOOP = "pin.rnea, Python loop", "closed loop with Pinocchio, Python"
+SINE_AND_COSINE = 34
+"""Operations of the polynomials of an angle's sine and cosine [-]."""
+
+
+def bench_table(robots: Sequence[str], *, samples: int = SAMPLES, chain: int = 50) -> pd.DataFrame:
+    """All figures of the bench.
+
+    Args:
+        robots: Names of robots; by default those the targets are about.
+        samples: Samples of the batch that is compared.
+        chain: Four-bars of the longest chain.
+
+    Raises:
+        HarnessError: If a robot is unknown.
+    """
+    cases = [_case(name) for name in robots or ROBOTS]
+    lengths = [n for n in (1, 2, 5, 10, 20, 50, 100, 200) if n <= chain]
+    terminal = Console(stderr=True)
+    rows: list[Mapping[str, Any]] = []
+    jobs: list[Callable[[], list[Mapping[str, Any]]]] = [
+        *(lambda case=case: _robot_rows(case, samples) for case in cases),
+        *(lambda case=case: _sample_rows(case) for case in cases[:1]),
+        lambda: _chain_rows(lengths),
+    ]
+    with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
+        for job in progress.track(jobs, description="bench"):
+            rows += job()
+    return pd.DataFrame([{"note": "", **row} for row in rows], columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def write_bench(figures: pd.DataFrame, folder: Path) -> None:
+    """Write `bench.csv` and `bench.json` into a folder.
+
+    Raises:
+        OutputError: If the folder cannot be written.
+    """
+    known = [name for name in ("numpy", "numba", "pin", "mujoco", "pybullet") if find_spec(_module(name))]
+    record = {
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in known},
+        "clock": "CPU time of one core",
+        "repetitions": REPETITIONS,
+        "figures": figures.to_dict(orient="records"),
+    }
+    want_writable(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "bench.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+        figures.to_csv(folder / "bench.csv", index=False, float_format="%.17g")
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot write the figures of the bench: {error.strerror}") from error
+
+
+def _module(name: str) -> str:
+    return {"pin": "pinocchio"}.get(name, name)
+
+
+def _case(name: str) -> Case:
+    robot = load(name)
+    mode = next(mode for mode in modes(robot.mechanism()) if mode not in robot.expected)
+    return make_case(robot, variant="default", mode=mode, configuration="vertical")
+
+
+def _robot_rows(case: Case, samples: int) -> list[Mapping[str, Any]]:
+    """The batch of a robot, and how much more all others take for a sample."""
+    mechanism, motion = case.mechanism, prescribe(case)
+    drive = motion.law(np.linspace(motion.t[0], motion.t[-1], samples))
+    start = time.process_time()
+    traced = trace(mechanism, motion.q[0])
+    tracing = time.process_time() - start
+    batch = inverse_dynamics(mechanism, drive, motion.q[0], traced=traced, evaluator=_evaluator())  # compiles first
+    ways = _ways(case, motion, drive, traced)
+    spent = {name: np.zeros(REPETITIONS) for name in ways}
+    for k in range(REPETITIONS):
+        for name, (way, count) in ways.items():
+            start = time.process_time()
+            way()
+            spent[name][k] = (time.process_time() - start) / count
+    of = {"study": "robot", "subject": case.robot.name, "size": samples}
+    rows = [{**of, "quantity": name, "unit": "µs/sample", **_spread(1e6 * t)} for name, t in spent.items()]
+    rows += [
+        {**of, "quantity": f"{name} / {BATCH}", "unit": "-", **_spread(t / spent[BATCH])}
+        for name, t in spent.items()
+        if name != BATCH
+    ]
+    rows.append(
+        {**of, "quantity": "lagrange / noc", "unit": "-", **_spread(spent["analytic/lagrange"] / spent["analytic/noc"])}
+    )
+    rows.append({**of, "quantity": "tracing, once", "unit": "s", **_spread(np.array([tracing]))})
+    rows.append({**of, "quantity": "left to the plain version", "unit": "samples", **_spread(np.array([batch.plain]))})
+    return rows + [{**of, **row} for row in _limits(traced, spent[BATCH])]
+
+
+def _ways(case: Case, motion: Any, drive: Drive, traced: Trace) -> dict[str, tuple[Callable[[], Any], int]]:
+    """Everything that computes the efforts, by name, with the number of samples it does."""
+    count = len(motion.t)
+
+    def batch() -> Batch:
+        return inverse_dynamics(case.mechanism, drive, motion.q[0], traced=traced, evaluator=_evaluator())
+
+    ways: dict[str, tuple[Callable[[], Any], int]] = {BATCH: (batch, len(drive.q))}
+    if find_spec("pinocchio") is not None:
+        from validation.bench.pinocchio_loop import pinocchio_tree
+
+        try:
+            tree = pinocchio_tree(case.mechanism)
+        except HarnessError:
+            tree = None
+        if tree is not None:
+            states = tree.states(motion.q, motion.qd, motion.qdd)
+            many = states * (5000 // count + 1)
+            ways[RNEA] = (lambda: tree.bare(many), len(many))
+            ways[LOOP] = (lambda: tree.efforts(states), count)
+    for source in (Noc(), Lagrange()):
+        ways[source.name] = (lambda source=source: source.compute_efforts(case, motion), count)  # type: ignore[misc]
+    for name in ("mujoco/kkt", "pybullet/kkt"):
+        if engines.installed(name.split("/")[0]):
+            route = engines.load(name)
+            ways[name] = (lambda route=route: route.compute_efforts(case, motion), count)  # type: ignore[misc]
+    return ways
+
+
+def _limits(traced: Trace, spent: Array) -> list[Mapping[str, Any]]:
+    """How near the batch comes to the floating-point and memory limits of a core."""
+    tapes = (traced.newton, traced.efforts)
+    flops = sum(tape.operations + SINE_AND_COSINE * tape.angles for tape in tapes)
+    joints, actuators = len(traced.actuated), traced.mechanism.na
+    moved = 8 * (3 * joints + actuators + traced.mechanism.nq + len(traced.following) + 1)
+    peak, bandwidth = _peak_flops(), _bandwidth()
+    return [
+        {"quantity": "operations, one Newton step", "unit": "1/sample", **_spread(np.array([flops]))},
+        {"quantity": "speed", "unit": "Gflop/s", **_spread(flops / spent / 1e9)},
+        {"quantity": "of a matrix product's speed", "unit": "-", **_spread(flops / spent / peak)},
+        {"quantity": "of the speed of copying memory", "unit": "-", **_spread(moved / spent / bandwidth)},
+    ]
+
+
+def _peak_flops(n: int = 600) -> float:
+    """Operations per second of a matrix product, which comes near a core's limit."""
+    A = np.ones((n, n))
+    return 2 * n**3 / min(_timed(lambda: A @ A) for _ in range(REPETITIONS))
+
+
+def _bandwidth(size: int = 4_000_000) -> float:
+    """Bytes per second that a copy reads and writes."""
+    a, b = np.ones(size), np.ones(size)
+    return 16 * size / min(_timed(lambda: np.copyto(b, a)) for _ in range(REPETITIONS))
+
+
+def _timed(act: Callable[[], Any]) -> float:
+    start = time.process_time()
+    act()
+    return time.process_time() - start
+
+
+def _sample_rows(case: Case) -> list[Mapping[str, Any]]:
+    """Cost of a sample against the size of the batch."""
+    motion = prescribe(case)
+    traced = trace(case.mechanism, motion.q[0])
+    rows: list[Mapping[str, Any]] = []
+    for samples in (1, 10, 100, 1000, 10_000, 100_000, 1_000_000):
+        drive = motion.law(np.linspace(motion.t[0], motion.t[-1], samples))
+        spent = _batch_times(case.mechanism, drive, motion.q[0], traced)
+        rows.append(
+            {
+                "study": "samples",
+                "subject": case.robot.name,
+                "quantity": BATCH,
+                "unit": "µs/sample",
+                "size": samples,
+                **_spread(1e6 * spent),
+            }
+        )
+    return rows
+
+
+def _chain_rows(lengths: Sequence[int]) -> list[Mapping[str, Any]]:
+    """Cost of a sample against the number of loops."""
+    rows: list[Mapping[str, Any]] = []
+    medians = []
+    for n in lengths:
+        mechanism = four_bar_chain(n)
+        samples = max(2560, SAMPLES // n)
+        drive, q = _swing(mechanism, samples), np.zeros(mechanism.nq)
+        start = time.process_time()
+        traced = trace(mechanism, q)
+        tracing = time.process_time() - start
+        spent = _batch_times(mechanism, drive, q, traced)
+        medians.append(float(np.median(spent)))
+        of = {"study": "chain", "subject": "four-bars", "size": n}
+        rows.append({**of, "quantity": BATCH, "unit": "µs/sample", **_spread(1e6 * spent)})
+        rows.append({**of, "quantity": "tracing, once", "unit": "s", **_spread(np.array([tracing]))})
+        count = traced.newton.operations + traced.efforts.operations
+        rows.append({**of, "quantity": "operations", "unit": "1/sample", **_spread(np.array([float(count)]))})
+    if len(lengths) > 2:
+        half = len(lengths) // 2
+        growth = np.polyfit(np.log(lengths[half - 1 :]), np.log(medians[half - 1 :]), 1)[0]
+        of = {"study": "chain", "subject": "four-bars", "size": lengths[-1]}
+        note = f"exponent of the time from {lengths[half - 1]} loops on"
+        rows.append({**of, "quantity": "growth", "unit": "-", **_spread(np.array([growth])), "note": note})
+    return rows
+
+
+def _swing(mechanism: Mechanism, samples: int) -> Drive:
+    """All motors swing from q = 0, each against the one before, so that the chain does not roll up."""
+    t = np.linspace(0, 2 * np.pi, samples)[:, None]
+    size = np.where(np.arange(len(mechanism.drives)) % 2, -0.2, 0.2)
+    sine, cosine = (np.asarray(of(t), dtype=np.float64) for of in (np.sin, np.cos))
+    return Drive(q=size * sine, qd=size * cosine, qdd=-size * sine)
+
+
+def _batch_times(mechanism: Mechanism, drive: Drive, q: Array, traced: Trace) -> Array:
+    """CPU time of a sample in each repetition [s], after one that does not count, shape (repetitions,)."""
+
+    def act() -> Batch:
+        return inverse_dynamics(mechanism, drive, q, traced=traced, evaluator=_evaluator())
+
+    act()
+    return np.array([_timed(act) for _ in range(REPETITIONS)]) / len(drive.q)
+
+
+def _spread(values: Array) -> dict[str, float]:
+    return {"lowest": float(values.min()), "median": float(np.median(values)), "highest": float(values.max())}
+
+
+def _evaluator() -> str:
+    return "numba" if find_spec("numba") is not None else "numpy"
