@@ -10,9 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from analytic.automatic import SHORT_SPAN, SPAN, WELL_AWAY, swing, within_limits
-from analytic.closures import closure_jacobian, closure_jacobian_rate, closure_names, closure_residual
+from analytic.closures import (
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_jacobian_rate,
+    closure_names,
+    closure_residual,
+    null_space,
+)
 from analytic.continuation import CLOSED, State, Tracer, close, conditioning, follow
-from analytic.kinematics import poses, twists
+from analytic.kinematics import poses, retract, twists
 from analytic.laws import AUTOMATIC, RECORDED, prescription
 from analytic.recorded import Recording, read_recording
 from analytic.redundancy import independent_drives, undriven_dofs
@@ -23,6 +30,8 @@ from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Law, Motion, report_grid
 from robots.robot import Case, Robot
 
+SIDESTEPS = (1e-3, 1e-2, 3e-2)
+"""How far joints are moved to find a regular pose beside a singular one [m or rad]."""
 MOST_HALVINGS = 10
 """How often the automatic motion is halved before giving up."""
 
@@ -71,8 +80,8 @@ def _largest_swing(mechanism: Mechanism, guess: Array, dt: float | None, where: 
     """The automatic motion, halved until it closes, keeps inside the limits and well away from singularities."""
     still = swing(mechanism, guess, (), 0.0, span=SPAN)
     free = Tracer(mechanism=mechanism, law=still, drives=(), where=where)
-    start = free.start(guess, 0.0).q[0]  # every joint may give way to close the loops
-    drives = independent_drives(mechanism, start)
+    start = _regular(free, free.start(guess, 0.0).q)[0]  # every joint may give way to close the loops
+    drives = _want_drives(mechanism, start, where)
     span = SHORT_SPAN if undriven_dofs(mechanism, start) else SPAN
     t = report_grid(span, dt=dt)
     for halvings in range(MOST_HALVINGS):
@@ -89,6 +98,34 @@ def _largest_swing(mechanism: Mechanism, guess: Array, dt: float | None, where: 
         f"{2.0**-halvings:.2g} of the largest leads to a singularity",
         time=float(t[0]),
         singular_value=float("nan"),
+    )
+
+
+def _regular(free: Tracer, q: Array) -> Array:
+    """The closed pose itself, or where it is singular one nearby that is not, both of shape (1, nq).
+
+    A singular pose has more degrees of freedom than its neighbours; which one is taken is the same in every run.
+    """
+    mechanism, random = free.mechanism, np.random.default_rng(0)
+    nearby = [q]
+    for step in SIDESTEPS:
+        moved, residual = free.close(retract(mechanism, q, random.uniform(-step, step, (1, mechanism.nv))), 0.0)
+        nearby += [moved] if residual <= CLOSED else []
+    dofs = [null_space(closure_jacobian_at(mechanism, pose)[0]).shape[1] for pose in nearby]
+    return nearby[int(np.argmin(dofs))]
+
+
+def _want_drives(mechanism: Mechanism, q: Array, where: str) -> tuple[Coordinate, ...]:
+    """The independent drives in a closed pose (nq,), or an error if nothing can move or nothing is driven."""
+    drives = independent_drives(mechanism, q)
+    if drives:
+        return drives
+    dof = null_space(closure_jacobian_at(mechanism, q[None])[0]).shape[1]
+    if not dof:
+        raise MechanismError(f"{where}: the loops lock it: {mechanism.nv} dofs of the tree, none is left to move")
+    names = ", ".join(actuator.name for actuator in mechanism.actuators)
+    raise MechanismError(
+        f"{where}: want an actuator that moves one of the {dof} dofs, got {names}, whose joints are locked"
     )
 
 

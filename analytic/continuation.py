@@ -115,7 +115,7 @@ class Tracer:
         if residual > CLOSED:
             raise LoopClosureError(
                 f"{self.where}: the loops cannot be closed at the start, t = {t:g} s: want a gap of at "
-                f"most {CLOSED:g}, got {residual:.3g} (m or rad) at closure '{self._widest(q)}'",
+                f"most {CLOSED:g}, got {residual:.3g} (m or rad) at closure '{self._widest(q)}'{self._conflict(q, t)}",
                 residual=residual,
                 tolerance=CLOSED,
                 time=t,
@@ -244,6 +244,15 @@ class Tracer:
             time=state.t,
             singular_value=float(ratios[0]),
         )
+
+    def _conflict(self, q: Array, t: float) -> str:
+        """The closures without which the others can be closed from a pose (1, nq), as a clause; nothing if none is."""
+        closures, culprits = self.mechanism.closures, []
+        for closure in closures if len(closures) > 1 else ():
+            rest = tuple(other for other in closures if other is not closure)
+            if replace(self, mechanism=replace(self.mechanism, closures=rest)).close(q, t)[1] <= CLOSED:
+                culprits.append(f"'{closure.name}'")
+        return f"; without {' or '.join(culprits)} the others close: they contradict each other" if culprits else ""
 
     def _widest(self, q: Array) -> str:
         """Name of the closure that is open widest."""

@@ -63,7 +63,7 @@ def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]
         q: Closed pose [m or rad], shape (nq,).
     """
     N = null_space(closure_jacobian_at(mechanism, q[None])[0])
-    return tuple(mechanism.drives[k] for k in _independent_rows(mechanism.rates_of(mechanism.drives) @ N))
+    return tuple(mechanism.drives[k] for k in independent_rows(mechanism.rates_of(mechanism.drives) @ N))
 
 
 def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
@@ -93,7 +93,7 @@ def independent_dofs_at(mechanism: Mechanism, q: Array) -> AnyArray:
     mask = np.zeros(mechanism.nv, dtype=bool)
     for candidates in (np.flatnonzero(driven), np.flatnonzero(~driven)):
         left = N @ null_space(N[mask])  # motions that do not move what is chosen already
-        mask[candidates[_independent_rows(left[candidates])]] = True
+        mask[candidates[independent_rows(left[candidates])]] = True
     return mask
 
 
@@ -105,11 +105,18 @@ def undriven_dofs(mechanism: Mechanism, q: Array) -> int:
         q: Closed pose [m or rad], shape (nq,).
     """
     N = null_space(closure_jacobian_at(mechanism, q[None])[0])
-    return N.shape[1] - len(_independent_rows(mechanism.selection @ N))
+    return N.shape[1] - len(independent_rows(mechanism.selection @ N))
 
 
-def _independent_rows(A: Array) -> list[int]:
-    """Rows that span all others, ascending."""
+def independent_rows(A: Array) -> list[int]:
+    """Rows that span all others, chosen by pivoting.
+
+    Args:
+        A: Matrix [any unit], shape (rows, columns).
+
+    Returns:
+        Their indices, ascending.
+    """
     if not A.size:
         return []
     R, order = qr(A.T, pivoting=True, mode="r")

@@ -2,8 +2,9 @@
 
 import importlib.util
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
@@ -67,9 +68,8 @@ def print_summary(results: Results, folder: Path) -> None:
         for source, row in of_robot.items():
             matrix.add_row(source, *(_cell(row.get(configuration, [])) for configuration in columns))
         console.print(matrix)
-        left_out = about_robots(results).get(robot, {}).get("left_out")
-        if left_out:
-            console.print(f"left out: {'; '.join(left_out)}", soft_wrap=True, markup=False, highlight=False)
+        for line in _about(about_robots(results).get(robot, {})):
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
         texts = dict.fromkeys(basis.text for case, basis in grounds.items() if case[0] == robot)
         console.print(f"rests on {', or '.join(texts) or 'nothing that agrees'}", soft_wrap=True)
     counts = verdict_counts(results)
@@ -137,6 +137,15 @@ def print_bench(figures: pd.DataFrame, folder: Path) -> None:
     if importlib.util.find_spec("numba") is None:
         click.echo("measured in numpy: Numba is not installed: pip install 'loopcheck[fast]'")
     click.echo(f"figures: {folder / 'bench.csv'}")
+
+
+def _about(robot: Mapping[str, Any]) -> Iterator[str]:
+    """What a robot is, what nothing drives, what is odd about it, and what is left out, a line each."""
+    if robot.get("in_words"):
+        yield f"{robot['in_words']}"
+    for what, known in (("nothing drives", "undriven"), ("odd", "oddities"), ("left out", "left_out")):
+        if robot.get(known):
+            yield f"{what}: {'; '.join(robot[known])}"
 
 
 def _cell(found: Sequence[Finding]) -> str:

@@ -13,11 +13,11 @@ import numpy as np
 from joblib import cpu_count
 
 import engines
-from analytic.closures import closure_jacobian_at, null_space
+from analytic.anatomy import anatomy, in_words
 from analytic.laws import task
 from analytic.papers import paper_model
 from analytic.task import task_efforts
-from robots.mechanism import CoordinateClosure, Mechanism
+from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case, WrenchSpec
 from validation import sources
@@ -264,7 +264,7 @@ def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
             }
             for erratum in errata
         ],
-        "mechanism": _mechanism_record(case.mechanism, motion),
+        **_anatomy_record(case.mechanism, motion),
     }
 
 
@@ -278,19 +278,15 @@ def _wrench_in_words(wrench: WrenchSpec) -> str:
     )
 
 
-def _mechanism_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, int]:
-    """What kind of mechanism it is, counted at the middle of its motion (Euler's count of the loops)."""
-    q = mechanism.reference[None] if motion is None else motion.q[[len(motion.t) // 2]]
-    Phi = closure_jacobian_at(mechanism, q)[0]
-    dof = null_space(Phi).shape[1]
+def _anatomy_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, Any]:
+    """What kind of mechanism it is, seen at the middle of its motion."""
+    found = anatomy(mechanism, mechanism.reference if motion is None else motion.q[len(motion.t) // 2])
+    counts = ("bodies", "joints", "loops", "closure_rows", "rank", "dof", "actuators", "driven")
     return {
-        "bodies": len(mechanism.bodies),
-        "joints": len(mechanism.joints),
-        "loops": sum(not isinstance(closure, CoordinateClosure) for closure in mechanism.closures),
-        "closure rows": len(Phi),
-        "rank": mechanism.nv - dof,
-        "dof": dof,
-        "actuators": mechanism.na,
+        "mechanism": {name.replace("_", " "): getattr(found, name) for name in counts},
+        "in_words": in_words(found),
+        "undriven": list(found.undriven),
+        "oddities": list(found.oddities),
     }
 
 

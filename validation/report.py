@@ -199,7 +199,14 @@ def robots(results: Results) -> Part:
     for name, about in about_robots(results).items():
         blocks: list[Block] = [facts({"name": name, "source": about.get("source")})]
         blocks += [table(pd.DataFrame([about["mechanism"]]))] if about.get("mechanism") else []
-        for heading, items in (("Assumptions:", about.get("assumptions")), ("Left out:", about.get("left_out"))):
+        blocks += [f"{about['in_words']!s}."] if about.get("in_words") else []
+        lists = {
+            "Nothing drives these; they follow from the dynamics:": about.get("undriven"),
+            "Odd:": about.get("oddities"),
+            "Assumptions:": about.get("assumptions"),
+            "Left out:": about.get("left_out"),
+        }
+        for heading, items in lists.items():
             blocks += [heading, list(map(plain, items))] if items else []
         if about.get("errata"):
             blocks += ["Errata of the source, corrected here:", table(pd.DataFrame(about["errata"]))]

@@ -1,0 +1,122 @@
+"""What a mechanism is told to be, and the diagnosis of files that are not what they claim."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analytic.anatomy import Anatomy, anatomy, in_words
+from analytic.assembly import prescribe
+from robots.errors import LoopClosureError, MechanismError
+from robots.robot import Case, load, make_case
+from tests.conftest import MODELS, CaseMaker
+from validation.check import cases_of_file
+
+FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
+
+
+def seen(path: Path) -> Anatomy:
+    case = cases_of_file(path)[0]
+    return anatomy(case.mechanism, prescribe(case).q[25])
+
+
+def changed(folder: Path, old: str, new: str, name: str = "changed.xml") -> Path:
+    assert old in FOUR_BAR
+    path = folder / name
+    path.write_text(FOUR_BAR.replace(old, new), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "actuation"),
+    [
+        ("3prr", (3, 3, 3), "fully actuated"),
+        ("2pur2rpu", (3, 4, 3), "redundantly actuated"),
+        ("6spu", (6, 6, 6), "fully actuated"),
+    ],
+)
+def test_robots_of_the_catalogue_are_what_their_papers_say(name: str, counts: tuple[int, ...], actuation: str) -> None:
+    robot = load(name)
+    case = make_case(robot, variant="default", mode=_first_mode(name), configuration="horizontal")
+    found = anatomy(case.mechanism, prescribe(case).q[10])
+    assert (found.dof, found.actuators, found.driven) == counts
+    assert found.actuation == actuation
+    assert found.undriven == ()
+
+
+def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
+    found = seen(MODELS / "spinning_rod.xml")
+    assert (found.dof, found.driven, found.actuation) == (3, 1, "underactuated")
+    assert found.undriven == ("'ball' is held by its spring alone", "'pendulum' is held by its spring alone")
+    assert seen(MODELS / "floating_rotors.xml").undriven == (
+        "'base' floats (6 dof)",
+        "'neck' is held by its spring alone (3 dof)",
+    )
+
+
+def test_a_rod_between_balls_spins(model_case: CaseMaker, tmp_path: Path) -> None:
+    text = (MODELS / "spinning_rod.xml").read_text(encoding="utf-8").replace('stiffness="0.4" damping="0.03"', "")
+    (tmp_path / "rod.xml").write_text(text, encoding="utf-8")
+    assert "'ball' spins" in seen(tmp_path / "rod.xml").undriven
+
+
+def test_a_tree_is_said_to_be_one_and_checked() -> None:
+    found = seen(MODELS / "pendulum_tree.xml")
+    assert "no loop, an ordinary tree" in in_words(found)
+    assert found.oddities == ()
+
+
+def test_a_linkage_without_an_equality_is_odd(tmp_path: Path) -> None:
+    start, end = FOUR_BAR.index("<equality>"), FOUR_BAR.index("</equality>") + len("</equality>")
+    path = tmp_path / "four_bar.xml"
+    path.write_text(FOUR_BAR[:start] + FOUR_BAR[end:], encoding="utf-8")
+    assert "sounds like a linkage and has no equality" in seen(path).oddities[0]
+
+
+def test_a_closure_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    closure = FOUR_BAR[FOUR_BAR.index("<connect") : FOUR_BAR.index("</equality>")].strip()
+    name = closure.split('name="')[1].split('"')[0]
+    again = closure.replace(f'name="{name}"', 'name="again"')
+    oddities = seen(changed(tmp_path, "</equality>", f"{again}</equality>")).oddities
+    assert oddities == tuple(
+        f"closure '{each}' takes no freedom away: the others close it already" for each in (name, "again")
+    )
+
+
+def test_closures_that_contradict_each_other_are_named(tmp_path: Path) -> None:
+    path = changed(
+        tmp_path,
+        "</equality>",
+        '<joint name="hold" joint1="crank" polycoef="0.05"/><joint name="keep" joint1="crank"/></equality>',
+    )
+    with pytest.raises(LoopClosureError, match="without 'hold' or 'keep' the others close: they contradict each other"):
+        prescribe(cases_of_file(path)[0])
+
+
+def test_a_locked_mechanism_is_refused(tmp_path: Path) -> None:
+    path = changed(tmp_path, "</equality>", '<joint name="hold" joint1="rocker"/></equality>')
+    with pytest.raises(MechanismError, match="the loops lock it: 3 dofs of the tree, none is left to move"):
+        prescribe(cases_of_file(path)[0])
+
+
+def test_an_actuator_on_a_locked_joint_is_odd(tmp_path: Path) -> None:
+    inertial = '<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>'
+    extra = f'<body name="stuck"><joint name="stuck"/>{inertial}</body></worldbody>'
+    path = changed(tmp_path, "</worldbody>", extra)
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("</equality>", '<joint name="hold" joint1="stuck"/></equality>')
+    path.write_text(text.replace("</actuator>", '<motor name="idle" joint="stuck"/></actuator>'), encoding="utf-8")
+    assert "actuator 'idle' acts on nothing that can move: the loops lock its joint" in seen(path).oddities
+
+
+def test_a_singular_start_is_left_by_a_sidestep() -> None:
+    case: Case = cases_of_file(MODELS / "singular" / "flat_four_bar.xml")[0]
+    flat = anatomy(case.mechanism, case.guess)
+    motion = prescribe(case)
+    assert flat.dof == 2
+    assert anatomy(case.mechanism, motion.q[0]).dof == 1
+    assert 0 < np.abs(motion.q[0] - case.guess).max() < 0.5
+
+
+def _first_mode(name: str) -> str:
+    return "plus" if name == "3prr" else "home"
