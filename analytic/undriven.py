@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_at, closure_jacobian_rate
 from analytic.continuation import CLOSED, Tracer, law_of_drives
-from analytic.kinematics import poses, position_rate, twists
+from analytic.kinematics import poses, position_rate, retract, twists
 from analytic.noc import tree_model
 from robots.arrays import Array
 from robots.errors import SingularityError
@@ -36,22 +36,23 @@ class MovingState:
 
 
 def coast(tracer: Tracer, known: list[MovingState], t: Array) -> Motion:
-    """The motion at increasing times, each integrated from the nearest state that is known.
+    """The motion at increasing times, each integrated from the latest state that is known.
+
+    Before the first there is no integrating: backwards in time, what is damped grows without bound. There the motion is
+    one of constant acceleration that leads to the first state.
 
     Args:
         tracer: Mechanism and law of the driven coordinates.
-        known: States on the motion.
+        known: States on the motion, in time.
         t: Times [s], shape (nt,).
 
     Raises:
         SingularityError: If the motion meets a singularity; it says when.
     """
-    nearest = np.abs(t[:, None] - np.array([state.t for state in known])).argmin(axis=1)
-    states = []
-    for k in np.unique(nearest):
-        near, times = known[k], t[nearest == k]
-        states += _march(tracer, near, times[times < near.t][::-1])[::-1]
-        states += _march(tracer, near, times[times >= near.t])
+    latest = np.searchsorted([state.t for state in known], t, side="right") - 1
+    states = [_before(tracer, known[0], float(time)) for time in t[latest < 0]]
+    for k in np.unique(latest[latest >= 0]):
+        states += _march(tracer, known[k], t[latest == k])
     q, qd = np.concatenate([state.q for state in states]), np.concatenate([state.qd for state in states])
     again = partial(coast, tracer, states)
     qdd = accelerations(tracer, t, q, qd)
@@ -100,8 +101,15 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
     return qdd - (Z_T.swapaxes(1, 2) @ free)[..., 0]
 
 
+def _before(tracer: Tracer, first: MovingState, t: float) -> MovingState:
+    qdd = accelerations(tracer, np.array([first.t]), first.q, first.qd)
+    dt = t - first.t
+    q = retract(tracer.mechanism, first.q, first.qd * dt + qdd * dt**2 / 2)
+    return _on_closures(tracer, t, q, first.qd + qdd * dt)
+
+
 def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState]:
-    """States at times that lead away from a state, in their order."""
+    """States at increasing times from that of a state on."""
     nq = tracer.mechanism.nq
 
     def rate(t: float, y: Array) -> Array:
@@ -109,7 +117,7 @@ def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState
         qdd = accelerations(tracer, np.array([t]), q, qd)
         return np.concatenate([position_rate(tracer.mechanism, q, qd)[0], qdd[0]])
 
-    if not times.size or times[-1] == start.t:
+    if times[-1] == start.t:
         return [start] * len(times)
     y = np.concatenate([start.q[0], start.qd[0]])
     span = (start.t, float(times[-1]))

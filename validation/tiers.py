@@ -94,7 +94,8 @@ QUANTITIES = {
 def _scales(wanted: Inventory, M: Array) -> dict[str, Array]:
     """Errors of one where they are not the size of each element.
 
-    Armature and damping where there is none are seen beside the inertia and what would stop it in a second.
+    Armature and damping where there is none are seen beside the inertia and what would stop it in a second, damping
+    also beside the force at rest: it is measured as what is left of that.
     """
     size = _largest(wanted.center, wanted.anchor)
     force, moment = _largest(wanted.force), _largest(wanted.moment, size * wanted.force)
@@ -108,8 +109,9 @@ def _scales(wanted: Inventory, M: Array) -> dict[str, Array]:
         "rest_force": _largest(wanted.rest_force, weight),
     }
     by_dof = {}
-    for name, values in (("armature", wanted.armature), ("damping", wanted.damping)):
-        size_of_dof = np.sqrt(np.where(np.diag(values) > 0, np.diag(values), np.diag(M)))
+    beside = np.maximum(np.diag(M), np.abs(wanted.rest_force))
+    for name, values, least in (("armature", wanted.armature, np.diag(M)), ("damping", wanted.damping, beside)):
+        size_of_dof = np.sqrt(np.where(np.diag(values) > 0, np.diag(values), least))
         by_dof[name] = size_of_dof[:, None] * size_of_dof
     return {**{name: np.full((1, 1), scale) for name, scale in scales.items()}, **by_dof}
 

@@ -1,9 +1,9 @@
 """Steps PyBullet through a motion with the loops closed by its own constraints, and reads its motors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -55,6 +55,8 @@ class Run:
     """Motors that are on; what else is driven is carried along at zero effort."""
     prepare: Prepare
     drive: Drive
+    patience: int = 1
+    """How many times as many iterations the first step may take, whose solver starts from no impulses at all [-]."""
 
 
 class Simulation(NamedTuple):
@@ -125,21 +127,31 @@ def _march(world: World, mechanism: Mechanism, motion: Motion, run: Run, loops: 
     W, prescribed = world.mechanism.rates_of(drives), motion.law(motion.t).q
     limit = pybullet.getPhysicsEngineParameters(physicsClientId=world.client)["numSolverIterations"]
     log = _Log(forces=np.zeros((nt, len(driven))))
+    pybullet.setPhysicsEngineParameter(numSolverIterations=run.patience * limit, physicsClientId=world.client)
     for k, following in zip(steps, wanted[1:], strict=True):
-        q, qd = _state(world)
-        follow_curves(world, loops, q)
-        apply_loads(world, q, qd)
-        run.drive(world, Command(joints=run.motors.joints, q=q[driven], target=following, dt=run.dt))
         sample, rest = divmod(int(k), per_sample)
         reported = sample >= 0 and not rest
         if reported:
+            q, _ = _state(world)
             log.drift.append(opening(world, q))
             log.error.append(float(np.abs(W @ q - prescribed[sample]).max()))
-        solved = pybullet.stepSimulation(physicsClientId=world.client) or ()
+        solved = _step(world, run, loops, following)
+        if k == steps[0]:
+            pybullet.setPhysicsEngineParameter(numSolverIterations=limit, physicsClientId=world.client)
         log.at_limit.append(any(island["numIterationsUsed"] >= limit for island in solved))
         if reported:
             log.forces[sample] = _motor_forces(world, run.motors.joints)
     return log
+
+
+def _step(world: World, run: Run, loops: tuple[int, ...], target: Array) -> Sequence[Mapping[str, Any]]:
+    """One step, its loads and motors set before it; returns what the solver tells of itself."""
+    q, qd = _state(world)
+    follow_curves(world, loops, q)
+    apply_loads(world, q, qd)
+    command = Command(joints=run.motors.joints, q=q[list(run.motors.joints)], target=target, dt=run.dt)
+    run.drive(world, command)
+    return pybullet.stepSimulation(physicsClientId=world.client) or ()
 
 
 def _state(world: World) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
 """PyBullet's constraint solver and velocity motors, stepped at several step sizes and extrapolated to step zero."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -48,6 +48,10 @@ class Settings:
     """Largest force of the motors [N or N m]."""
 
 
+PATIENCE = 50
+"""How many times as many iterations the first step gets where there are no steps before the span [-]."""
+FINER = 8
+"""By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
 OWN = Settings()
 """Those of the route."""
 
@@ -83,6 +87,8 @@ class PybulletForward:
 @dataclass(frozen=True, slots=True)
 class _Plan:
     motors: Motors
+    undriven: bool
+    """Whether something moves that nothing drives."""
     direct: bool
     """Whether the direct solver is taken."""
     settings: Settings
@@ -98,7 +104,8 @@ def _in_words(plan: _Plan) -> dict[str, str]:
     return {
         "solver": f"direct (Dantzig), or where it fails {iterative}" if plan.direct else iterative,
         "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps",
-        "pre-roll": f"{of.lead} steps before the span, started with the velocities of half a step earlier",
+        "pre-roll": f"{0 if plan.undriven else of.lead} steps before the span, started with the velocities of half a "
+        "step earlier",
         "loops": f"createConstraint (point-to-point, fixed, gear), erp {of.erp:g} each and globally, force limit off",
         "motors": "VELOCITY_CONTROL with target (x(t+dt) - x)/dt, gain 1, "
         f"force at most {of.strongest:g}; read by getJointState",
@@ -111,16 +118,20 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
     """The simulations, coarsest step first.
 
     Bullet moves the positions with the velocities at the end of a step, so that the velocities it has at some time are
-    those of half a step earlier. The starts are traced back from the span, that of the finest step first.
+    those of half a step earlier. The starts are traced back from the span, that of the finest step first. What nothing
+    drives cannot be led to the start: without damping it is not there, with damping it grows backwards in time.
     """
     settings = plan.settings
+    lead = 0 if plan.undriven else settings.lead
+    parts = [count * (FINER if plan.undriven else 1) for count in settings.parts]
     runs, traced = [], motion
-    for dt in (divided(motion.dt) / parts for parts in reversed(settings.parts)):
-        traced = traced.assemble(motion.t[0] - dt * np.array([settings.lead + 0.5, settings.lead]))
+    for dt in (divided(motion.dt) / count for count in reversed(parts)):
+        traced = traced.assemble(motion.t[0] - dt * np.array([lead + 0.5, lead]))
         q, qd, _ = in_angles(mechanism, traced.q, traced.qd, traced.qdd)
-        start = {"dt": dt, "q": q[1], "qd": qd[0], "lead": settings.lead}
+        start = {"dt": dt, "q": q[1], "qd": qd[0], "lead": lead}
         ready, drive = partial(prepare, settings, plan.direct), partial(_drive, settings)
-        runs.append(Run(**start, motors=plan.motors, prepare=ready, drive=drive))
+        run = Run(**start, motors=plan.motors, prepare=ready, drive=drive)
+        runs.append(replace(run, patience=PATIENCE) if plan.undriven else run)
     return runs[::-1]
 
 
@@ -173,11 +184,13 @@ def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
     q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:
         J, tree = closure_jacobian(world, q[len(q) // 2]), world.mechanism
-        driving = motors(world, mechanism, motion, independent_drives(J, tree.rates_of(tree.drives)))
+        places = independent_drives(J, tree.rates_of(tree.drives))
+        driving = motors(world, mechanism, motion, places)
         to_world = all(not isinstance(c, CoordinateClosure) and WORLD in (c.body1, c.body2) for c in tree.closures)
         uncoupled = to_world and not world.rotors
-    independent = len(J) == tree.nv - null_space(J).shape[1]
-    return _Plan(motors=driving, direct=settings.direct and uncoupled and independent, settings=settings)
+    dof = null_space(J).shape[1]
+    direct = settings.direct and uncoupled and len(J) == tree.nv - dof
+    return _Plan(motors=driving, undriven=dof > len(places), direct=direct, settings=settings)
 
 
 def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:

@@ -1,5 +1,6 @@
 """`loopcheck new`: a model becomes a robot of the catalogue, or is refused and leaves nothing behind."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -43,7 +44,8 @@ def test_a_new_robot_is_listed_run_and_tested(loopcheck: Command, catalogue: Pat
     )
     house = Path(__file__).parent.parent.parent
     command = [sys.executable, "-c", collect, str(catalogue)]
-    found = subprocess.run(command, cwd=house, capture_output=True, text=True, check=True).stdout
+    plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    found = subprocess.run(command, cwd=house, env=plain, capture_output=True, text=True, check=True).stdout
     assert "test_agrees_with_the_reference[mine-default-home-vertical-mujoco/forward]" in found
 
 
