@@ -7,7 +7,7 @@ along it by the complex step: no equation of motion is used.
 import numpy as np
 
 from analytic.kinematics import poses, retract, twist_matrices
-from analytic.lagrange import potential_energy
+from analytic.lagrange import lengths, potential_energy
 from robots.arrays import AnyArray, Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -58,18 +58,18 @@ def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> floa
     rate = total_energy(mechanism, q, motion.qd + motion.qdd * s).imag / STEP
     power = (effort * (motion.qd @ mechanism.selection.T)).sum(1)
     loads = _power_of_wrenches(mechanism, motion)
-    damped = _damped_power(mechanism, motion.qd)
+    damped = _damped_power(mechanism, motion.qd, lengths(mechanism, poses(mechanism, q)).imag / STEP)
     return float(np.abs(power + loads - damped - rate).max() / np.abs(power).max())
 
 
-def _damped_power(mechanism: Mechanism, qd: Array) -> Array:
-    """Power that the dampers of joints and tendons take out [W], shape (nt,)."""
+def _damped_power(mechanism: Mechanism, qd: Array, rates: Array) -> Array:
+    """Power that all dampers take out [W], shape (nt,); rates of the lengths between two points (nt, springs)."""
     power = np.zeros(len(qd))
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         power += joint.damping * (qd[:, dofs] ** 2).sum(1)
     for tendon in mechanism.tendons:
         power += tendon.damping * (qd @ mechanism.rates_of((tendon.length,))[0]) ** 2
-    return power
+    return power + (rates**2) @ np.array([spring.damping for spring in mechanism.point_springs])
 
 
 def _power_of_wrenches(mechanism: Mechanism, motion: Motion) -> Array:

@@ -171,6 +171,22 @@ def joints_of(mechanism: Mechanism, body: int) -> Iterator[tuple[Joint, slice, s
         yield mechanism.joints[j], mechanism.q_slices[j], mechanism.dof_slices[j]
 
 
+def point_of(at: Poses, body: int, point: Array) -> AnyArray:
+    """A point that is fixed in a body or in the world, in W.
+
+    Args:
+        at: Poses of the bodies; may be complex.
+        body: Index of the body, or `WORLD`.
+        point: The point in the frame of the body [m], shape (3,).
+
+    Returns:
+        Positions [m], shape (nt, 3).
+    """
+    if body == WORLD:
+        return np.broadcast_to(point, (len(at.p), 3))
+    return at.p[:, body] + at.R[:, body] @ point
+
+
 def rotational_dofs(mechanism: Mechanism) -> AnyArray:
     """Which dofs turn a body; the others displace it. Shape (nv,), boolean."""
     turns = {"slide": [False], "hinge": [True], "ball": [True] * 3, "free": [False] * 3 + [True] * 3}

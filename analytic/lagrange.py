@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.closures import RANK_TOLERANCE, closure_residual
-from analytic.kinematics import Poses, poses, retract, rotation_of, skew, twist_matrices
+from analytic.kinematics import Poses, point_of, poses, retract, rotation_of, skew, twist_matrices
 from analytic.redundancy import undriven_dofs
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
@@ -92,7 +92,7 @@ def lagrange_model(mechanism: Mechanism, q: Array, qd: Array) -> LagrangeModel:
         M=M,
         coriolis=np.einsum("tijk,tj,tk->ti", christoffel, qd, qd),
         gravity=V_q[:, 0],
-        dissipation=_dissipation(mechanism, qd),
+        dissipation=_dissipation(mechanism, qd, partials(lambda step: _lengths_near(mechanism, q, step))),
         load=partials(lambda step: _work_of_wrenches(mechanism, q, step)[:, None])[:, 0],
         Phi=partials(lambda step: _residual_near(mechanism, q, step)),
     )
@@ -139,10 +139,33 @@ def potential_energy(mechanism: Mechanism, q: AnyArray) -> AnyArray:
             V = V + joint.stiffness * _squared_stretch(joint, q[:, columns]) / 2
     for tendon in mechanism.tendons:
         length = mechanism.values_of((tendon.length,), q)[:, 0]
-        low, high = tendon.rest
-        beyond = np.where(length.real > high, length - high, np.where(length.real < low, length - low, 0))
-        V = V + tendon.stiffness * beyond**2 / 2
+        V = V + tendon.stiffness * _beyond(length, tendon.rest) ** 2 / 2
+    for spring, length in zip(mechanism.point_springs, lengths(mechanism, at).T, strict=True):
+        V = V + spring.stiffness * _beyond(length, spring.rest) ** 2 / 2
     return V
+
+
+def lengths(mechanism: Mechanism, at: Poses) -> AnyArray:
+    """Lengths of the springs between two points.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses; may be complex.
+
+    Returns:
+        Lengths [m], shape (nt, springs).
+    """
+    found = np.zeros((len(at.p), len(mechanism.point_springs)), at.p.dtype)
+    for k, spring in enumerate(mechanism.point_springs):
+        p1, p2 = (point_of(at, *end) for end in spring.ends)
+        found[:, k] = np.sqrt(((p2 - p1) ** 2).sum(1))  # not norm(): that is not holomorphic
+    return found
+
+
+def _beyond(length: AnyArray, rest: tuple[float, float]) -> AnyArray:
+    """How far a spring is stretched or compressed from where it is slack [m or rad], shape (nt,), of its length."""
+    low, high = rest
+    return np.where(length.real > high, length - high, np.where(length.real < low, length - low, 0))
 
 
 def _squared_stretch(joint: Joint, x: AnyArray) -> AnyArray:
@@ -181,6 +204,10 @@ def _residual_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     return closure_residual(mechanism, poses(mechanism, moved), moved)
 
 
+def _lengths_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
+    return lengths(mechanism, poses(mechanism, retract(mechanism, q, step)))
+
+
 def _work_of_wrenches(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     """Work of the external wrenches over a small step from q, to first order in it [J], shape (nt,)."""
     here, there = poses(mechanism, q), poses(mechanism, retract(mechanism, q, step))
@@ -204,13 +231,17 @@ def _per_dof(mechanism: Mechanism, attribute: str) -> Array:
     return np.concatenate([np.zeros(0), *values])
 
 
-def _dissipation(mechanism: Mechanism, qd: Array) -> Array:
-    """Gradient of Rayleigh's function ½ Σ d v² of the joints' and the tendons' dampers [N or N m], shape (nt, nv)."""
+def _dissipation(mechanism: Mechanism, qd: Array, slopes: Array) -> Array:
+    """Gradient of Rayleigh's function ½ Σ d v² of all dampers [N or N m], shape (nt, nv).
+
+    The slopes are those of the lengths between two points, (nt, springs, nv).
+    """
     D = np.diag(_per_dof(mechanism, "damping"))
     for tendon in mechanism.tendons:
         w = mechanism.rates_of((tendon.length,))
         D = D + tendon.damping * w.T @ w
-    return qd @ D
+    rates = np.einsum("tkj,tj->tk", slopes, qd) * [spring.damping for spring in mechanism.point_springs]
+    return qd @ D + np.einsum("tk,tkj->tj", rates, slopes)
 
 
 def _correction(model: LagrangeModel, S: Array, force: Array, undriven: int) -> Array:

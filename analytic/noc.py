@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_rate, solve_dependent
-from analytic.kinematics import Poses, Twists, cross, poses, rotation_vector, skew, twists
+from analytic.kinematics import Poses, Twists, cross, point_of, poses, rotation_vector, skew, twists
 from analytic.redundancy import independent_dofs, minimum_norm, undriven_dofs
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
-from robots.mechanism import Mechanism
+from robots.mechanism import WORLD, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -107,7 +107,8 @@ def _model(
     rotors = _rotors(mechanism)
     M = T_T @ _blocks(M_total, T) + L_T @ rotors @ L  # (13), and the rotors of the drives
     C = T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ rotors @ L_dot  # (14)
-    G = -(T_T @ _external_wrenches(mechanism, at)[..., None])[..., 0]  # (15)
+    wrenches = _external_wrenches(mechanism, at) + _wrenches_of_point_springs(mechanism, at, moving)
+    G = -(T_T @ wrenches[..., None])[..., 0]  # (15)
     passive = (L_T @ (_springs(mechanism, q) + _dampers(mechanism, qd))[..., None])[..., 0]
     return NocModel(L=L, T=T, M=M, C=C, G=G + passive)
 
@@ -175,6 +176,24 @@ def _external_wrenches(mechanism: Mechanism, at: Poses) -> Array:
         arm = at.R[:, load.body] @ (load.point - mechanism.bodies[load.body].center)
         wrenches[:, load.body, :3] += load.moment + cross(arm, load.force)
         wrenches[:, load.body, 3:] += load.force
+    return wrenches.reshape(nt, 6 * nb)
+
+
+def _wrenches_of_point_springs(mechanism: Mechanism, at: Poses, moving: Twists) -> Array:
+    """What springs and dampers between two points pull with, about the mass centres [N m, N], shape (nt, 6 nb)."""
+    nt, nb = at.c.shape[:2]
+    wrenches = np.zeros((nt, nb, 6))
+    for spring in mechanism.point_springs:
+        p1, p2 = (point_of(at, *end) for end in spring.ends)
+        length = np.linalg.norm(p2 - p1, axis=1)
+        along = (p2 - p1) / length[:, None]
+        ends = [(b, p, sign) for (b, _), p, sign in zip(spring.ends, (p1, p2), (1, -1), strict=True) if b != WORLD]
+        velocity = sum((-sign * (moving.v[:, b] + cross(moving.w[:, b], p - at.c[:, b])) for b, p, sign in ends))
+        stretch = length - np.clip(length, *spring.rest)
+        pull = spring.stiffness * stretch + spring.damping * (along * velocity).sum(1)
+        for b, p, sign in ends:
+            force = sign * pull[:, None] * along
+            wrenches[:, b] += np.concatenate([cross(p - at.c[:, b], force), force], axis=1)
     return wrenches.reshape(nt, 6 * nb)
 
 

@@ -208,6 +208,34 @@ class Tendon:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PointSpring:
+    """A spring and damper along the line between two points: a straight spatial tendon."""
+
+    name: str
+    body1: int
+    point1: Array
+    """The point in the frame of `body1`, or of the world [m], shape (3,)."""
+    body2: int
+    point2: Array
+    """The point in the frame of `body2`, or of the world [m], shape (3,)."""
+    stiffness: float = 0.0
+    """Stiffness of the spring [N/m]."""
+    damping: float = 0.0
+    """Viscous damping of the length [N s/m]."""
+    rest: tuple[float, float] = (0.0, 0.0)
+    """Least and largest distance of the points at which the spring is slack [m]."""
+
+    def __post_init__(self) -> None:
+        for name in ("point1", "point2"):
+            object.__setattr__(self, name, frozen(getattr(self, name), (3,), name=f"tendon '{self.name}', {name}"))
+
+    @property
+    def ends(self) -> tuple[tuple[int, Array], tuple[int, Array]]:
+        """Both bodies with their points."""
+        return (self.body1, self.point1), (self.body2, self.point2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Actuator:
     """A motor on a hinge, a slide or a fixed tendon."""
 
@@ -266,6 +294,7 @@ class Mechanism:
     gravity: Array
     """Acceleration of gravity, world axes [m/s²], shape (3,)."""
     tendons: tuple[Tendon, ...] = ()
+    point_springs: tuple[PointSpring, ...] = ()
     wrenches: tuple[Wrench, ...] = ()
     """Constant external loads, which the MJCF cannot hold."""
     left_out: tuple[str, ...] = ()

@@ -28,6 +28,7 @@ from robots.mechanism import (
     JointKind,
     Mechanism,
     ModelFile,
+    PointSpring,
     Site,
     Tendon,
     WeldClosure,
@@ -46,7 +47,7 @@ CONNECT, WELD, JOINT, TENDON = (int(e) for e in (_EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD
 SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 ON_JOINT = (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT))
 ON_TENDON = int(_TRN.mjTRN_TENDON)
-FIXED_WRAP = int(mujoco.mjtWrap.mjWRAP_JOINT)
+FIXED_WRAP, SITE_WRAP = int(mujoco.mjtWrap.mjWRAP_JOINT), int(mujoco.mjtWrap.mjWRAP_SITE)
 
 
 @contextmanager
@@ -130,7 +131,8 @@ def read_mechanism(model: ModelFile) -> Mechanism:
             sites=tuple(_site(m, i) for i in range(m.nsite)),
             keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
             gravity=np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity,
-            tendons=tuple(_tendon(m, i) for i in range(m.ntendon)),
+            tendons=tuple(_tendon(m, i) for i in range(m.ntendon) if not _is_spatial(m, i)),
+            point_springs=tuple(_point_spring(m, i) for i in range(m.ntendon) if _is_spatial(m, i)),
             left_out=(*_left_out(m), *([in_words(missing)] if missing else [])),
         )
         _want_finite((*mechanism.bodies, *mechanism.joints, *mechanism.tendons, *mechanism.actuators))
@@ -268,7 +270,7 @@ def _joint_coordinate(m: Any, i: int) -> Coordinate:
 
 
 def _tendon_coordinate(m: Any, i: int) -> Coordinate:
-    path = slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
+    path = _path(m, i)
     return Coordinate(name=m.tendon(i).name, joints=tuple(map(int, m.wrap_objid[path])), weights=m.wrap_prm[path])
 
 
@@ -279,6 +281,30 @@ def _tendon(m: Any, i: int) -> Tendon:
         damping=float(m.tendon_damping[i]) + _of_actuator(m, m.tendon_actuatorid[i], m.actuator_damping),
         stiffness=float(m.tendon_stiffness[i]),
         rest=m.tendon_lengthspring[i],
+    )
+
+
+def _path(m: Any, i: int) -> slice:
+    """Where what a tendon runs through stands in `wrap_*`."""
+    return slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
+
+
+def _is_spatial(m: Any, i: int) -> bool:
+    return bool(np.any(m.wrap_type[_path(m, i)] != FIXED_WRAP))
+
+
+def _point_spring(m: Any, i: int) -> PointSpring:
+    first, second = (_site(m, int(k)) for k in m.wrap_objid[_path(m, i)])
+    low, high = m.tendon_lengthspring[i]
+    return PointSpring(
+        name=m.tendon(i).name,
+        body1=first.body,
+        point1=first.position,
+        body2=second.body,
+        point2=second.position,
+        stiffness=float(m.tendon_stiffness[i]),
+        damping=float(m.tendon_damping[i]),
+        rest=(float(low), float(high)),
     )
 
 
@@ -362,14 +388,23 @@ def _unsupported(m: Any) -> Iterator[str]:
 
 
 def _unsupported_tendons(m: Any) -> Iterator[str]:
+    for i in np.flatnonzero([_is_spatial(m, i) for i in range(m.ntendon)]):
+        if np.any(m.wrap_type[_path(m, i)] != SITE_WRAP) or m.tendon_num[i] != 2:
+            yield f"spatial tendon '{m.tendon(i).name}': only straight ones between two sites are"
+        elif _is_driven(m, i) or m.tendon_armature[i]:
+            yield f"spatial tendon '{m.tendon(i).name}' with an actuator, equality or armature: only as a spring it is"
     for i in range(m.ntendon):
-        path = slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
-        if np.any(m.wrap_type[path] != FIXED_WRAP):
-            yield f"spatial tendon '{m.tendon(i).name}': only fixed tendons are"
-        elif np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]):
+        if np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]):
             yield f"nonlinear spring or damper of tendon '{m.tendon(i).name}'"
         elif m.tendon_plasticadr[i] >= 0:
             yield f"plastic spring of tendon '{m.tendon(i).name}'"
+
+
+def _is_driven(m: Any, i: int) -> bool:
+    """Whether an actuator or an equality acts on a tendon."""
+    by_actuator = [m.actuator_trntype[k] == ON_TENDON and m.actuator_trnid[k, 0] == i for k in range(_actuators(m))]
+    by_equality = [m.eq_type[k] == TENDON and i in (m.eq_obj1id[k], m.eq_obj2id[k]) for k in range(m.neq)]
+    return any(by_actuator + by_equality)
 
 
 def _unsupported_joints(m: Any) -> Iterator[str]:

@@ -95,6 +95,7 @@ def want_plain(mechanism: Mechanism, *, wrench: bool = False) -> None:
     """
     more = [f"armature, damping or spring of joint '{j.name}'" for j in mechanism.joints if _is_loaded(j)]
     more += [f"tendon '{tendon.name}'" for tendon in mechanism.tendons]
+    more += [f"tendon '{spring.name}'" for spring in mechanism.point_springs]
     more += [f"gravity compensation of '{body.name}'" for body in mechanism.bodies if body.gravity_compensation]
     more += ["an external wrench"] if mechanism.wrenches and not wrench else []
     if more:

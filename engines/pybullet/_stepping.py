@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from engines.pybullet._bullet import pybullet
-from engines.pybullet._loads import apply_loads
+from engines.pybullet._loads import apply_loads, set_state
 from engines.pybullet._loops import close_loops, follow_curves, opening
 from engines.pybullet._motors import Motors, targets
 from engines.pybullet._world import World, opened
@@ -99,10 +99,11 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
 
 def _set_state(world: World, run: Run) -> None:
     """Set all joints and rotors, and switch off the motors that PyBullet starts with."""
-    where = {"physicsClientId": world.client}
-    for joint, position, velocity in zip(world.moving, world.positions(run.q), world.rates(run.qd), strict=True):
-        pybullet.resetJointState(world.tree, joint, position, velocity, **where)
-        pybullet.setJointMotorControl2(world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, **where)
+    set_state(world, run.q, run.qd)
+    for joint in world.moving:
+        pybullet.setJointMotorControl2(
+            world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, physicsClientId=world.client
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

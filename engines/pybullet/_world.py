@@ -131,7 +131,10 @@ def opened(mechanism: Mechanism) -> Iterator[World]:
 
 
 def body_pose(world: World, body: int) -> tuple[Array, Array]:
-    """Where PyBullet has a body, or the world: origin [m], shape (3,), and axes [-], shape (3, 3), of its frame."""
+    """Where PyBullet has a body, or the world: origin [m], shape (3,), and axes [-], shape (3, 3), of its frame.
+
+    From its inertial frame, because PyBullet gives that of the link in single precision.
+    """
     if body == WORLD:
         return np.zeros(3), np.eye(3)
     where = {"computeForwardKinematics": True, "physicsClientId": world.client}

@@ -34,8 +34,14 @@ MODEL = f"<mujoco><worldbody>{BODY}</worldbody></mujoco>"
         (
             "</worldbody>",
             '<site name="s"/><site name="t" pos="1 0 0"/></worldbody><tendon><spatial name="cable"><site site="s"/>'
-            '<site site="t"/></spatial></tendon>',
-            "not supported: spatial tendon 'cable'",
+            '<site site="t"/><site site="s"/></spatial></tendon>',
+            "not supported: spatial tendon 'cable': only straight ones between two sites are",
+        ),
+        (
+            "</worldbody>",
+            '<site name="s"/><site name="t" pos="1 0 0"/></worldbody><tendon><spatial name="cable"><site site="s"/>'
+            '<site site="t"/></spatial></tendon><actuator><motor name="m" tendon="cable"/></actuator>',
+            "not supported: spatial tendon 'cable' with an actuator, equality or armature",
         ),
         (
             '<joint name="j"/>',
