@@ -6,23 +6,39 @@ handled by rank in both.
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from scipy.integrate import DOP853, OdeSolution
 
-from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_rate, solve_dependent
-from analytic.continuation import CLOSED, close
+from analytic.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_jacobian_rate,
+    solve_dependent,
+)
+from analytic.continuation import CLOSED, close, conditioning
 from analytic.kinematics import poses, position_rate, retract, twist_matrices, twists
 from analytic.lagrange import lagrange_model
 from analytic.noc import noc_model
 from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError
+from robots.errors import LoopClosureError, SingularityError
 from robots.mechanism import Mechanism
 
 EffortLaw: TypeAlias = Callable[[float], Array]
 """Efforts of the actuators [N or N m] at a time [s], shape (na,)."""
 
+ACCURACY = {"rtol": 1e-11, "atol": 1e-12}
+"""Error of the integration in a step, relative [-] and absolute [m or rad, per s]."""
+BESIDE = 5e-3
+"""Fraction of the start's conditioning below which velocities do not follow from the closures for certain [-]."""
+AHEAD = 0.45
+"""Where in a leap the singularity is; no stage of the method (c = …, 0.33, 0.6, …) is near [-]."""
+LEAPS = 1.25 ** np.arange(-6, 12)
+"""Distances from which a leap is tried, by that of the last good step [-]."""
 STEP = 1e-40
 """Imaginary step in time [s]: its square vanishes beside 1, so the derivative has no truncation error."""
 
@@ -85,7 +101,9 @@ def simulate(
     """Integrate the motion that given efforts cause, with the loops closed at every evaluation.
 
     The independent velocities and all positions are integrated (Dormand and Prince, order 8); dependent positions are
-    corrected by Newton's method and dependent velocities follow from the closures.
+    corrected by Newton's method and dependent velocities follow from the closures. Where they do not, at an instant at
+    which branches of the motion cross, no evaluation is made: a step from well before to well after continues the
+    smooth branch, and counts only if its error estimate is as small as everywhere.
 
     Args:
         mechanism: Robot.
@@ -100,7 +118,9 @@ def simulate(
 
     Raises:
         LoopClosureError: If the loops come open.
+        SingularityError: If a singularity cannot be stepped over; it says when.
     """
+    nearest = BESIDE * conditioning(closure_jacobian_at(mechanism, q[None])[..., ~independent])[0][0]
 
     def state(time: float, y: Array) -> tuple[Array, Array]:
         closed, residual = close(mechanism, y[None, : mechanism.nq], ~independent)
@@ -112,21 +132,94 @@ def simulate(
                 tolerance=CLOSED,
                 time=time,
             )
-        return closed, _dependent_velocities(mechanism, closed, y[None, mechanism.nq :], independent)
+        ratio = conditioning(closure_jacobian_at(mechanism, closed)[..., ~independent])[0][0]
+        if ratio < nearest:
+            raise SingularityError(
+                f"{mechanism.model.path}: the simulation meets a singularity near t = {time:.4f} s: smallest singular "
+                f"value of the dependent closure Jacobian {ratio:.3g} of the largest",
+                time=time,
+                singular_value=ratio,
+            )
+        return closed, dependent_velocities(mechanism, closed, y[None, mechanism.nq :], independent)
 
     def rate(time: float, y: Array) -> Array:
         q, qd = state(time, y)
         qdd = accelerations_by_noc(mechanism, q, qd, effort(time)[None], independent)
         return np.concatenate([position_rate(mechanism, q, qd)[0], qdd[0, independent]])
 
-    start = np.concatenate([q, qd[independent]])
-    solution = solve_ivp(rate, (t[0], t[-1]), start, method="DOP853", t_eval=t, rtol=1e-11, atol=1e-12)
-    states = [state(float(time), y) for time, y in zip(solution.t, solution.y.T, strict=True)]
+    path = _integrated(rate, np.concatenate([q, qd[independent]]), float(t[0]), float(t[-1]))
+    states = [state(float(time), path(float(time))) for time in t]
     return np.concatenate([q for q, _ in states]), np.concatenate([qd for _, qd in states])
 
 
-def _dependent_velocities(mechanism: Mechanism, q: Array, free: Array, independent: AnyArray) -> Array:
-    """All joint velocities from the independent ones of shape (nt, n)."""
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A solution of ẏ = rate(t, y) as far as it is known."""
+
+    rate: Callable[[float, Array], Array]
+    known: list[tuple[float, Array]]
+    """Times [s] and values at the ends of the steps."""
+    pieces: list[Any] = field(default_factory=list)
+    """Interpolants of the steps."""
+
+    def go(self, end: float, first: float | None = None) -> None:
+        """Steps to an end [s]; or one step towards it, if possible of a given length [s]."""
+        solver = DOP853(self.rate, *self.known[-1], end, first_step=first, **ACCURACY)
+        while self.known[-1][0] < end:
+            solver.step()
+            if solver.status == "failed":
+                raise _too_small_steps(solver.t)
+            self.pieces.append(solver.dense_output())
+            self.known.append((solver.t, solver.y))
+            if first is not None:
+                return
+
+    def leap(self, over: SingularityError, end: float) -> None:
+        """A step over a singularity, from the shortest distance that does, redoing what was nearer."""
+        for distance in (over.time - self.known[-1][0]) * LEAPS:
+            while self.pieces and self.known[-1][0] > over.time - distance:
+                del self.known[-1], self.pieces[-1]
+            if self.known[-1][0] > over.time - distance:
+                break
+            with suppress(SingularityError):
+                self.go(over.time - distance)
+                self.go(end, min(distance / AHEAD, end - self.known[-1][0]))
+                if self.known[-1][0] > over.time:
+                    return
+        raise over
+
+
+def _too_small_steps(time: float) -> SingularityError:
+    return SingularityError(
+        f"the simulation cannot go on at t = {time:.4f} s: its steps become too small", time=time, singular_value=np.nan
+    )
+
+
+def _integrated(
+    rate: Callable[[float, Array], Array], y: Array, start: float, end: float
+) -> Callable[[float], AnyArray]:
+    """The solution from a value at the start, as a function of time; singularities are leapt over."""
+    path = _Path(rate, [(start, y)])
+    while path.known[-1][0] < end:
+        try:
+            path.go(end)
+        except SingularityError as error:
+            path.leap(error, end)
+    return OdeSolution([time for time, _ in path.known], path.pieces)
+
+
+def dependent_velocities(mechanism: Mechanism, q: Array, free: Array, independent: AnyArray) -> Array:
+    """All joint velocities from the independent ones.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions with closed loops [m or rad], shape (nt, nq).
+        free: Independent velocities [m/s or rad/s], shape (nt, n).
+        independent: Mask of the independent dofs [-], shape (nv,).
+
+    Returns:
+        Velocities [m/s or rad/s], shape (nt, nv).
+    """
     at = poses(mechanism, q)
     qd = np.zeros((len(q), mechanism.nv))
     qd[:, independent] = free

@@ -78,6 +78,8 @@ class Robot(BaseModel):
     """By actuator, the effort that counts as one in the norm of redundant efforts [N or N m]; by default 1."""
     variants: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = Field(default_factory=dict)
     """Overrides of the MJCF by variant, kind of element, name and attribute."""
+    without: Mapping[str, str] = Field(default_factory=dict)
+    """Sources that are not computed for this robot, each with the reason."""
     expected: Mapping[str, Literal["not comparable"]] = Field(default_factory=dict)
     """Verdict that is expected of a mode."""
 

@@ -315,6 +315,28 @@ def bench(robots: tuple[str, ...], samples: int, chain: int, out: Path) -> int:
 
 
 @cli.command()
+@click.argument("robots", metavar="[ROBOT]...", nargs=-1)
+@_out
+@_jobs
+def benchmarks(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
+    """Measure forward dynamics against published free motions, and write benchmarks.csv and benchmarks.html.
+
+    \b
+    Example:
+      loopcheck benchmarks andrews
+    """
+    from validation.benchmarks import benchmarks_table, write_benchmarks
+    from validation.console import print_benchmarks
+    from validation.tables import want_writable
+
+    want_writable(out)
+    found = benchmarks_table(robots, jobs=jobs)
+    write_benchmarks(found, out)
+    print_benchmarks(found, out)
+    return 0
+
+
+@cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def report(folder: Path) -> int:
     """Rebuild report.html and report.md from the tables in DIR.

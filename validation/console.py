@@ -9,6 +9,7 @@ from typing import Any
 import click
 import pandas as pd
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import engines
@@ -146,6 +147,18 @@ def _about(robot: Mapping[str, Any]) -> Iterator[str]:
     for what, known in (("nothing drives", "undriven"), ("odd", "oddities"), ("left out", "left_out")):
         if robot.get(known):
             yield f"{what}: {'; '.join(robot[known])}"
+
+
+def print_benchmarks(found: pd.DataFrame, folder: Path) -> None:
+    """Print the error of each source in each published quantity."""
+    for name, of_robot in found.groupby("benchmark", sort=False):
+        quantity = of_robot["quantity"] + of_robot["t"].map(" at {:g} s".format)
+        wide = of_robot.assign(quantity=quantity).set_index(["source", "quantity"])["error"].unstack(sort=False)
+        matrix = Table("source", *map(escape, wide.columns), title=f"{name}: error", title_justify="left")
+        for source, row in wide.iterrows():
+            matrix.add_row(str(source), *("" if math.isnan(error) else f"{error:.1e}" for error in row))
+        Console().print(matrix)
+    click.echo(f"report: {folder / 'benchmarks.html'}")
 
 
 def _cell(found: Sequence[Finding]) -> str:

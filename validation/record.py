@@ -248,6 +248,7 @@ def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
             *robot.assumptions,
             *map(_wrench_in_words, robot.wrenches),
             *([weighed] if robot.effort_scales else []),
+            *(f"Without {source}: {reason}" for source, reason in robot.without.items()),
         ],
         "left_out": list(case.mechanism.left_out),
         "expected": dict(robot.expected),

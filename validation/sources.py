@@ -18,7 +18,7 @@ ANALYTIC: Mapping[str, type[Source]] = {source.name: source for source in (Noc, 
 def names(robot: Robot) -> tuple[str, ...]:
     """Names of the sources of a robot, the reference first; `analytic/paper` only if it comes from a paper."""
     analytic = [name for name in ANALYTIC if name != Paper.name or robot.paper is not None]
-    return (*analytic, *engines.names())
+    return tuple(name for name in (*analytic, *engines.names()) if name not in robot.without)
 
 
 def load(name: str) -> Source:

@@ -247,7 +247,7 @@ def _prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, s
     return model
 
 
-def _runge_kutta(model: Any, data: Any, dt: float, acceleration: Callable[[int], Array], a1: Array) -> None:
+def runge_kutta(model: Any, data: Any, dt: float, acceleration: Callable[[int], Array], a1: Array) -> None:
     """One step of the classical method; `acceleration(c)` is at the state in `data` and c half steps into the step.
 
     Positions are integrated in the coordinates of the displacement since the beginning of the step, because the

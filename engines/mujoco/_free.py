@@ -1,0 +1,49 @@
+"""A robot left to constant efforts in MuJoCo: as `mj_step` moves it, or with constraints as hard as they get."""
+
+from functools import partial
+
+import mujoco
+import numpy as np
+
+from engines.mujoco._model import build
+from engines.mujoco.forward import COMPLIANCES, nearly_rigid, runge_kutta
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.mjcf import captured_warnings
+
+Motion = tuple[Array, Array]
+
+
+def free_motion(mechanism: Mechanism, effort: Array, state: Motion, t: Array, *, careful: bool) -> Motion:
+    """Positions and velocities at given times; not finite from where the simulation has failed.
+
+    Args:
+        mechanism: Robot.
+        effort: Constant efforts of the actuators [N or N m], shape (na,).
+        state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
+        t: Times [s], shape (nt,); steps are at most as long as the file says and divide the distances.
+        careful: Nearly rigid constraints and a Runge-Kutta method of fourth order, instead of MuJoCo's defaults.
+    """
+    model = nearly_rigid(mechanism, (), COMPLIANCES[0]) if careful else build(mechanism)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = state
+    data.qfrc_applied[:] = mechanism.selection.T @ effort
+    longest, found = model.opt.timestep, [(np.array(data.qpos), np.array(data.qvel))]
+
+    def acceleration(half_steps: int) -> Array:
+        mujoco.mj_forward(model, data)
+        return np.array(data.qacc)
+
+    with captured_warnings():
+        for length in np.diff(t):
+            steps = int(np.ceil(length / longest - 1e-9))
+            model.opt.timestep = dt = length / steps
+            step = partial(runge_kutta, model, data, dt, acceleration) if careful else None
+            for _ in range(steps):
+                if step is None:
+                    mujoco.mj_step(model, data)
+                else:
+                    step(acceleration(0))
+            found.append((np.array(data.qpos), np.array(data.qvel)))
+    return np.array([q for q, _ in found]), np.array([qd for _, qd in found])

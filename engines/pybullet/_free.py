@@ -1,0 +1,63 @@
+"""A robot left to constant efforts in PyBullet: with its defaults, or undamped with the solver as tight as it goes."""
+
+import numpy as np
+
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._loads import apply_loads, set_state
+from engines.pybullet._loops import close_loops
+from engines.pybullet._world import World, opened
+from engines.pybullet.forward import prepare
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+
+STEP = 1 / 240
+"""PyBullet's default step [s]."""
+CAREFUL_STEPS = 1000
+"""Steps of a careful simulation per second, at least; and ten times as many between two times."""
+
+Motion = tuple[Array, Array]
+
+
+def free_motion(mechanism: Mechanism, effort: Array, state: Motion, t: Array, *, careful: bool) -> Motion:
+    """Positions and velocities at given times; not finite from where the simulation has failed.
+
+    Args:
+        mechanism: Robot, with hinges and slides only.
+        effort: Constant efforts of the actuators [N or N m], shape (na,).
+        state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
+        t: Times [s], shape (nt,); steps divide the distances.
+        careful: Small steps, no damping and a converged solver, instead of PyBullet's defaults.
+    """
+    found = [state]
+    with opened(mechanism) as world:
+        loops = close_loops(world)
+        if careful:
+            prepare(False, world, loops)
+        set_state(world, *state)
+        for joint in world.moving:
+            pybullet.setJointMotorControl2(
+                world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, physicsClientId=world.client
+            )
+        for length in np.diff(t):
+            steps = max(int(np.ceil(length * CAREFUL_STEPS)), 10) if careful else int(np.ceil(length / STEP - 1e-9))
+            pybullet.setTimeStep(length / steps, physicsClientId=world.client)
+            for _ in range(steps):
+                _step(world, mechanism.selection.T @ effort)
+            found.append(_state(world))
+    return np.array([q for q, _ in found]), np.array([qd for _, qd in found])
+
+
+def _step(world: World, force: Array) -> None:
+    where = {"physicsClientId": world.client}
+    apply_loads(world, *_state(world))
+    loaded = [int(j) for j in np.flatnonzero(force)]
+    if loaded:
+        links, forces = [world.joints[j] for j in loaded], force[loaded].tolist()
+        pybullet.setJointMotorControlArray(world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, **where)
+    pybullet.stepSimulation(**where)
+
+
+def _state(world: World) -> Motion:
+    states = pybullet.getJointStates(world.tree, world.joints, physicsClientId=world.client)
+    read = np.array([state[:2] for state in states])
+    return read[:, 0] + world.mechanism.reference, read[:, 1]

@@ -1,0 +1,83 @@
+"""Published free motions: the initial state, a constant effort, and the numbers others found at certain times."""
+
+import tomllib
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from robots.errors import MechanismError, NotFoundError
+from robots.robot import CATALOGUE, DEFAULT, HOME, Case, Vector, load, make_case
+
+FILE = "benchmark.toml"
+
+
+class Instant(BaseModel):
+    """What is known of a free motion at one time."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    t: float
+    """Time [s]."""
+    origin: str
+    """Where the numbers come from."""
+    joints: Mapping[str, float] = Field(default_factory=dict)
+    """Positions of joints [m or rad]."""
+    positions: Mapping[str, Vector] = Field(default_factory=dict)
+    """Positions of sites, world axes [m]."""
+    velocities: Mapping[str, Vector] = Field(default_factory=dict)
+    """Velocities of sites, world axes [m/s]."""
+    multipliers: Mapping[str, tuple[float, float]] = Field(default_factory=dict)
+    """Multipliers of the X and Y rows of closures, with the sign of M q̈ + Φᵀλ = f, as the benchmark has it [N]."""
+
+
+class Benchmark(BaseModel):
+    """A published free motion of a robot of the catalogue."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    robot: str
+    """Name of the robot."""
+    source: str
+    """Where the problem comes from."""
+    configuration: str
+    mode: str = HOME
+    """The mode in whose starting guess the motion begins."""
+    start: Mapping[str, float] = Field(default_factory=dict)
+    """Initial positions of joints [m or rad], where they are not those of the mode."""
+    velocities: Mapping[str, float] = Field(default_factory=dict)
+    """Initial velocities of the actuated joints [m/s or rad/s]; the others follow, what is not named is at rest."""
+    efforts: Mapping[str, float] = Field(default_factory=dict)
+    """Constant efforts by actuator [N or N m]; what is not named is zero."""
+    span: float
+    """Length of the motion [s]."""
+    instants: tuple[Instant, ...] = ()
+
+    @property
+    def case(self) -> Case:
+        """The robot in the configuration of the benchmark."""
+        return make_case(load(self.robot), variant=DEFAULT, mode=self.mode, configuration=self.configuration)
+
+
+def benchmark_names() -> tuple[str, ...]:
+    """Names of all robots with a published free motion."""
+    return tuple(sorted(path.parent.name for path in CATALOGUE.glob(f"*/{FILE}")))
+
+
+def load_benchmark(name: str) -> Benchmark:
+    """The published free motion of a robot.
+
+    Raises:
+        NotFoundError: If there is none.
+        MechanismError: If its `benchmark.toml` is bad.
+    """
+    if name not in benchmark_names():
+        raise NotFoundError("benchmark", name, benchmark_names())
+    path = CATALOGUE / name / FILE
+    try:
+        return Benchmark(robot=name, **tomllib.loads(path.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
+        raise MechanismError(f"{path}: want a table of TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise MechanismError(f"{path}: {where}: {first['msg']}") from error
