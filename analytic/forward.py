@@ -5,7 +5,7 @@ together with the closures differentiated twice, Φ q̈ = −Φ̇ q̇, for accel
 handled by rank in both.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -31,7 +31,7 @@ from robots.mechanism import Mechanism
 EffortLaw: TypeAlias = Callable[[float], Array]
 """Efforts of the actuators [N or N m] at a time [s], shape (na,)."""
 
-ACCURACY = {"rtol": 1e-11, "atol": 1e-12}
+ACCURACY: Mapping[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
 """Error of the integration in a step, relative [-] and absolute [m or rad, per s]."""
 BESIDE = 5e-3
 """Fraction of the start's conditioning below which velocities do not follow from the closures for certain [-]."""

@@ -42,8 +42,6 @@ class Benchmark(BaseModel):
     configuration: str
     mode: str = HOME
     """The mode in whose starting guess the motion begins."""
-    start: Mapping[str, float] = Field(default_factory=dict)
-    """Initial positions of joints [m or rad], where they are not those of the mode."""
     velocities: Mapping[str, float] = Field(default_factory=dict)
     """Initial velocities of the actuated joints [m/s or rad/s]; the others follow, what is not named is at rest."""
     efforts: Mapping[str, float] = Field(default_factory=dict)

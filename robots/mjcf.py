@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -388,7 +389,7 @@ def _unsupported(m: Any) -> Iterator[str]:
 
 
 def _unsupported_tendons(m: Any) -> Iterator[str]:
-    for i in np.flatnonzero([_is_spatial(m, i) for i in range(m.ntendon)]):
+    for i in filter(partial(_is_spatial, m), range(m.ntendon)):
         if np.any(m.wrap_type[_path(m, i)] != SITE_WRAP) or m.tendon_num[i] != 2:
             yield f"spatial tendon '{m.tendon(i).name}': only straight ones between two sites are"
         elif _is_driven(m, i) or m.tendon_armature[i]:

@@ -60,11 +60,9 @@ class Start:
 def start_of(benchmark: Benchmark) -> Start:
     """The initial state of a benchmark and what acts in it."""
     case = benchmark.case
-    mechanism, q = case.mechanism, modes(case.mechanism)[benchmark.mode].copy()
+    mechanism, q = case.mechanism, modes(case.mechanism)[benchmark.mode]
     names = [joint.name for joint in mechanism.joints]
-    for name, x in benchmark.start.items():
-        q[mechanism.q_slices[names.index(name)]] = x
-    independent = mechanism.selection.any(axis=0)
+    independent = np.asarray(mechanism.selection.any(axis=0))
     free = [benchmark.velocities.get(names[j], 0.0) for j in sorted(mechanism.actuated_joints)]
     return Start(
         mechanism=mechanism,

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from engines.mujoco._model import build
-from engines.mujoco.forward import COMPLIANCES, nearly_rigid, runge_kutta
+from engines.mujoco.forward import OWN, at_compliance, prepared, runge_kutta
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.mjcf import captured_warnings
@@ -24,12 +24,15 @@ def free_motion(mechanism: Mechanism, effort: Array, state: Motion, t: Array, *,
         t: Times [s], shape (nt,); steps are at most as long as the file says and divide the distances.
         careful: Nearly rigid constraints and a Runge-Kutta method of fourth order, instead of MuJoCo's defaults.
     """
-    model = nearly_rigid(mechanism, (), COMPLIANCES[0]) if careful else build(mechanism)
+    model = build(mechanism)
+    longest = model.opt.timestep
+    if careful:
+        model = prepared(mechanism, (), longest, at_compliance(OWN, min(OWN.compliances)))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = state
     data.qfrc_applied[:] = mechanism.selection.T @ effort
-    longest, found = model.opt.timestep, [(np.array(data.qpos), np.array(data.qvel))]
+    found = [(np.array(data.qpos), np.array(data.qvel))]
 
     def acceleration(half_steps: int) -> Array:
         mujoco.mj_forward(model, data)

@@ -127,7 +127,7 @@ class MujocoForward:
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
         start = time.perf_counter()
         with guarded(self.name):
-            soft = [_simulate(mechanism, motion, drives, dt, _at(self.settings, c)) for c in self.settings.compliances]
+            soft = [_simulate(mechanism, motion, drives, dt, at_compliance(self.settings, c)) for c in self.settings.compliances]
         on_drives = value_at_zero(self.settings.compliances, [run.effort for run in soft])
         if not np.isfinite(on_drives).all():
             raise EngineError(f"{self.name}: the simulation with dt = {dt:g} s diverged")
@@ -185,14 +185,14 @@ def _note(mechanism: Mechanism, drives: list[int], compliances: tuple[float, ...
     return "; ".join(notes)
 
 
-def _at(settings: Settings, compliance: float) -> Settings:
+def at_compliance(settings: Settings, compliance: float) -> Settings:
     """The settings with one compliance."""
     return replace(settings, compliances=(compliance,))
 
 
 def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, settings: Settings) -> _Run:
     """Simulate the whole motion at one compliance and read the drives on the report grid."""
-    model = _prepared(mechanism, tuple(mechanism.drives[k] for k in drives), dt, settings)
+    model = prepared(mechanism, tuple(mechanism.drives[k] for k in drives), dt, settings)
     data = mujoco.MjData(model)
     first_drive = model.neq - len(drives)
     rest = mechanism.values_of(mechanism.drives, np.array([model.qpos0]))
@@ -225,13 +225,20 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
         if k < steps and in_mj_step:
             in_mj_step(model, data)
         elif k < steps:
-            _runge_kutta(model, data, dt, partial(acceleration, 2 * k), a1)
+            runge_kutta(model, data, dt, partial(acceleration, 2 * k), a1)
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - target.q[::2]
     return _Run(effort=effort, closure_drift=drift, tracking_error=float(np.abs(miss).max()))
 
 
-def _prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, settings: Settings) -> Any:
-    """The driven model with the settings; all its equalities are equally hard."""
+def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, settings: Settings) -> Any:
+    """The driven model with the settings; all its equalities are equally hard.
+
+    Args:
+        mechanism: Robot.
+        drives: Coordinates that are held to a motion.
+        dt: Step [s].
+        settings: With one compliance.
+    """
     model = driven(mechanism, drives)
     model.opt.timestep = dt
     if settings.integrator != RUNGE_KUTTA:

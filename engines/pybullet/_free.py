@@ -6,7 +6,7 @@ from engines.pybullet._bullet import pybullet
 from engines.pybullet._loads import apply_loads, set_state
 from engines.pybullet._loops import close_loops
 from engines.pybullet._world import World, opened
-from engines.pybullet.forward import prepare
+from engines.pybullet.forward import OWN, prepare
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 
@@ -32,7 +32,7 @@ def free_motion(mechanism: Mechanism, effort: Array, state: Motion, t: Array, *,
     with opened(mechanism) as world:
         loops = close_loops(world)
         if careful:
-            prepare(False, world, loops)
+            prepare(OWN, False, world, loops)
         set_state(world, *state)
         for joint in world.moving:
             pybullet.setJointMotorControl2(

@@ -8,7 +8,7 @@ from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import point_jacobian
 from engines.pybullet._world import World, body_pose
 from robots.arrays import Array
-from robots.mechanism import WORLD, PointSpring, Wrench
+from robots.mechanism import WORLD, Wrench
 
 
 def load_forces(world: World, q: Array, qd: Array) -> Array:
@@ -25,7 +25,7 @@ def load_forces(world: World, q: Array, qd: Array) -> Array:
     force = _on_joints(world, q, qd) - np.array([joint.damping for joint in world.mechanism.joints]) * qd
     if world.mechanism.point_springs:
         set_state(world, q, qd)  # they pull where the bodies are
-    for load in wrenches(world, q, qd):
+    for load in (*wrenches(world), *_pulls(world, q, qd)):
         linear, angular = point_jacobian(world, load.body, load.point, q)
         force += load.force @ linear + load.moment @ angular
     return force
@@ -45,7 +45,7 @@ def apply_loads(world: World, q: Array, qd: Array) -> None:
     if loaded:
         links, forces = [world.joints[j] for j in loaded], force[loaded].tolist()
         pybullet.setJointMotorControlArray(world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, **where)
-    for load in wrenches(world, q, qd):
+    for load in (*wrenches(world), *_pulls(world, q, qd)):
         p, R = body_pose(world, load.body)
         link, point = world.link(load.body), (p + R @ load.point).tolist()
         pybullet.applyExternalForce(world.tree, link, load.force.tolist(), point, pybullet.WORLD_FRAME, **where)
@@ -90,32 +90,25 @@ def springs(world: World, q: Array) -> Iterator[tuple[int, float]]:
             yield j, joint.stiffness * float(joint.spring_reference[0] - q[j])
 
 
-def wrenches(world: World, q: Array, qd: Array) -> Iterator[Wrench]:
-    """External wrenches, forces at the mass centres of bodies with gravity compensation, and springs between points.
-
-    Args:
-        world: The mechanism in PyBullet; springs between points pull where it has the bodies.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-    """
+def wrenches(world: World) -> Iterator[Wrench]:
+    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
     yield from world.mechanism.wrenches
-    for spring in world.mechanism.point_springs:
-        yield from _pulls(world, spring, q, qd)
     for b, body in enumerate(world.mechanism.bodies):
         if body.gravity_compensation:
             held = -body.gravity_compensation * body.mass * world.mechanism.gravity
             yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=held)
 
 
-def _pulls(world: World, spring: PointSpring, q: Array, qd: Array) -> Iterator[Wrench]:
-    """What a spring and damper between two points pulls with where PyBullet has the bodies."""
-    (p1, R1), (p2, R2) = (body_pose(world, body) for body, _ in spring.ends)
-    line = p2 + R2 @ spring.point2 - p1 - R1 @ spring.point1
-    length = float(np.linalg.norm(line))
-    pull = spring.stiffness * (length - np.clip(length, *spring.rest))
-    if spring.damping:
-        v1, v2 = (point_jacobian(world, *end, q)[0] @ qd for end in spring.ends)
-        pull += spring.damping * (line / length) @ (v2 - v1)
-    for (body, point), sign in zip(spring.ends, (1, -1), strict=True):
-        if body != WORLD:
-            yield Wrench(body=body, point=point, moment=np.zeros(3), force=sign * pull * line / length)
+def _pulls(world: World, q: Array, qd: Array) -> Iterator[Wrench]:
+    """What springs and dampers between two points pull with where PyBullet has the bodies."""
+    for spring in world.mechanism.point_springs:
+        (p1, R1), (p2, R2) = (body_pose(world, body) for body, _ in spring.ends)
+        line = p2 + R2 @ spring.point2 - p1 - R1 @ spring.point1
+        length = float(np.linalg.norm(line))
+        pull = spring.stiffness * (length - np.clip(length, *spring.rest))
+        if spring.damping:
+            v1, v2 = (point_jacobian(world, *end, q)[0] @ qd for end in spring.ends)
+            pull += spring.damping * (line / length) @ (v2 - v1)
+        for (body, point), sign in zip(spring.ends, (1, -1), strict=True):
+            if body != WORLD:
+                yield Wrench(body=body, point=point, moment=np.zeros(3), force=sign * pull * line / length)

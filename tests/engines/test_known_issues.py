@@ -148,7 +148,7 @@ def _tumbled(dt: float) -> Array:
         return np.array(data.qacc)
 
     for _ in range(round(1 / dt)):
-        forward._runge_kutta(model, data, dt, acceleration, acceleration(0))
+        forward.runge_kutta(model, data, dt, acceleration, acceleration(0))
     return np.array(data.qpos)
 
 
