@@ -114,10 +114,13 @@ def inertia_matrix(mechanism: Mechanism, at: Poses) -> AnyArray:
         w = mechanism.rates_of((tendon.length,))
         armature = armature + tendon.armature * w.T @ w
     M = np.broadcast_to(armature, (len(at.p), mechanism.nv, mechanism.nv)).astype(K.dtype)
-    for b, body in enumerate(mechanism.bodies):
-        J_w, J_v = K[:, b, :3], K[:, b, 3:]
-        in_body = at.R[:, b].swapaxes(1, 2) @ J_w
-        M = M + body.mass * J_v.swapaxes(1, 2) @ J_v + in_body.swapaxes(1, 2) @ body.inertia @ in_body
+    nt, rows = len(at.p), 3 * len(mechanism.bodies)
+    masses = np.array([body.mass for body in mechanism.bodies])
+    inertias = np.array([body.inertia for body in mechanism.bodies]).reshape(-1, 3, 3)
+    J_v = K[:, :, 3:].reshape(nt, rows, mechanism.nv)
+    in_body = at.R.swapaxes(2, 3) @ K[:, :, :3]
+    J_w, spin = (x.reshape(nt, rows, mechanism.nv) for x in (in_body, inertias @ in_body))
+    M = M + J_v.swapaxes(1, 2) @ (np.repeat(masses, 3)[:, None] * J_v) + J_w.swapaxes(1, 2) @ spin
     return M
 
 
@@ -162,7 +165,7 @@ def lengths(mechanism: Mechanism, at: Poses) -> AnyArray:
     return found
 
 
-def _beyond(length: AnyArray, rest: tuple[float, float]) -> AnyArray:
+def _beyond(length: AnyArray, rest: Array | tuple[float, float]) -> AnyArray:
     """How far a spring is stretched or compressed from where it is slack [m or rad], shape (nt,), of its length."""
     low, high = rest
     return np.where(length.real > high, length - high, np.where(length.real < low, length - low, 0))

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from pathlib import Path
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import mujoco

@@ -127,7 +127,10 @@ class MujocoForward:
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
         start = time.perf_counter()
         with guarded(self.name):
-            soft = [_simulate(mechanism, motion, drives, dt, at_compliance(self.settings, c)) for c in self.settings.compliances]
+            soft = [
+                _simulate(mechanism, motion, drives, dt, at_compliance(self.settings, c))
+                for c in self.settings.compliances
+            ]
         on_drives = value_at_zero(self.settings.compliances, [run.effort for run in soft])
         if not np.isfinite(on_drives).all():
             raise EngineError(f"{self.name}: the simulation with dt = {dt:g} s diverged")
@@ -259,6 +262,13 @@ def runge_kutta(model: Any, data: Any, dt: float, acceleration: Callable[[int], 
 
     Positions are integrated in the coordinates of the displacement since the beginning of the step, because the
     angular velocities of ball and free joints at different stages belong to different poses (Munthe-Kaas 1999).
+
+    Args:
+        model: MuJoCo's model.
+        data: Its state, which is moved.
+        dt: Step [s].
+        acceleration: Computes the accelerations of all dofs, of shape (nv,).
+        a1: Accelerations at the beginning [m/s² or rad/s²], shape (nv,).
     """
     q, v1 = np.array(data.qpos), np.array(data.qvel)
     turns = _turning_dofs(model)
