@@ -3,10 +3,14 @@
 import numpy as np
 
 from analytic.closures import closure_jacobian, closure_residual
-from analytic.kinematics import Poses, poses, twist_matrices
+from analytic.kinematics import Poses, poses, retract, twist_matrices
+from analytic.lagrange import lengths
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, off_axis
 from robots.mechanism import Joint, Mechanism
+
+STEP = 1e-40
+"""Imaginary step [m or rad]."""
 
 
 def wanted_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inventory:
@@ -40,7 +44,9 @@ def wanted_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inven
         axis=axis,
         anchor=anchor,
         armature=np.diag([joint.armature for joint in dofs]) + (W.T * [t.armature for t in tendons]) @ W,
-        damping=np.diag([joint.damping for joint in dofs]) + (W.T * [t.damping for t in tendons]) @ W,
+        damping=np.diag([joint.damping for joint in dofs])
+        + (W.T * [t.damping for t in tendons]) @ W
+        + _damping_between_points(mechanism, q),
         friction=np.zeros(mechanism.nv),  # left out by every source
         stiffness=np.array([joint.stiffness for joint in joints]),
         spring_reference=np.array([_rest(joint) for joint in joints]),
@@ -52,6 +58,13 @@ def wanted_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inven
         opening=float(np.abs(closure_residual(mechanism, at, q[None])).max(initial=0.0)),
         transmission=mechanism.selection,
     )
+
+
+def _damping_between_points(mechanism: Mechanism, q: Array) -> Array:
+    """Damping of the straight tendons on the joint velocities [N s/m or N m s/rad], shape (nv, nv)."""
+    moved = retract(mechanism, np.tile(q, (mechanism.nv, 1)), 1j * STEP * np.eye(mechanism.nv))
+    slopes = lengths(mechanism, poses(mechanism, moved)).imag / STEP  # (nv, springs)
+    return (slopes * [spring.damping for spring in mechanism.point_springs]) @ slopes.T
 
 
 def _rest(joint: Joint) -> float:
