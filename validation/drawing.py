@@ -10,11 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from robots.arrays import Array
-from validation.figures import COLORS, DASHES, as_svg, literal, make_panels
+from validation.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
 
 WORLD, TRACE = "world", "trace"
 SAME = 1e-9
 """Points closer than this are one [m]."""
+MOST_IN_PANEL = 4
+"""Entries of a legend that have room beside the curves."""
 
 _GHOST: Mapping[str, Any] = {"color": "#c4c4c4"}
 _BY_CORNERS: Mapping[int, Mapping[str, Any]] = {
@@ -76,7 +78,8 @@ def scene(points: pd.DataFrame) -> Scene | None:
 def robot_figure(of: Scene) -> Figure | None:
     """The robot at the start and at the end, the path of the traced point, and how far each body has turned."""
     traced, turning = bool(np.isfinite(of.path).any()), turns(of)
-    figure, panels = make_panels(2 + traced + bool(turning), legend=0, height=3.5)
+    many = len(turning) > MOST_IN_PANEL
+    figure, panels = make_panels(2 + traced + bool(turning), legend=len(turning) * many, height=3.5)
     for axes, sample, name in zip(panels, (0, -1), ("initial", "final"), strict=False):
         if sample == -1:
             _draw_pose(axes, of, 0, ghost=True)
@@ -89,6 +92,10 @@ def robot_figure(of: Scene) -> Figure | None:
         _draw_path(panels[2], of)
     if turning:
         _draw_turns(panels[-1], of.t, turning)
+    if many:
+        put_legend(figure, panels[-1:])
+    elif turning:
+        panels[-1].legend(loc="best", handlelength=4)
     return figure
 
 
@@ -171,12 +178,12 @@ def _draw_path(axes: Axes, of: Scene) -> None:
 def _draw_turns(axes: Axes, t: Array, turning: Mapping[str, Array]) -> None:
     for k, (name, angle) in enumerate(turning.items()):
         axes.plot(t, angle, color=COLORS[k % 6], linestyle=DASHES[k % 7], linewidth=1.6, label=literal(name))
-    axes.legend(loc="best", handlelength=4)
     axes.set(title="turn of the bodies since the start", xlabel="time [s]", ylabel="angle [deg]")
 
 
 def _frame(axes: Axes, of: Scene, title: str) -> None:
     """Limits that hold all that is drawn, at equal scale in both directions."""
+    axes.locator_params(axis="x", nbins=5)
     low, high = np.array(axes.dataLim.min), np.array(axes.dataLim.max)
     axes.set(title=title, xlabel=f"{of.axes[0]} [m]", ylabel=f"{of.axes[1]} [m]", aspect="equal")
     if not np.isfinite([low, high]).all():

@@ -98,6 +98,23 @@ def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path) ->
     assert (motion.q == read(tmp_path / "out").motion["q"].to_numpy().reshape(7, -1).T).all()
 
 
+def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, tmp_path: Path) -> None:
+    """What nothing drives swings as the log says in the one configuration; in the other it would go elsewhere."""
+    model = MODELS / "spinning_rod.xml"
+    motion = prescribe(cases_of_file(model)[0])
+    _log(motion).to_csv(tmp_path / "log.csv", index=False, float_format="%.17g")
+    chosen = ("--motion", tmp_path / "log.csv", *EXACT, "--source", "mujoco/forward", "--out", tmp_path / "out")
+    assert loopcheck("check", model, *chosen)[0] == 3
+    results = read(tmp_path / "out")
+    verdicts = results.summary.set_index(["configuration", "source"])["verdict"]
+    assert (verdicts.loc["horizontal", "mujoco/forward"], verdicts.loc["vertical", "mujoco/forward"]) == (
+        "agree",
+        "not comparable",
+    )
+    assert (verdicts.xs("mujoco/kkt", level="source") == "agree").all()
+    assert set(results.free_motion["configuration"]) == {"horizontal", "vertical"}
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
