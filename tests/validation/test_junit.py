@@ -112,7 +112,8 @@ def test_a_file_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_path:
         write_junit(EMPTY, tmp_path)
 
 
-def test_the_suite_keeps_its_figures_also_of_robots_elsewhere(tmp_path: Path) -> None:
+def test_the_suite_keeps_its_figures_also_of_robots_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)  # those of this run
     own = tmp_path / "my_robots" / "linkage"
     own.mkdir(parents=True)
     shutil.copy(MODELS / "four_bar.xml", own)

@@ -1,6 +1,5 @@
 """`loopcheck new`: a model becomes a robot of the catalogue, or is refused and leaves nothing behind."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -28,7 +27,9 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "robots"
 
 
-def test_a_new_robot_is_listed_run_and_tested(loopcheck: Command, catalogue: Path) -> None:
+def test_a_new_robot_is_listed_run_and_tested(
+    loopcheck: Command, catalogue: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert loopcheck("new", "mine", MODELS / "four_bar.xml", "--actuated", "rocker")[0] == 0
     assert {path.name for path in (catalogue / "mine").iterdir()} == {"four_bar.xml", "robot.toml", "README.md"}
     assert (catalogue / "mine" / "four_bar.xml").read_text(encoding="utf-8") == FOUR_BAR
@@ -44,8 +45,8 @@ def test_a_new_robot_is_listed_run_and_tested(loopcheck: Command, catalogue: Pat
     )
     house = Path(__file__).parent.parent.parent
     command = [sys.executable, "-c", collect, str(catalogue)]
-    plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
-    found = subprocess.run(command, cwd=house, env=plain, capture_output=True, text=True, check=True).stdout
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)  # those of this run
+    found = subprocess.run(command, cwd=house, capture_output=True, text=True, check=True).stdout
     assert "test_agrees_with_the_reference[mine-default-home-vertical-mujoco/forward]" in found
 
 
