@@ -1,24 +1,27 @@
 """A spanning tree in Pinocchio, built through its API, and the closed loop a user would write with it in Python."""
 
+import importlib
+import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
 from robots.mechanism import WORLD, Body, CoordinateClosure, Joint, Mechanism, WeldClosure
 
+pin: Any = importlib.import_module("pinocchio") if importlib.util.find_spec("pinocchio") else None
+"""Pinocchio, where it is installed."""
 FACTORIES = {
-    ("hinge", (1.0, 0.0, 0.0)): pin.JointModelRX,
-    ("hinge", (0.0, 1.0, 0.0)): pin.JointModelRY,
-    ("hinge", (0.0, 0.0, 1.0)): pin.JointModelRZ,
-    ("slide", (1.0, 0.0, 0.0)): pin.JointModelPX,
-    ("slide", (0.0, 1.0, 0.0)): pin.JointModelPY,
-    ("slide", (0.0, 0.0, 1.0)): pin.JointModelPZ,
+    ("hinge", (1.0, 0.0, 0.0)): "JointModelRX",
+    ("hinge", (0.0, 1.0, 0.0)): "JointModelRY",
+    ("hinge", (0.0, 0.0, 1.0)): "JointModelRZ",
+    ("slide", (1.0, 0.0, 0.0)): "JointModelPX",
+    ("slide", (0.0, 1.0, 0.0)): "JointModelPY",
+    ("slide", (0.0, 0.0, 1.0)): "JointModelPZ",
 }
-"""The fastest model of a joint along an axis of its body."""
+"""Name of the fastest model of a joint along an axis of its body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +127,7 @@ def _add_joint(model: Any, joint: Joint, carrier: int, pose: Any) -> tuple[int, 
     factory = FACTORIES.get((joint.kind, tuple(axis.tolist())))
     anchor = np.array(joint.anchor)
     place = pose * pin.SE3(np.eye(3), anchor)
-    added = model.addJoint(carrier, factory() if factory else unaligned(axis), place, joint.name)
+    added = model.addJoint(carrier, getattr(pin, factory)() if factory else unaligned(axis), place, joint.name)
     return added, pin.SE3(np.eye(3), -anchor)
 
 
