@@ -26,6 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
+        "--kills", type=int, default=3, metavar="N", help="How often a run is killed at a random moment and resumed."
+    )
+    parser.addoption(
         "--robots",
         action="append",
         type=Path,

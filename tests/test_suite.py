@@ -134,4 +134,4 @@ def _outcome(key: Key, source: str, folders: Folders) -> Outcome:
 @cache
 def _lost(key: Key, engine: str, folders: Folders) -> Mapping[Any, str]:
     """Why nothing of an engine can be compared: nothing, if its audit passes."""
-    return {} if engine == "analytic" else lost(audit(_case(*key, folders), _motion(key, folders), [engine]))
+    return {} if engine == "analytic" else lost(audit(_case(*key, folders), _motion(key, folders), engine))

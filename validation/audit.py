@@ -40,21 +40,21 @@ States: TypeAlias = tuple[Array, Array, Array]
 """Joint positions, velocities and accelerations, each of shape (nt, nq or nv)."""
 
 
-def audit(case: Case, motion: Motion | HarnessError, names: Iterable[str]) -> list[Row]:
-    """Rows of the audit table of a case: the static tier, and the instantaneous one but for efforts.
+def audit(case: Case, motion: Motion | HarnessError, engine: str) -> list[Row]:
+    """Rows of the audit table of a case and an engine: the static tier, and the instantaneous one but for efforts.
 
     Args:
         case: What is audited.
         motion: Its motion, or why there is none.
-        names: Names of the engines; what goes wrong with one of them is a row too.
+        engine: Name of the engine; what goes wrong with it is a row too.
     """
     if isinstance(motion, HarnessError):
-        return [failed_row(case.key, engine, "not comparable", str(motion)) for engine in names]
+        return [failed_row(case.key, engine, "not comparable", str(motion))]
     at = [round(part * (len(motion.t) - 1)) for part in POSES]
     states = (motion.q[at], motion.qd[at], motion.qdd[at])
     terms = lagrange_model(case.mechanism, *states[:2])
     wanted = wanted_inventory(case.mechanism, states[0][0], (terms.gravity - terms.load)[0])
-    return [row for engine in names for row in _audit(case, engine, states, wanted, terms)]
+    return list(_audit(case, engine, states, wanted, terms))
 
 
 def lost(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:

@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
-from rich.console import Console
-from rich.progress import Progress
 
 import engines
 from analytic.energy import total_energy
@@ -24,7 +21,7 @@ from robots.mechanism import Mechanism
 from robots.robot import modes
 from validation.blocks import Part, table
 from validation.pages import write_pages
-from validation.tables import want_writable
+from validation.workers import ALL_CORES, Call, Lost, Workers, crew
 
 ANALYTIC = "analytic/noc"
 SETTINGS = ("default", "careful")
@@ -73,12 +70,12 @@ def start_of(benchmark: Benchmark) -> Start:
     )
 
 
-def benchmarks_table(names: Sequence[str], *, jobs: int | None = None) -> pd.DataFrame:
+def benchmarks_table(names: Sequence[str], *, workers: Workers = ALL_CORES) -> pd.DataFrame:
     """Errors of every source at the published instants, and the drift of its energy.
 
     Args:
         names: Robots with a benchmark; by default all.
-        jobs: Worker processes; by default one for each core.
+        workers: Worker processes; by default one for each core.
 
     Raises:
         HarnessError: If a robot is unknown, has no benchmark, or its files are bad.
@@ -86,13 +83,13 @@ def benchmarks_table(names: Sequence[str], *, jobs: int | None = None) -> pd.Dat
     wanted = [load_benchmark(name) for name in names or benchmark_names()]
     ways = [ANALYTIC, *(f"{engine}/{way}" for engine in engines.versions() for way in SETTINGS)]
     tasks = [(benchmark, way) for benchmark in wanted for way in ways]
-    terminal = Console(stderr=True)
-    with (
-        Parallel(n_jobs=jobs or cpu_count(), return_as="generator") as pool,
-        Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
-    ):
-        found = progress.track(pool(delayed(measure)(*task) for task in tasks), len(tasks), description="benchmarks")
-        rows = [row for some in found for row in some]
+    with crew(workers) as staff:
+        found = staff.all_of([Call(measure, task) for task in tasks], "benchmarks")
+    rows = [
+        row
+        for (benchmark, way), some in zip(tasks, found, strict=True)
+        for row in (_without_motion(benchmark, way, some.reason) if isinstance(some, Lost) else some)
+    ]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
@@ -104,10 +101,10 @@ def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
     try:
         q, qd = _moved(start, source, t)
     except HarnessError as error:
-        return [{**where, "t": benchmark.span, "quantity": "motion", "note": str(error)}]
+        return _without_motion(benchmark, source, str(error))
     if not (np.isfinite(q).all() and np.isfinite(qd).all()):
         at = t[np.argmin(np.isfinite(q).all(axis=1))]
-        return [{**where, "t": benchmark.span, "quantity": "motion", "note": f"not finite at t = {at:g} s"}]
+        return _without_motion(benchmark, source, f"not finite at t = {at:g} s")
     took = {"wall_time": time.perf_counter() - clock, "note": ""}
     rows = [
         {**where, **took, "t": instant.t, "quantity": quantity, "error": error}
@@ -117,6 +114,11 @@ def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
     ]
     drift = energy_drift(start, q, qd)
     return [*rows, {**where, **took, "t": benchmark.span, "quantity": "energy drift [of its peak]", "error": drift}]
+
+
+def _without_motion(benchmark: Benchmark, source: str, note: str) -> list[dict[str, Any]]:
+    row = {"benchmark": benchmark.robot, "source": source, "t": benchmark.span, "quantity": "motion", "note": note}
+    return [row]
 
 
 def energy_drift(start: Start, q: Array, qd: Array) -> float:
@@ -136,12 +138,7 @@ def energy_drift(start: Start, q: Array, qd: Array) -> float:
 
 
 def write_benchmarks(found: pd.DataFrame, folder: Path) -> None:
-    """Write `benchmarks.csv`, `benchmarks.html` and `benchmarks.md` into a folder.
-
-    Raises:
-        OutputError: If the folder cannot be written.
-    """
-    want_writable(folder)
+    """Write `benchmarks.csv`, `benchmarks.html` and `benchmarks.md` into a folder."""
     parts = [
         Part(
             title=str(name),
@@ -149,7 +146,7 @@ def write_benchmarks(found: pd.DataFrame, folder: Path) -> None:
             blocks=[
                 load_benchmark(str(name)).source + ".",
                 *(f"At t = {i.t:g} s: {i.origin}." for i in load_benchmark(str(name)).instants),
-                table(_matrix(of_robot)),
+                table(matrix(of_robot)),
                 [f"{row['source']}: {row['note']}" for row in of_robot[of_robot["note"] != ""].to_dict("records")],
             ],
         )
@@ -176,8 +173,8 @@ def _introduction() -> Part:
     )
 
 
-def _matrix(found: pd.DataFrame) -> pd.DataFrame:
-    """A row for each source, a column for each quantity."""
+def matrix(found: pd.DataFrame) -> pd.DataFrame:
+    """A row for each source, a column for each quantity of one benchmark."""
     quantity = found["quantity"] + found["t"].map(" at {:g} s".format)
     wide = found.assign(quantity=quantity).set_index(["source", "quantity"])["error"]
     return wide.unstack("quantity", sort=False).reset_index()

@@ -13,6 +13,7 @@ from robots.errors import HarnessError
 
 if TYPE_CHECKING:
     from robots.robot import Case
+    from validation.workers import Workers
 
 BAD_INPUT = 2
 
@@ -67,8 +68,15 @@ _out = click.option(
     help="Folder of the results.",
 )
 _jobs = click.option("--jobs", type=click.IntRange(min=1), help="Worker processes; default: one for each core.")
-
-
+_time_limit = click.option(
+    "--time-limit",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Stop a source that takes longer on a case, it reads not run; default: 1800.",
+)
+_resume = click.option(
+    "--resume", is_flag=True, help="Go on with what was interrupted in the folder: compute only what is missing."
+)
 _junit = click.option(
     "--junit", type=click.Path(path_type=Path), help="JUnit file to write: a test case for each case and source."
 )
@@ -103,8 +111,6 @@ class HowToRun(NamedTuple):
 
     sources: tuple[str, ...]
     dt: float | None
-    out: Path
-    jobs: int | None
     junit: Path | None
     limits: Mapping[str, float]
 
@@ -117,7 +123,25 @@ def _how_to_run(command: Callable[..., int]) -> Callable[..., int]:
         how = HowToRun(**{name: given.pop(name) for name in HowToRun._fields})
         return command(how=how, **given)
 
-    for option in (_jobs, _out, _dt, _tolerances, _junit, _sources):
+    for option in (_dt, _tolerances, _junit, _sources):
+        with_options = option(with_options)
+    return _resume(_in_folder(with_options))
+
+
+def _in_folder(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command its arguments `out`, a folder held while it runs, and `workers`, with the options for both."""
+
+    @wraps(command)
+    def with_options(
+        *, out: Path, jobs: int | None, time_limit: float | None, resume: bool = False, **given: Any
+    ) -> int:
+        from validation.journal import claimed
+        from validation.workers import TIME_LIMIT, Workers
+
+        with claimed(out, resume=resume) as journal:
+            return command(out=out, workers=Workers(jobs, time_limit or TIME_LIMIT, journal), **given)
+
+    for option in (_time_limit, _jobs, _out):
         with_options = option(with_options)
     return with_options
 
@@ -144,7 +168,7 @@ def list_(folders: tuple[Path, ...]) -> None:
 @click.option("--variant", "variants", multiple=True, help="Variant of the parameters; default: all.")
 @_folders
 @_how_to_run
-def run(how: HowToRun, **selection: Any) -> int:
+def run(how: HowToRun, out: Path, workers: "Workers", **selection: Any) -> int:
     """Compute every source of the ROBOTs, compare them, and write tables and report.
 
     Without a ROBOT: all of the catalogue, or of your own folders where --robots names some.
@@ -157,7 +181,7 @@ def run(how: HowToRun, **selection: Any) -> int:
     """
     from validation.run import Selection, plan
 
-    return _run_and_report(plan(Selection(**selection)), how)
+    return _run_and_report(plan(Selection(**selection)), how, out, workers)
 
 
 @cli.command()
@@ -168,7 +192,7 @@ def run(how: HowToRun, **selection: Any) -> int:
 @click.option("--mode", help="Keyframe to start from; default: the first, or qpos0 where there is none.")
 @click.option("--actuated", default="", help="Actuated joints, as J1,J2, instead of the file's actuators.")
 @_how_to_run
-def check(model: Path, how: HowToRun, **of_file: Any) -> int:
+def check(model: Path, how: HowToRun, out: Path, workers: "Workers", **of_file: Any) -> int:
     """Check any MJCF: move it, compute every source, compare them, and write tables and report.
 
     Without a motion it makes its own: smooth, from rest, inside the joint limits, away from singularities.
@@ -181,7 +205,7 @@ def check(model: Path, how: HowToRun, **of_file: Any) -> int:
     """
     from validation.check import cases_of_file
 
-    return _run_and_report(cases_of_file(model, **of_file), how)
+    return _run_and_report(cases_of_file(model, **of_file), how, out, workers)
 
 
 @cli.command()
@@ -210,9 +234,9 @@ def new(name: str, model: Path, actuated: str, robots: Path | None) -> int:
 
 @cli.command()
 @click.argument("robots", metavar="[ROBOT]...", nargs=-1)
-@_out
-@_jobs
-def errata(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
+@_resume
+@_in_folder
+def errata(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
     """Measure what each erratum of the papers costs, and write errata.csv and errata.html.
 
     \b
@@ -221,10 +245,8 @@ def errata(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
     """
     from validation.console import print_errata
     from validation.errata import errata_table, write_errata
-    from validation.tables import want_writable
 
-    want_writable(out)
-    costs = errata_table(robots, jobs=jobs)
+    costs = errata_table(robots, workers=workers)
     write_errata(costs, out)
     print_errata(costs, out)
     return 0
@@ -232,9 +254,9 @@ def errata(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
 
 @cli.command()
 @click.argument("robots", metavar="[ROBOT]...", nargs=-1)
-@_out
-@_jobs
-def mutants(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
+@_resume
+@_in_folder
+def mutants(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
     """Seed faults in every route of the ROBOTs, see whether the comparison notices, and write mutants.csv and .html.
 
     Each robot runs in one case: first variant, first mode, upright. Without a ROBOT: all of them, about ten minutes on
@@ -247,10 +269,8 @@ def mutants(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
     from validation.console import print_mutants
     from validation.mutants.report import write_mutants
     from validation.mutants.study import exit_status, mutants_table
-    from validation.tables import want_writable
 
-    want_writable(out)
-    found = mutants_table(robots, jobs=jobs)
+    found = mutants_table(robots, workers=workers)
     write_mutants(found, out)
     print_mutants(found, out)
     return exit_status(found)
@@ -261,9 +281,8 @@ def mutants(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
 @click.option("--configuration", "configurations", multiple=True, help="horizontal or vertical; default: both.")
 @click.option("--mode", "modes", multiple=True, help="Working mode; default: the first that meets no singularity.")
 @click.option("--source", "sources", multiple=True, help="Route, as mujoco/forward; default: all forward routes.")
-@_out
-@_jobs
-def ladder(out: Path, jobs: int | None, **selection: Any) -> int:
+@_in_folder
+def ladder(out: Path, workers: "Workers", **selection: Any) -> int:
     """Measure what steps and solver settings cost and give, and say what to set for 1 %, 0.1 % and 1e-6.
 
     Every forward route of the ROBOTs, by default of all, over ladders of steps and of the settings of its solver:
@@ -277,10 +296,8 @@ def ladder(out: Path, jobs: int | None, **selection: Any) -> int:
     from validation.console import print_advice
     from validation.ladder.report import write_report
     from validation.ladder.study import Study, run_study
-    from validation.tables import want_writable
 
-    want_writable(out)
-    found = run_study(Study(**selection), out, jobs=jobs, command=["loopcheck", *sys.argv[1:]])
+    found = run_study(Study(**selection), out, workers=workers, command=["loopcheck", *sys.argv[1:]])
     write_report(found, out)
     print_advice(found.rungs, out)
     return 0
@@ -316,9 +333,9 @@ def bench(robots: tuple[str, ...], samples: int, chain: int, out: Path) -> int:
 
 @cli.command()
 @click.argument("robots", metavar="[ROBOT]...", nargs=-1)
-@_out
-@_jobs
-def benchmarks(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
+@_resume
+@_in_folder
+def benchmarks(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
     """Measure forward dynamics against published free motions, and write benchmarks.csv and benchmarks.html.
 
     \b
@@ -327,10 +344,8 @@ def benchmarks(robots: tuple[str, ...], out: Path, jobs: int | None) -> int:
     """
     from validation.benchmarks import benchmarks_table, write_benchmarks
     from validation.console import print_benchmarks
-    from validation.tables import want_writable
 
-    want_writable(out)
-    found = benchmarks_table(robots, jobs=jobs)
+    found = benchmarks_table(robots, workers=workers)
     write_benchmarks(found, out)
     print_benchmarks(found, out)
     return 0
@@ -364,9 +379,8 @@ def report(folder: Path) -> int:
     "--seed", "seeds", type=int, multiple=True, default=(0,), show_default=True, help="Seed of the templates."
 )
 @click.option("--templates", type=click.IntRange(min=2), default=10, show_default=True, help="Robots for each level.")
-@_out
-@_jobs
-def ctc(out: Path, jobs: int | None, **varied: Any) -> int:
+@_in_folder
+def ctc(out: Path, workers: "Workers", **varied: Any) -> int:
     """Study computed-torque control of the 3rrr with wrong parameters: classical, Extended, and task-space CTC.
 
     Finished runs in the folder are not computed again.
@@ -378,10 +392,8 @@ def ctc(out: Path, jobs: int | None, **varied: Any) -> int:
     """
     from validation.ctc.report import write_report
     from validation.ctc.study import Study, run_study
-    from validation.tables import want_writable
 
-    want_writable(out)
-    found = run_study(Study(**varied), out, jobs=jobs, command=["loopcheck", *sys.argv[1:]])
+    found = run_study(Study(**varied), out, workers=workers, command=["loopcheck", *sys.argv[1:]])
     write_report(found, out)
     click.echo(
         f"{len(found.runs)} runs, {found.runs['diverged_at'].notna().sum()} diverged; report: {out / 'ctc.html'}"
@@ -389,7 +401,7 @@ def ctc(out: Path, jobs: int | None, **varied: Any) -> int:
     return 0
 
 
-def _run_and_report(cases: "list[Case]", how: HowToRun) -> int:
+def _run_and_report(cases: "list[Case]", how: HowToRun, out: Path, workers: "Workers") -> int:
     """Run cases, write tables and report, print the summary; returns the exit status."""
     from validation.console import print_summary
     from validation.findings import exit_status
@@ -398,19 +410,19 @@ def _run_and_report(cases: "list[Case]", how: HowToRun) -> int:
     from validation.run import run as run_cases
     from validation.tables import want_writable, write
 
-    for folder in (how.out, *([how.junit.parent] if how.junit else [])):
-        want_writable(folder)
+    if how.junit:
+        want_writable(how.junit.parent)
     results = run_cases(
         cases,
         wanted=how.sources,
         dt=how.dt,
-        jobs=how.jobs,
+        workers=workers,
         command=["loopcheck", *sys.argv[1:]],
         own_limits=how.limits,
     )
-    write(results, how.out)
-    write_report(results, how.out)
+    write(results, out)
+    write_report(results, out)
     if how.junit:
         write_junit(results, how.junit)
-    print_summary(results, how.out)
+    print_summary(results, out)
     return exit_status(results)

@@ -87,10 +87,7 @@ def print_errata(costs: pd.DataFrame, folder: Path) -> None:
     worst = costs.groupby(["robot", "configuration", "erratum"], sort=False)["relative_error"].max()
     for robot, of_robot in worst.groupby("robot", sort=False):
         wide = of_robot.droplevel("robot").unstack("configuration", sort=False)
-        matrix = Table("erratum", *wide.columns, title=f"{robot}: effort error over the peak", title_justify="left")
-        for erratum, row in wide.iterrows():
-            matrix.add_row(str(erratum), *("" if math.isnan(error) else f"{error:.1e}" for error in row))
-        Console().print(matrix)
+        Console().print(_errors(wide, title=f"{robot}: effort error over the peak"))
     click.echo(f"report: {folder / 'errata.html'}")
 
 
@@ -140,25 +137,30 @@ def print_bench(figures: pd.DataFrame, folder: Path) -> None:
     click.echo(f"figures: {folder / 'bench.csv'}")
 
 
+def print_benchmarks(found: pd.DataFrame, folder: Path) -> None:
+    """Print the error of each source in each published quantity."""
+    from validation.benchmarks import matrix
+
+    for name, of_robot in found.groupby("benchmark", sort=False):
+        Console().print(_errors(matrix(of_robot).set_index("source"), title=f"{name}: error"))
+    click.echo(f"report: {folder / 'benchmarks.html'}")
+
+
 def _about(robot: Mapping[str, Any]) -> Iterator[str]:
     """What a robot is, what nothing drives, what is odd about it, and what is left out, a line each."""
     if robot.get("in_words"):
-        yield f"{robot['in_words']}"
+        yield str(robot["in_words"])
     for what, known in (("nothing drives", "undriven"), ("odd", "oddities"), ("left out", "left_out")):
         if robot.get(known):
             yield f"{what}: {'; '.join(robot[known])}"
 
 
-def print_benchmarks(found: pd.DataFrame, folder: Path) -> None:
-    """Print the error of each source in each published quantity."""
-    for name, of_robot in found.groupby("benchmark", sort=False):
-        quantity = of_robot["quantity"] + of_robot["t"].map(" at {:g} s".format)
-        wide = of_robot.assign(quantity=quantity).set_index(["source", "quantity"])["error"].unstack(sort=False)
-        matrix = Table("source", *map(escape, wide.columns), title=f"{name}: error", title_justify="left")
-        for source, row in wide.iterrows():
-            matrix.add_row(str(source), *("" if math.isnan(error) else f"{error:.1e}" for error in row))
-        Console().print(matrix)
-    click.echo(f"report: {folder / 'benchmarks.html'}")
+def _errors(wide: pd.DataFrame, *, title: str) -> Table:
+    """Errors by what they are of, blank where there is none."""
+    found = Table(str(wide.index.name), *map(escape, wide.columns), title=title, title_justify="left")
+    for name, row in wide.iterrows():
+        found.add_row(str(name), *("" if math.isnan(error) else f"{error:.1e}" for error in row))
+    return found
 
 
 def _cell(found: Sequence[Finding]) -> str:

@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
-from rich.console import Console
-from rich.progress import Progress
 
 from analytic.assembly import prescribe
 from analytic.noc import Noc
@@ -17,7 +14,7 @@ from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, 
 from validation.blocks import Part, table
 from validation.compare import relative_error
 from validation.pages import write_pages
-from validation.tables import want_writable
+from validation.workers import ALL_CORES, Call, Lost, Workers, crew
 
 CORRECTED = "as corrected"
 COLUMNS = {
@@ -33,34 +30,25 @@ COLUMNS = {
 }
 
 
-def errata_table(robots: Sequence[str], *, jobs: int | None = None) -> pd.DataFrame:
+def errata_table(robots: Sequence[str], *, workers: Workers = ALL_CORES) -> pd.DataFrame:
     """Largest effort error over the peak that each printed form causes, and that of the corrected model.
 
     Args:
         robots: Names of robots that come from a paper; by default all.
-        jobs: Worker processes; by default one for each core.
+        workers: Worker processes; by default one for each core.
 
     Raises:
         HarnessError: If a robot is unknown or its model is bad.
     """
     cases = [case for name in robots or names() for case in _cases(name)]
-    terminal = Console(stderr=True)
-    with (
-        Parallel(n_jobs=jobs or cpu_count(), return_as="generator") as pool,
-        Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
-    ):
-        found = progress.track(pool(delayed(_costs)(case) for case in cases), len(cases), description="errata")
-        rows = [row for costs in found for row in costs]
+    with crew(workers) as staff:
+        found = staff.all_of([Call(_costs, (case,)) for case in cases], "errata")
+    rows = [row for case, costs in zip(cases, found, strict=True) for row in _rows(case, costs)]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
 def write_errata(costs: pd.DataFrame, folder: Path) -> None:
-    """Write `errata.csv`, `errata.html` and `errata.md` into a folder.
-
-    Raises:
-        OutputError: If the folder cannot be written.
-    """
-    want_writable(folder)
+    """Write `errata.csv`, `errata.html` and `errata.md` into a folder."""
     parts = [
         Part(title=str(robot), anchor=f"errata-{robot}", blocks=[_sentence(of_robot), table(_matrix(of_robot))])
         for robot, of_robot in costs.groupby("robot", sort=False)
@@ -80,12 +68,24 @@ def _cases(name: str) -> Iterable[Case]:
                 yield make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
 
 
+def _rows(case: Case, costs: list[Mapping[str, Any]] | Lost) -> list[Mapping[str, Any]]:
+    if not isinstance(costs, Lost):
+        return costs
+    blank = dict.fromkeys(("equation", "printed", "corrected"), "")
+    row = {**_where(case), **blank, "erratum": CORRECTED, "relative_error": float("nan"), "note": costs.reason}
+    return [row]
+
+
+def _where(case: Case) -> Mapping[str, str]:
+    return {"robot": case.robot.name, "mode": case.mode, "configuration": case.configuration}
+
+
 def _costs(case: Case) -> list[Mapping[str, Any]]:
     """A row for the corrected model and one for each erratum, slips of notation included."""
     model = paper_model(str(case.robot.paper))
     motion = prescribe(case)
     reference = Noc().compute_efforts(case, motion).effort
-    where = {"robot": case.robot.name, "mode": case.mode, "configuration": case.configuration}
+    where = _where(case)
     error = relative_error(model.efforts(case, motion, AS_CORRECTED), reference)
     blank = {"equation": "", "printed": "", "corrected": "", "note": ""}
     rows: list[Mapping[str, Any]] = [{**where, **blank, "erratum": CORRECTED, "relative_error": error}]

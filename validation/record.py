@@ -56,6 +56,8 @@ class Found(NamedTuple):
     """Of every source on every case."""
     audited: Sequence[Row]
     """Rows of the audit of every engine on every case."""
+    unanswered: int
+    """How many audits and sources were interrupted, died or hung."""
 
 
 def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
@@ -66,7 +68,7 @@ def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
         found: What was found.
         request: What was asked for, and when.
     """
-    motions, outcomes, audited = found
+    motions, outcomes, audited, _ = found
     first = {case.key[:3]: case for case in reversed(cases) if case.key in motions}
     free = [case for case in cases if case.key in motions and _is_own(case, cases, motions)]
     references = {outcome.case.key: outcome.history for outcome in outcomes if outcome.source == sources.REFERENCE}
@@ -102,7 +104,7 @@ def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
                 for row in point_rows(case.mechanism, motions[case.key], case.robot.trace)
             ],
         ),
-        run=_run_record(cases, motions, outcomes, request),
+        run=_run_record(cases, found, request),
     )
 
 
@@ -178,13 +180,9 @@ def _of_motion(case: Case) -> dict[str, str]:
     return {"robot": case.robot.name, "variant": case.variant, "mode": case.mode}
 
 
-def _run_record(
-    cases: Sequence[Case],
-    motions: Mapping[Key, Motion],
-    outcomes: Sequence[Outcome],
-    request: Request,
-) -> dict[str, Any]:
+def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[str, Any]:
     """What `run.json` holds."""
+    motions, outcomes, _, unanswered = found
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
     first = {case.robot.name: case for case in reversed(cases)}
     return {
@@ -192,6 +190,7 @@ def _run_record(
         "command": list(request.command),
         "start": request.start.isoformat(timespec="seconds"),
         "dt": request.dt,
+        "unanswered": unanswered,
         "duration_s": (datetime.now(UTC) - request.start).total_seconds(),
         "versions": {
             "python": platform.python_version(),

@@ -3,14 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
-from typing import Any
-
-from joblib import Parallel, cpu_count, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
-from rich.console import Console
-from rich.progress import Progress
 
 from robots.errors import HarnessError, NotFoundError, SingularityError
 from robots.motion import Motion
@@ -19,9 +12,11 @@ from robots.robot import names as robot_names
 from validation import sources
 from validation.audit import Row, audit, failed_row
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from validation.findings import Key
 from validation.record import Found, Request, collect
 from validation.tables import Results
 from validation.tolerances import with_own_limits
+from validation.workers import ALL_CORES, Call, Crew, Lost, Workers, crew, or_raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,19 +36,19 @@ def run(
     *,
     wanted: tuple[str, ...] = (),
     dt: float | None = None,
-    jobs: int | None = None,
+    workers: Workers = ALL_CORES,
     command: Sequence[str] = (),
     own_limits: Mapping[str, float] | None = None,
 ) -> Results:
-    """Run all sources on all cases, one worker process for each core unless `jobs` says otherwise.
+    """Run all sources on all cases in worker processes.
 
-    Interrupted, or when a worker process dies, it returns what is there; the rest reads `not run`.
+    What is interrupted, or does not survive or come to an end, reads `not run`; `Results.run` counts it.
 
     Args:
         cases: What to run.
         wanted: Names of the sources; by default all. The reference always runs.
         dt: Step of the report grid [s]; by default that of `robots.motion.report_grid`.
-        jobs: Number of worker processes.
+        workers: Worker processes, by default one for each core, and where they keep what they have computed.
         command: The command line, to be recorded.
         own_limits: The user's own limits of the relative error by source [-], instead of the registered ones.
 
@@ -66,28 +61,27 @@ def run(
         command=tuple(command), start=datetime.now(UTC), dt=dt, tolerances=with_own_limits(own_limits or {})
     )
     tasks = [(case, source) for case in cases for source in _sources_of(case.robot, wanted)]
-    terminal = Console(stderr=True)
-    with (
-        Parallel(n_jobs=jobs or cpu_count(), return_as="generator") as pool,
-        Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
-    ):
-        keys = {case.key: motion_key(case) for case in cases}
-        one_per_motion = {keys[case.key]: case for case in reversed(cases)}
-        calls = (delayed(prescribe_or_error)(case, dt) for case in one_per_motion.values())
-        prescribed = progress.track(pool(calls), len(one_per_motion), description="motions")
-        by_key = dict(zip(one_per_motion, prescribed, strict=True))
-        motions = {case.key: by_key[keys[case.key]] for case in cases}
-        _want_motions(cases, motions)
+    to_audit = [(case, engine) for case in cases for engine in _engines(tasks)]
+    with crew(workers) as staff:
+        motions = _motions(cases, dt, staff)
         computed = [(case, source) for case, source in tasks if isinstance(motions[case.key], Motion)]
-        audits = (delayed(audit)(case, motions[case.key], _engines(tasks)) for case in cases)
-        calls = (delayed(evaluate)(case, motions[case.key], source) for case, source in computed)
-        results = progress.track(
-            pool(chain(audits, calls)), len(cases) + len(computed), description="audit and sources"
-        )
-        found, audited = _gather(results, cases, computed)
-    outcomes = [found.get((case.key, source)) or _without_motion(case, source, motions) for case, source in tasks]
-    assembled = {key: motion for key, motion in motions.items() if isinstance(motion, Motion)}
-    return collect(cases, Found(assembled, outcomes, audited), request)
+        calls = [
+            *(Call(audit, (case, motions[case.key], engine)) for case, engine in to_audit),
+            *(Call(evaluate, (case, motions[case.key], source)) for case, source in computed),
+        ]
+        results = staff.all_of(calls, "audits and sources")
+    audited, evaluated = results[: len(to_audit)], iter(results[len(to_audit) :])
+    outcomes = []
+    for case, source in tasks:
+        motion = motions[case.key]
+        outcomes.append(_outcome(case, source, next(evaluated) if isinstance(motion, Motion) else motion))
+    found = Found(
+        motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
+        outcomes=outcomes,
+        audited=[row for task, rows in zip(to_audit, audited, strict=True) for row in _audit_rows(*task, rows)],
+        unanswered=sum(isinstance(result, Lost) for result in results),
+    )
+    return collect(cases, found, request)
 
 
 def plan(selection: Selection) -> list[Case]:
@@ -125,44 +119,34 @@ def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((sources.REFERENCE, *(wanted or sources.names(robot)))))
 
 
-def _want_motions(cases: Iterable[Case], motions: Mapping[Any, Motion | HarnessError]) -> None:
-    """Raise for the first motion that could not be assembled, unless a singularity is expected of its mode."""
+def _motions(cases: Sequence[Case], dt: float | None, staff: Crew) -> Mapping[Key, Motion | HarnessError]:
+    """The motion of each case, the same for all cases that share it; or why it meets a singularity, where expected."""
+    keys = {case.key: motion_key(case) for case in cases}
+    one_per_motion = {keys[case.key]: case for case in reversed(cases)}
+    found = dict(staff.results([Call(prescribe_or_error, (case, dt)) for case in one_per_motion.values()], "motions"))
+    by_key = {
+        key: or_raise(f"motion of {', '.join(filter(None, key))}", found[k]) for k, key in enumerate(one_per_motion)
+    }
     for case in cases:
-        motion = motions[case.key]
+        motion = by_key[keys[case.key]]
         expected = case.robot.expected.get(case.mode) == "not comparable" and isinstance(motion, SingularityError)
         if isinstance(motion, HarnessError) and not expected:
             raise motion
+    return {case.key: by_key[keys[case.key]] for case in cases}
 
 
-def _gather(
-    results: Iterable[Outcome | list[Row]], cases: Sequence[Case], tasks: Sequence[tuple[Case, str]]
-) -> tuple[dict[Any, Outcome], list[Row]]:
-    """Outcomes by case and source, and rows of the audit; what an interruption or a crash took away reads `not run`."""
-    found, audited, reason = {}, [], "interrupted"
-    try:
-        for result in results:
-            if isinstance(result, Outcome):
-                found[result.case.key, result.source] = result
-            else:
-                audited.append(result)
-    except KeyboardInterrupt:
-        pass
-    except TerminatedWorkerError:
-        reason = "a worker process died: an engine crashed, or memory ran out"
-    for case, source in tasks:
-        lost = Outcome(case=case, source=source, history=None, failure="not run", note=reason)
-        found.setdefault((case.key, source), lost)
-    rows = [row for of_case in audited for row in of_case]
-    for case in cases[len(audited) :]:
-        rows += [failed_row(case.key, engine, "not run", reason) for engine in _engines(tasks)]
-    return found, rows
+def _outcome(case: Case, source: str, result: Outcome | HarnessError | Lost) -> Outcome:
+    """What a source found, or why it found nothing."""
+    if isinstance(result, Outcome):
+        return result
+    failure, note = ("not run", result.reason) if isinstance(result, Lost) else ("not comparable", str(result))
+    return Outcome(case=case, source=source, history=None, failure=failure, note=note)
+
+
+def _audit_rows(case: Case, engine: str, rows: list[Row] | Lost) -> list[Row]:
+    return [failed_row(case.key, engine, "not run", rows.reason)] if isinstance(rows, Lost) else rows
 
 
 def _engines(tasks: Iterable[tuple[Case, str]]) -> list[str]:
     """Names of the engines whose routes run."""
     return list(dict.fromkeys(source.split("/")[0] for _, source in tasks if source not in sources.ANALYTIC))
-
-
-def _without_motion(case: Case, source: str, motions: Mapping[Any, Motion | HarnessError]) -> Outcome:
-    note = str(motions[case.key])
-    return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)

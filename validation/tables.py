@@ -13,6 +13,7 @@ from pandera.errors import SchemaError
 
 from robots.errors import OutputError
 
+RECORD = "run.json"
 VERDICTS = ("agree", "disagree", "not comparable", "not run", "informational")
 
 _CASE = {name: pa.Column(str) for name in ("robot", "variant", "mode", "configuration", "source")}
@@ -160,17 +161,16 @@ def write(results: Results, folder: Path) -> None:
                 frame: pd.DataFrame = getattr(results, table_name)
                 frame.to_csv(draft / f"{table_name}.csv", index=False, float_format="%.17g")
             results.efforts.to_parquet(draft / "efforts.parquet", index=False)
-            (draft / "run.json").write_text(
-                json.dumps(results.run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-            )
+            (draft / RECORD).write_text(json.dumps(results.run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            (folder / RECORD).unlink(missing_ok=True)  # tables of two runs must never pass for one
             put(draft, folder)
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the results: {error.strerror}") from error
 
 
 def put(draft: Path, folder: Path) -> None:
-    """Move every file of a draft folder into its place, replacing what was there."""
-    for path in sorted(draft.iterdir()):
+    """Move every file of a draft folder into its place, replacing what was there, `run.json` last."""
+    for path in sorted(draft.iterdir(), key=lambda path: (path.name == RECORD, path.name)):
         path.replace(folder / path.name)
 
 
@@ -181,7 +181,7 @@ def read(folder: Path) -> Results:
         OutputError: If a table is missing or not what it should be.
     """
     frames = {name: _read_table(folder / f"{name}.csv", name) for name in SCHEMAS}
-    path = folder / "run.json"
+    path = folder / RECORD
     try:
         run = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
@@ -16,8 +17,11 @@ from tests.conftest import MODELS, CaseMaker
 from validation.audit import audit, lost
 from validation.check import cases_of_file
 from validation.divergence import first_divergence
+from validation.evaluate import evaluate
 from validation.findings import exit_status
-from validation.run import run
+from validation.record import Found, Request, collect
+from validation.tables import Results
+from validation.tolerances import registered
 
 ENGINES = tuple(dict.fromkeys(name.split("/")[0] for name in engines.names()))
 Edit = Callable[[Any], None]
@@ -30,7 +34,7 @@ def module(engine: str, name: str) -> Any:
 def table_of(case: Case, motion: Motion, engine: str) -> pd.DataFrame:
     if not engines.installed(engine):
         pytest.skip(f"{engine} is not installed")
-    return pd.DataFrame(audit(case, motion, [engine]))
+    return pd.DataFrame(audit(case, motion, engine))
 
 
 def wrong(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
@@ -55,16 +59,15 @@ def test_the_zoo_passes(engine: str, zoo_case: Case, zoo_motion: Motion) -> None
 def test_a_motion_that_was_made_does_not_rest_where_it_is_audited() -> None:
     """Or a fault in velocity terms would hide, as MuJoCo's in curved joint equalities."""
     case = cases_of_file(MODELS / "geared_pair.xml")[0]
-    rows = pd.DataFrame(audit(case, prescribe(case), ["mujoco"]))
+    rows = pd.DataFrame(audit(case, prescribe(case), "mujoco"))
     assert wrong(rows) == [("instantaneous", "closure acceleration", "cam")]
 
 
 def test_a_spatial_robot_with_a_wrench_passes() -> None:
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
-    rows = pd.DataFrame(
-        audit(case, prescribe(case, dt=0.1), [engine for engine in ENGINES if engines.installed(engine)])
-    )
-    assert wrong(rows) == []
+    motion = prescribe(case, dt=0.1)
+    for engine in filter(engines.installed, ENGINES):
+        assert wrong(pd.DataFrame(audit(case, motion, engine))) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -256,13 +259,19 @@ def test_a_rotor_with_another_ratio_is_seen(model_case: CaseMaker, monkeypatch: 
     assert causes(table_of(case, motion, "pybullet")) == ["armature"]
 
 
-def test_what_is_lost_is_not_compared(prr: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = ("mujoco/kkt", "mujoco/default")
-    right = run([prr], wanted=wanted, jobs=1)
+def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = [evaluate(prr, prr_motion, name) for name in ("analytic/noc", "mujoco/kkt", "mujoco/default")]
+    request = Request(command=(), start=datetime.now(UTC), dt=None, tolerances=registered())
+
+    def judged() -> Results:
+        rows = audit(prr, prr_motion, "mujoco")
+        return collect([prr], Found({prr.key: prr_motion}, outcomes, rows, unanswered=0), request)
+
+    right = judged()
     assert exit_status(right) == 0
     assert first_divergence(right.audit).startswith("default: trajectory, effort of ")
     spoil_mujoco(monkeypatch, heavier)
-    results = run([prr], wanted=wanted, jobs=1)
+    results = judged()
     kkt = results.summary[results.summary["source"] == "mujoco/kkt"]
     assert set(kkt["verdict"]) == {"not comparable"}
     assert "mujoco simulates another robot: mass of link2: want 0.520" in kkt["note"].iloc[0]
@@ -275,7 +284,7 @@ def test_an_engine_that_cannot_be_audited_is_not_compared(
     prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "installed", lambda engine: False)
-    rows = audit(prr, prr_motion, ["mujoco"])
+    rows = audit(prr, prr_motion, "mujoco")
     assert [row["verdict"] for row in rows] == ["not run"]
     assert "is not installed" in lost(rows)[prr.key, "mujoco"]
 
@@ -285,7 +294,7 @@ def test_a_bug_in_an_audit_is_a_row(prr: Case, prr_motion: Motion, monkeypatch: 
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(engines, "matrices", broken)
-    rows = audit(prr, prr_motion, ["mujoco"])
+    rows = audit(prr, prr_motion, "mujoco")
     assert rows[-1]["verdict"] == "not run"
     assert lost(rows)[prr.key, "mujoco"] == "not audited: internal error: ZeroDivisionError: a bug"
 

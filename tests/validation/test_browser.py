@@ -11,6 +11,7 @@ from tests.conftest import MODELS
 from validation.check import cases_of_file
 from validation.report import write_report
 from validation.run import run
+from validation.workers import Workers
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
@@ -44,7 +45,12 @@ CONTRAST = """() => {
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Address of a report with an engine that agrees and one whose verdict is informational."""
     folder = tmp_path_factory.mktemp("report")
-    results = run(cases_of_file(MODELS / "four_bar.xml")[1:], wanted=("mujoco/kkt", "mujoco/default"), dt=0.1, jobs=1)
+    results = run(
+        cases_of_file(MODELS / "four_bar.xml")[1:],
+        wanted=("mujoco/kkt", "mujoco/default"),
+        dt=0.1,
+        workers=Workers(jobs=1),
+    )
     write_report(results, folder)
     return (folder / "report.html").as_uri()
 

@@ -141,18 +141,6 @@ def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp
     assert (status, "1 agree, 1 not comparable" in out) == (3, True)
 
 
-def test_an_engine_that_is_not_installed_does_not_run(
-    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engines.installed", lambda engine: engine != "pybullet")
-    chosen = ("--source", "pybullet/kkt", "--source", "mujoco/kkt", "--out", tmp_path)
-    status, out, _ = loopcheck("run", "3prr", *FAST, *chosen)
-    assert (status, "1 agree, 1 not run" in out) == (3, True)
-    rows = read(tmp_path).summary.query("source == 'pybullet/kkt'")
-    assert set(rows["verdict"]) == {"not run"}
-    assert rows["note"].str.contains(r"not installed: pip install 'loopcheck\[pybullet\]'").all()
-
-
 def test_nothing_judged_is_no_pass(loopcheck: Command, tmp_path: Path) -> None:
     assert loopcheck("run", "3prr", *FAST, "--source", "mujoco/inverse", "--out", tmp_path)[0] == 3
 

@@ -25,6 +25,7 @@ from validation.ctc.plant import ExactPlant
 from validation.ctc.report import write_report
 from validation.ctc.simulate import LOST, Runs, Task, references, simulate
 from validation.ctc.study import CONTROLLERS, KEY, REGULAR, Study, run_study
+from validation.workers import Workers
 
 G = 9.81
 COARSE = Task(dt=8e-3)
@@ -169,7 +170,7 @@ def test_angles_are_compared_modulo_a_turn() -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ctc")
-    write_report(run_study(SMALL, path, jobs=1), path)
+    write_report(run_study(SMALL, path, workers=Workers(jobs=1)), path)
     return path
 
 
@@ -193,18 +194,18 @@ def test_a_study_goes_on_where_it_stopped(folder: Path) -> None:
     whole = table.read_text(encoding="utf-8")
     lines = whole.splitlines(keepends=True)
     table.write_text("".join(lines[:-3]), encoding="utf-8")
-    found = run_study(SMALL, folder, jobs=1)
+    found = run_study(SMALL, folder, workers=Workers(jobs=1))
     assert found.record["computed_now"] == 3
     again = pd.read_csv(table).sort_values(KEY).reset_index(drop=True)
     table.write_text(whole, encoding="utf-8")
     before = pd.read_csv(table).sort_values(KEY).reset_index(drop=True)
     pd.testing.assert_frame_equal(again, before, check_exact=False, rtol=1e-9)
-    assert run_study(SMALL, folder, jobs=1).record["computed_now"] == 0
+    assert run_study(SMALL, folder, workers=Workers(jobs=1)).record["computed_now"] == 0
 
 
 def test_other_settings_want_another_folder(folder: Path) -> None:
     with pytest.raises(OutputError, match=r"holds a study with another peak time \[s\], Kp"):
-        run_study(replace(SMALL, peak_time=0.2), folder, jobs=1)
+        run_study(replace(SMALL, peak_time=0.2), folder, workers=Workers(jobs=1))
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
@@ -219,7 +220,7 @@ def test_the_report_says_what_the_tables_say(folder: Path, tmp_path: Path) -> No
     assert "What makes the difference: geometry." in text
     html = (folder / "ctc.html").read_text(encoding="utf-8")
     assert html.count("data:image/svg+xml") == 3
-    found = run_study(SMALL, folder, jobs=1)
+    found = run_study(SMALL, folder, workers=Workers(jobs=1))
     runs = found.runs.copy()
     runs.loc[runs["controller"] == "extended", "ISE"] *= 100
     runs.loc[0, ["ISE", "IAE", "ITAE", "diverged_at"]] = np.nan, np.nan, np.nan, 0.5

@@ -23,6 +23,7 @@ from validation.ladder.analysis import CONVERGES, DIVERGES, NOT_RUN, STALLED, fl
 from validation.ladder.report import write_report
 from validation.ladder.study import RUNGS, Scene, Study, climb, run_study
 from validation.tolerances import registered
+from validation.workers import Workers
 
 TARGET = 1e-6
 SMALL = Study(robots=("3prr",), configurations=("vertical",), modes=("plus",))
@@ -207,13 +208,13 @@ def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(study, "climb", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_study(SMALL, tmp_path, jobs=1)
+        run_study(SMALL, tmp_path, workers=Workers(jobs=1))
     monkeypatch.setattr(study, "climb", whole)
     assert set(study.read(tmp_path / "ladder_rungs.csv")["base"]) == {FEW[0]}
-    found = run_study(SMALL, tmp_path, jobs=1)
+    found = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
     assert found.record["ladders climbed now"] == 1
     assert list(found.rungs["base"].unique()) == list(FEW)
-    again = run_study(SMALL, tmp_path, jobs=1)
+    again = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
     assert again.record["ladders climbed now"] == 0
     pd.testing.assert_frame_equal(again.rungs, found.rungs)
 
@@ -235,12 +236,12 @@ def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path
 
 @pytest.mark.usefixtures("few")
 def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
-    found = run_study(SMALL, tmp_path, jobs=1)
+    found = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
     write_report(found, tmp_path)
     held = tmp_path / "ladder.json"
     held.write_text(held.read_text(encoding="utf-8").replace('"mujoco": "', '"mujoco": "0.'), encoding="utf-8")
     with pytest.raises(OutputError, match="holds a study with another versions of mujoco"):
-        run_study(SMALL, tmp_path, jobs=1)
+        run_study(SMALL, tmp_path, workers=Workers(jobs=1))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from validation.findings import exit_status, findings, verdict_counts
 from validation.report import write_report
 from validation.run import Selection, plan, run
 from validation.tables import SCHEMAS, Results, table
+from validation.workers import Workers
 
 REFERENCE = "analytic/noc"
 HOSTILE = 'lost <script>alert("q9")</script> & $x_1$ | the rest'
@@ -262,7 +263,7 @@ def test_figures_have_alternative_text_and_captions(page: Page, markdown: str) -
 def test_the_efforts_on_the_task_are_those_of_the_actuators(tmp_path: Path) -> None:
     """Power in is power out, for every source, from the tables of a run alone."""
     cases = plan(Selection(robots=("2t1r",), configurations=("horizontal",)))
-    tables.write(run(cases, wanted=("analytic/paper", "mujoco/inverse"), dt=0.05, jobs=1), tmp_path)
+    tables.write(run(cases, wanted=("analytic/paper", "mujoco/inverse"), dt=0.05, workers=Workers(jobs=1)), tmp_path)
     read = tables.read(tmp_path)
     on_task = read.task_efforts.merge(read.task, on=["t", "coordinate"], suffixes=("", "_x"))
     driven = read.efforts.merge(read.motion, left_on=["t", "actuator"], right_on=["t", "joint"])

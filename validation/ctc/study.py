@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pandera.pandas as pa
-from joblib import Parallel, cpu_count, delayed
 from pandera.errors import SchemaError
-from rich.console import Console
-from rich.progress import Progress
 
 from analytic.papers import zubizarreta2010 as paper
 from robots.errors import NotFoundError, OutputError
@@ -28,6 +25,7 @@ from validation.ctc.perturbation import KINDS, Kind, make_templates, perturb
 from validation.ctc.plant import ExactPlant
 from validation.ctc.simulate import Runs, Task, references, simulate
 from validation.ctc.task_space import TaskSpaceCtc
+from validation.workers import ALL_CORES, Call, Workers, crew, or_raise
 
 CONTROLLERS: Mapping[str, type[Controller]] = {c.name: c for c in (ClassicalCtc, ExtendedCtc, TaskSpaceCtc)}
 EXACT = "exact"
@@ -104,13 +102,13 @@ class Findings:
     record: Mapping[str, Any]
 
 
-def run_study(study: Study, folder: Path, *, jobs: int | None = None, command: Sequence[str] = ()) -> Findings:
+def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, command: Sequence[str] = ()) -> Findings:
     """Compute all runs of a study that a folder does not hold yet.
 
     Args:
         study: What to run.
         folder: Where `ctc_runs.csv` grows, a batch at a time: an interrupted study goes on from there.
-        jobs: Number of worker processes; by default one for each core.
+        workers: Worker processes; by default one for each core.
         command: The command line, to be recorded.
 
     Raises:
@@ -121,20 +119,15 @@ def run_study(study: Study, folder: Path, *, jobs: int | None = None, command: S
     _want_known(study)
     runs = _known_runs(study, folder)
     missing = _missing(study, runs)
-    terminal = Console(stderr=True)
-    with (
-        Parallel(n_jobs=jobs or cpu_count(), return_as="generator_unordered") as pool,
-        Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
-    ):
-        ticks = progress.add_task("runs", total=sum(map(len, missing)))
-        for rows in pool(delayed(run_batch)(study, batch) for batch in missing):
-            runs = pd.concat([runs, rows]) if len(runs) else rows
+    with crew(workers) as staff:
+        for k, rows in staff.results([Call(run_batch, (study, batch)) for batch in missing], "batches of runs"):
+            found = or_raise(", ".join(missing[k].iloc[0][KEY[:2]]), rows)
+            runs = pd.concat([runs, found]) if len(runs) else found
             _write(runs, folder / "ctc_runs.csv")
-            progress.advance(ticks, len(rows))
         histories = _known_histories(study, folder)
         if histories.empty:
-            shown = pool(delayed(_history)(study, name) for name in CONTROLLERS)
-            histories = pd.concat(progress.track(shown, len(CONTROLLERS), description="histories"))
+            shown = staff.results([Call(_history, (study, name)) for name in CONTROLLERS], "histories")
+            histories = pd.concat([or_raise("a history", rows) for _, rows in shown])
             histories = histories.sort_values(["controller", "t"])
             _write(histories, folder / "ctc_histories.csv")
     order = [study.plants, study.modes, study.seeds, study.kinds, tuple(CONTROLLERS)]

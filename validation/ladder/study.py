@@ -13,20 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pandera.pandas as pa
-from joblib import Parallel, cpu_count, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 from pandera.errors import SchemaError
-from rich.console import Console
-from rich.progress import Progress
 
 import engines
 from analytic.assembly import prescribe
 from analytic.noc import Noc
 from engines import ladder as declared
 from engines.extrapolation import value_at_zero
-from engines.ladder import Ladder
+from engines.ladder import Ladder, Trial
 from robots.arrays import Array
-from robots.errors import EngineError, NotFoundError, OutputError
+from robots.errors import NotFoundError, OutputError
 from robots.motion import Motion
 from robots.robot import DEFAULT, Case, load
 from robots.robot import names as robot_names
@@ -34,6 +30,7 @@ from validation.compare import relative_error
 from validation.evaluate import outcome_of
 from validation.ladder.analysis import RICHARDSON, refinements
 from validation.run import Selection, plan
+from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
 TABLE = "ladder_rungs"
 KEY = ["robot", "mode", "configuration", "route", "base"]
@@ -98,49 +95,44 @@ class Findings:
     record: Mapping[str, Any]
 
 
-def run_study(study: Study, folder: Path, *, jobs: int | None = None, command: Sequence[str] = ()) -> Findings:
+def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, command: Sequence[str] = ()) -> Findings:
     """Climb all ladders that a folder does not hold yet.
 
     Args:
         study: What to measure.
         folder: Where `ladder_rungs.csv` grows, a ladder at a time: an interrupted study goes on from there.
-        jobs: Number of worker processes; by default one for each core.
+        workers: Worker processes; by default one for each core.
         command: The command line, to be recorded.
 
     Raises:
-        HarnessError: If a name is unknown, a motion cannot be assembled, or an engine takes its process down.
+        HarnessError: If a name is unknown or a motion cannot be assembled.
         OutputError: If the folder cannot be written, or holds a study of other versions or models.
     """
     start = datetime.now(UTC)
     cases = _cases(study)
     held = _held(cases)
     known = _known_rungs(folder, held)
-    terminal = Console(stderr=True)
-    with (
-        Parallel(n_jobs=jobs or cpu_count(), return_as="generator_unordered") as pool,
-        Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
-    ):
-        found = pool(delayed(_scene)(case) for case in cases)
-        scenes = {scene.case.key: scene for scene in progress.track(found, len(cases), description="motions")}
-        wanted = [(scenes[case.key], ladder) for case in cases for ladder in _ladders(study, scenes[case.key].motion)]
+    with crew(workers) as staff:
+        motions = dict(staff.results([Call(_scene, (case,)) for case in cases], "motions"))
+        scenes = [or_raise(f"motion of {case.robot.name}", motions[k]) for k, case in enumerate(cases)]
+        wanted = [(scene, ladder) for scene in scenes for ladder in _ladders(study, scene)]
         missing = [(scene, ladder) for scene, ladder in wanted if not _is_known(known, scene, ladder)]
-        rungs = _without(known, missing)
-        climbed = pool(delayed(climb)(scene, ladder) for scene, ladder in missing)
-        try:
-            for rows in progress.track(climbed, len(missing), description="ladders"):
-                rungs = pd.concat([rungs, rows]) if len(rungs) else rows
-                _write(rungs, folder)
-        except TerminatedWorkerError as error:
-            raise EngineError("a worker process died: an engine crashed, or memory ran out; try again") from error
+        rungs, fallen = _without(known, missing), []
+        for k, rows in staff.results([Call(climb, task) for task in missing], "ladders"):
+            if isinstance(rows, Lost):
+                fallen.append(_fallen(*missing[k], rows.reason))
+                continue
+            rungs = pd.concat([rungs, rows]) if len(rungs) else rows
+            _write(rungs, folder)
     record = {
         "command": list(command),
         "start": start.isoformat(timespec="seconds"),
         "duration_s": (datetime.now(UTC) - start).total_seconds(),
-        "jobs": jobs or cpu_count(),
+        "jobs": workers.count,
         "ladders climbed now": len(missing),
         **held,
     }
-    return Findings(rungs=_in_order(rungs, wanted), record=record)
+    return Findings(rungs=_in_order(pd.concat([rungs, *fallen]), wanted), record=record)
 
 
 def climb(scene: Scene, ladder: Ladder) -> pd.DataFrame:
@@ -152,8 +144,7 @@ def climb(scene: Scene, ladder: Ladder) -> pd.DataFrame:
         history = outcome.compared
         took = sum(rung.wall_time for rung in history.ladder) if history else float("nan")
         effort, note = (history.effort, "") if history else (None, outcome.note)
-        about = {name: getattr(trial, name) for name in ("value", "dt", "runs", "plain", "settings")}
-        rungs.append(_Rung(**about, effort=effort, wall_time=took, note=note))
+        rungs.append(_Rung(*_about(trial), effort=effort, wall_time=took, note=note))
     rows = [_rows(scene, ladder, ladder.name, ladder.order, rungs)]
     for count in ladder.extrapolated:
         groups = [rungs[k - count : k] for k in range(count, len(rungs) + 1)]
@@ -171,6 +162,16 @@ class _Rung(NamedTuple):
     effort: Array | None
     wall_time: float
     note: str
+
+
+def _about(trial: Trial) -> tuple[float, float, int, bool, str]:
+    return trial.value, trial.dt, trial.runs, trial.plain, trial.settings
+
+
+def _fallen(scene: Scene, ladder: Ladder, reason: str) -> pd.DataFrame:
+    """The rungs of a ladder that took its process down; not kept, so that it is climbed again."""
+    rungs = [_Rung(*_about(trial), effort=None, wall_time=np.nan, note=reason) for trial in ladder.trials]
+    return RUNGS.validate(_rows(scene, ladder, ladder.name, ladder.order, rungs))
 
 
 def _extrapolated(group: Sequence[_Rung]) -> _Rung:
@@ -238,8 +239,11 @@ def _scene(case: Case) -> Scene:
     return Scene(case=case, motion=motion, reference=Noc().compute_efforts(case, motion).effort)
 
 
-def _ladders(study: Study, motion: Motion) -> Iterator[Ladder]:
-    return (ladder for ladder in declared.ladders(motion) if not study.sources or ladder.route in study.sources)
+def _ladders(study: Study, scene: Scene) -> Iterator[Ladder]:
+    """The ladders of the routes that are asked for, but those that the robot goes without."""
+    for ladder in declared.ladders(scene.motion):
+        if ladder.route not in scene.case.robot.without and (not study.sources or ladder.route in study.sources):
+            yield ladder
 
 
 def _held(cases: Sequence[Case]) -> Mapping[str, Any]:

@@ -4,16 +4,12 @@ The effect of a fault is what it does to the efforts of the reference (analytic/
 which the reference cannot have, is what it does to the efforts of its route.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
-from rich.console import Console
-from rich.progress import Progress
 
 from analytic.assembly import prescribe
 from analytic.noc import Noc
@@ -25,8 +21,9 @@ from validation import sources
 from validation.compare import relative_error, summarize
 from validation.evaluate import INTERNAL, Outcome, evaluate, outcome_of
 from validation.findings import SEVERITY
-from validation.mutants.faults import MUTANTS, Mutant, NotCarriedError
+from validation.mutants.faults import MUTANTS, Mutant, NotCarriedError, by_key
 from validation.tolerances import Tolerance, registered
+from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
 COLUMNS = {
     "robot": str,
@@ -70,36 +67,36 @@ class Prepared:
 
 
 def mutants_table(
-    robots: Sequence[str], *, jobs: int | None = None, routes: Sequence[str] = (), faults: Sequence[str] = ()
+    robots: Sequence[str],
+    *,
+    workers: Workers = ALL_CORES,
+    routes: Sequence[str] = (),
+    faults: Sequence[str] = (),
 ) -> pd.DataFrame:
     """What came of every fault in every judged route.
 
-    Interrupted, or when a worker process dies, it returns what is there; the rest reads `broken`.
+    Interrupted, it returns what is there; the rest reads `broken`, as does a route that takes its process down.
 
     Each robot in its first variant, in its first mode that meets no singularity, upright where it has gravity.
 
     Args:
         robots: Names of robots; by default all.
-        jobs: Worker processes; by default one for each core.
+        workers: Worker processes; by default one for each core.
         routes: Names of sources; by default all that are judged.
         faults: Names of mutants; by default all.
 
     Raises:
         HarnessError: If a robot is unknown, its model is bad or its motion cannot be assembled.
     """
-    cases = [_case(name) for name in robots or names()]
-    wanted = tuple(mutant for mutant in MUTANTS if not faults or mutant.key in faults)
-    terminal = Console(stderr=True)
-    with (
-        Parallel(n_jobs=jobs or cpu_count(), return_as="generator") as pool,
-        Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
-    ):
-        prepared = list(
-            progress.track(pool(delayed(prepare)(case, wanted) for case in cases), len(cases), description="motions")
-        )
+    robots = robots or names()
+    cases = [_case(name) for name in robots]
+    wanted = tuple(mutant.key for mutant in MUTANTS if not faults or mutant.key in faults)
+    with crew(workers) as staff:
+        ready = staff.all_of([Call(_prepare, (case, wanted)) for case in cases], "motions")
+        prepared = [or_raise(f"motion of {name}", of_case) for name, of_case in zip(robots, ready, strict=True)]
         tasks = [(case, source) for case in prepared for source in judged(case.case) if not routes or source in routes]
-        calls = (delayed(judge)(case, source, wanted) for case, source in tasks)
-        rows = _gather(progress.track(pool(calls), len(tasks), description="mutants"), tasks, wanted)
+        found = staff.all_of([Call(_judge, (*task, wanted)) for task in tasks], "mutants")
+    rows = [row for task, rows in zip(tasks, found, strict=True) for row in _or_broken(*task, wanted, rows)]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
@@ -147,22 +144,22 @@ def exit_status(found: pd.DataFrame) -> int:
     return 0 if caught == above > 0 and not found["result"].isin(BUGS).any() else 1
 
 
-def _gather(
-    found: Iterable[list[Mapping[str, Any]]], tasks: Sequence[tuple[Prepared, str]], mutants: Sequence[Mutant]
+def _or_broken(
+    prepared: Prepared, source: str, mutants: Sequence[str], rows: list[Mapping[str, Any]] | Lost
 ) -> list[Mapping[str, Any]]:
-    """Rows of all tasks, in their order; those that an interruption or a dead worker took away are broken."""
-    rows: list[Mapping[str, Any]] = []
-    done, reason = 0, "interrupted"
-    try:
-        for of_route in found:
-            rows += of_route
-            done += 1
-    except KeyboardInterrupt:
-        pass
-    except TerminatedWorkerError:
-        reason = "a worker process died: an engine crashed, or memory ran out"
-    lost = _Judged(result="broken", verdict="not run", note=reason)
-    return rows + [_row(prepared, source, mutant, lost) for prepared, source in tasks[done:] for mutant in mutants]
+    """Rows of a route; those that an interruption or a dead worker took away are broken."""
+    if not isinstance(rows, Lost):
+        return rows
+    lost = _Judged(result="broken", verdict="not run", note=rows.reason)
+    return [_row(prepared, source, by_key(mutant), lost) for mutant in mutants]
+
+
+def _prepare(case: Case, mutants: Sequence[str]) -> Prepared:
+    return prepare(case, [by_key(mutant) for mutant in mutants])
+
+
+def _judge(prepared: Prepared, source: str, mutants: Sequence[str]) -> list[Mapping[str, Any]]:
+    return judge(prepared, source, [by_key(mutant) for mutant in mutants])
 
 
 def _case(name: str) -> Case:

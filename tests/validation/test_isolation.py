@@ -1,0 +1,205 @@
+"""Engines that crash, hang, flood the terminal or return nonsense take nothing else along; nor does a kill."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from diskcache import Cache
+
+from tests.validation.conftest import Command
+from validation.evaluate import Outcome
+from validation.journal import JOURNAL, LOCK, claimed
+from validation.tables import SCHEMAS, read
+
+ROOT = Path(__file__).parents[2]
+TIMES = ["wall_time"]
+SEED = 20261121
+FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
+ROUTE = '''
+import os, signal, time
+import numpy as np
+from robots.efforts import EffortHistory
+from robots.errors import EngineError
+
+class Bad:
+    """A route that goes wrong."""
+    name = "{name}"
+    def compute_efforts(self, case, motion):
+        {body}
+'''
+BODIES = {
+    "segfault": "os.kill(os.getpid(), signal.SIGSEGV)",
+    "aborts": "os.abort()",
+    "gone": "os._exit(3)",
+    "hang": "time.sleep(1e6)",
+    "flood": "while True: os.write(1, b'x' * 65536)",
+    "nothing": "return EffortHistory(source=self.name, t=motion.t, effort=np.full((len(motion.t), 3), np.nan),"
+    " actuators=tuple(actuator.name for actuator in case.mechanism.actuators))",
+    "moody": "os.environ.get('MENDED') or os.abort(); raise EngineError('no longer moody')",
+}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the house with two engines more: one whose routes all go wrong, and one that is not installed."""
+    house = tmp_path_factory.mktemp("house")
+    for room in ("robots", "analytic", "engines", "validation"):
+        shutil.copytree(ROOT / room, house / room, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "loopcheck.py", house)
+    for engine, requires in {"broken": "numpy", "absent": "no_such_module"}.items():
+        folder = house / "engines" / engine
+        folder.mkdir()
+        about = (
+            f'"""A test."""\nREQUIRES, EXTRA, LINEAGE = "{requires}", "{engine}", "{engine}"\nDISTRIBUTION = "numpy"\n'
+        )
+        (folder / "__init__.py").write_text(about, encoding="utf-8")
+        (folder / "_audit.py").write_text("from engines.mujoco._audit import audit, matrices\n", encoding="utf-8")
+        for route, body in BODIES.items() if engine == "broken" else [("kkt", "")]:
+            text = ROUTE.format(name=f"{engine}/{route}", body=body or "pass")
+            (folder / f"{route}.py").write_text(text, encoding="utf-8")
+    return house
+
+
+def start(house: Path, *arguments: Any) -> "subprocess.Popen[str]":
+    """The command in the background, in a house of its own."""
+    command = [sys.executable, "-m", "loopcheck", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(house), "PYTHONSAFEPATH": "1"}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=house.parent
+    )
+
+
+def status(house: Path, *arguments: Any) -> int:
+    """Exit status of the command."""
+    process = start(house, *arguments)
+    process.communicate()
+    return process.returncode
+
+
+def test_engines_that_go_wrong_take_nothing_along(house: Path, tmp_path: Path) -> None:
+    bad = [f"broken/{route}" for route in BODIES if route != "moody"] + ["absent/kkt"]
+    chosen = [part for source in ["mujoco/kkt", *bad] for part in ("--source", source)]
+    process = start(house, "run", *FAST, *chosen, "--time-limit", 15, "--jobs", 2, "--out", tmp_path)
+    out, err = process.communicate()
+    assert process.returncode == 3, err
+    assert "xxx" not in out + err
+    summary = read(tmp_path).summary
+    assert set(summary[summary["source"] == "mujoco/kkt"]["verdict"]) == {"agree"}
+    assert set(summary[summary["source"].isin(bad)]["verdict"]) <= {"not run", "not comparable"}
+    notes = _notes(tmp_path)
+    assert "SIGSEGV" in notes["broken/segfault"]
+    assert "SIGABRT" in notes["broken/aborts"]
+    assert "exit status 3" in notes["broken/gone"]
+    assert "did not come to an end within 15 s" in notes["broken/hang"]
+    assert "did not come to an end within 15 s" in notes["broken/flood"]
+    assert "want finite numbers, got nan" in notes["broken/nothing"]
+    assert notes["absent/kkt"] == "engine 'absent' is not installed: pip install 'loopcheck[absent]'"
+    assert set(read(tmp_path).audit.query("engine == 'mujoco'")["verdict"]) == {"agree"}
+
+
+def test_a_killed_run_is_finished_by_resuming(house: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    """Killed at random moments: what was computed is not computed anew, and the tables are the same, bit for bit."""
+    chosen = (
+        "run",
+        *FAST[:1],
+        "--variant",
+        "default",
+        "--dt",
+        "0.05",
+        *_sources("analytic/lagrange", "mujoco/forward"),
+    )
+    begin = time.monotonic()
+    assert status(house, *chosen, "--out", tmp_path / "whole") == 0
+    span = time.monotonic() - begin
+    moments = random.Random(SEED)
+    for kill in range(pytestconfig.getoption("--kills")):
+        folder = tmp_path / f"killed{kill}"
+        process = start(house, *chosen, "--out", folder)
+        time.sleep(moments.uniform(0.3, 1.0) * span)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kept = _kept(folder)
+        assert status(house, *chosen, "--resume", "--out", folder) == 0
+        assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "whole").iterdir()}
+        _want_same(folder, tmp_path / "whole")
+        rows = read(folder).summary.to_dict("records")
+        times = {(row["mode"], row["configuration"], row["source"]): row["wall_time"] for row in rows}
+        for outcome in kept:
+            assert times[outcome.case.mode, outcome.case.configuration, outcome.source] == outcome.wall_time
+
+
+def test_what_died_is_tried_again_by_resuming(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = ("run", *FAST, *_sources("mujoco/kkt", "broken/moody"), "--out", tmp_path)
+    assert status(house, *chosen) == 3
+    assert "SIGABRT" in _notes(tmp_path)["broken/moody"]
+    assert (tmp_path / JOURNAL).is_dir()
+    monkeypatch.setenv("MENDED", "yes")
+    assert status(house, *chosen, "--resume") == 3
+    assert _notes(tmp_path)["broken/moody"] == "no longer moody"
+    assert not (tmp_path / JOURNAL).exists()
+
+
+def test_a_folder_is_for_one_command_at_a_time(loopcheck: Command, tmp_path: Path) -> None:
+    with claimed(tmp_path):
+        before = {path.name for path in tmp_path.iterdir()}
+        status, _, err = loopcheck("run", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
+        assert (status, err) == (
+            2,
+            f"loopcheck: {tmp_path}: another loopcheck is writing there; want another folder, or wait\n",
+        )
+        assert {path.name for path in tmp_path.iterdir()} == before
+    assert not (tmp_path / LOCK).exists()
+
+
+def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: what is written beyond it fails as on a full one."""
+    chosen = ("run", *FAST, *_sources("analytic/lagrange", "mujoco/kkt"), "--out", tmp_path)
+    assert status(house, *chosen) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    command = f"ulimit -f 16; trap '' XFSZ; exec {sys.executable} -m loopcheck {' '.join(map(str, chosen))}"
+    environment = {**os.environ, "PYTHONPATH": str(house), "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert str(tmp_path) in done.stderr
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def test_nothing_an_engine_drops_lands_in_the_users_folder(house: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "loopcheck", "run", *FAST, *_sources("mujoco/default", "broken/aborts")]
+    environment = {**os.environ, "PYTHONPATH": str(house), "PYTHONSAFEPATH": "1"}
+    subprocess.run([*command, "--out", "out"], env=environment, cwd=tmp_path, capture_output=True, check=False)
+    assert {path.name for path in tmp_path.iterdir()} == {"out"}
+
+
+def _notes(folder: Path) -> dict[str, str]:
+    """What is noted first of each source."""
+    return {str(row["source"]): str(row["note"]) for row in read(folder).summary.iloc[::-1].to_dict("records")}
+
+
+def _sources(*names: str) -> list[str]:
+    return [part for name in names for part in ("--source", name)]
+
+
+def _kept(folder: Path) -> list[Outcome]:
+    """What the journal of a killed run holds."""
+    if not (folder / JOURNAL).exists():
+        return []
+    with Cache(str(folder / JOURNAL)) as cache:
+        return [cache[key] for key in cache if isinstance(cache[key], Outcome)]
+
+
+def _want_same(one: Path, other: Path) -> None:
+    for name in SCHEMAS:
+        found, wanted = (getattr(read(folder), name) for folder in (one, other))
+        shown = [column for column in wanted if column not in TIMES]
+        pd.testing.assert_frame_equal(found[shown], wanted[shown], check_exact=True)
+    assert np.isfinite(read(one).efforts["effort"]).all()
