@@ -18,6 +18,7 @@ from validation import sources, tables
 from validation.compare import relative_error
 from validation.ledger import known_issues
 from validation.run import run
+from validation.versions import study
 from validation.versions.environments import Environment, made_by_uv, rooms, run_in
 from validation.versions.report import section, write_report
 from validation.versions.study import Findings, environments, exit_status, read_tables, versions_table, write_tables
@@ -146,6 +147,22 @@ def test_a_version_that_cannot_be_installed_leaves_the_others(
     kkt = _cell(table, "mujoco/kkt", HERE)
     assert kkt["verdict"] == "agree"
     assert tables.read(out / f"mujoco-{HERE}").run["loopcheck"] == importlib.metadata.version("loopcheck")
+
+
+def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(environment: Environment, *_: object) -> str:
+        if environment.mujoco == "3.6.0":
+            return "no network"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "run_in", stop)
+    where = [Environment(mujoco=version, made="by the test") for version in ("3.6.0", "3.7.0", "4.0.0")]
+    found = study.run_study(where, ["run"], tmp_path, command=["loopcheck"])
+    assert [of["lacks"] for of in found.run["environments"]] == ["no network", "interrupted", "interrupted"]
+    assert list(found.table["note"]) == ["no network", "interrupted", "interrupted"]
+    assert exit_status(found) == 3
+    write_report(found, tmp_path)
+    assert "MuJoCo 4.0.0 did not run: interrupted" in (tmp_path / "versions.md").read_text(encoding="utf-8")
 
 
 def test_without_uv_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

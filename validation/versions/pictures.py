@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from validation.figures import COLORS, FLOOR, MARKERS, as_svg, literal, make_panels, put_legend
+from validation.figures import COLORS, FLOOR, MARKERS, WIDTH, as_svg, literal
 
-ROW = 0.28
+ROW = 0.3
 """Height of a line of the figure [inch]."""
 
 
@@ -27,24 +27,21 @@ def errors_figure(table: pd.DataFrame, versions: Sequence[str]) -> Figure | None
     worst = rows.groupby(["source", "robot", "configuration", "mujoco"], sort=False)["relative_error"].max()
     sources = list(dict.fromkeys(rows["source"]))
     lines = list(dict.fromkeys(zip(rows["robot"], rows["configuration"], strict=True)))
-    figure, panels = make_panels(len(sources), legend=len(versions) + 1, height=0.5 + ROW * len(lines))
+    figure = Figure(figsize=(WIDTH, 1.6 + ROW * len(lines)), layout="constrained")
+    panels = figure.subplots(1, len(sources), sharey=True, squeeze=False)[0]
     spread = np.linspace(-0.22, 0.22, len(versions)) if len(versions) > 1 else np.zeros(1)
     for axes, source in zip(panels, sources, strict=True):
         for k, version in enumerate(versions):
             errors = [worst.get((source, *line, version), np.nan) for line in lines]
-            look: dict[str, Any] = {
-                "color": COLORS[k % len(COLORS)],
-                "marker": MARKERS[k % len(MARKERS)],
-                "linestyle": "none",
-            }
+            look: dict[str, Any] = {"color": COLORS[k % len(COLORS)], "marker": MARKERS[k % len(MARKERS)]}
             places = np.arange(len(lines)) + spread[k]
-            axes.plot(np.clip(errors, FLOOR, None), places, label=literal(f"MuJoCo {version}"), **look)
-        tolerances = rows.loc[rows["source"] == source, "tolerance"].dropna()
-        if len(tolerances):
-            axes.axvline(
-                tolerances.min(), color="black", linestyle=(0, (2, 1)), linewidth=1, label="tolerance of the source"
-            )
+            axes.plot(np.clip(errors, FLOOR, None), places, linestyle="none", label=f"MuJoCo {version}", **look)
+        for tolerance in rows.loc[rows["source"] == source, "tolerance"].dropna().unique()[:1]:
+            axes.axvline(tolerance, color="black", linestyle=(0, (2, 1)), linewidth=1, label="tolerance of the source")
         axes.set(xscale="log", xlabel="relative effort error [-]", title=literal(source), ylim=(len(lines) - 0.5, -0.5))
-        axes.set_yticks(range(len(lines)), [literal(f"{robot} {configuration[:4]}.") for robot, configuration in lines])
-    put_legend(figure, panels)
+    panels[0].set_yticks(range(len(lines)), [literal(", ".join(line)) for line in lines])
+    entries = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(list(entries.values()), list(entries), loc="outside upper center", ncols=5, handlelength=4)
     return figure

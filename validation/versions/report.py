@@ -11,9 +11,16 @@ from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, 
 from validation.findings import CASE, MEANING, WORST_FIRST
 from validation.ledger import Issue, known_issues
 from validation.pages import write_pages
+from validation.sources import REFERENCE
 from validation.versions.pictures import errors_figure
 from validation.versions.study import NOTICEABLE, Findings, read_tables
 
+IN_A_CELL = (
+    "The worst verdict and the largest relative error over variants, modes and actuators; gap: the largest opening of the "
+    "loops [m or rad]; ×: the wall time over that of the oldest version that ran, the median of the cases, which a busy "
+    "machine spoils."
+)
+"""What a cell of the matrix says."""
 _STEP = ["robot", "source", "change"]
 
 
@@ -50,6 +57,7 @@ def section(folder: Path, robots: Sequence[str]) -> Iterable[Part]:
             *steps(of_these),
             f"By {command}, started {found.run['start']}; versions.html has more.",
             _table_of_verdicts(of_these),
+            IN_A_CELL,
             *_named(of_these),
         ],
     )
@@ -74,6 +82,11 @@ def _step(rows: pd.DataFrame, before: str, after: str) -> str:
     moved = changed[np.isfinite(changed["effort_change"])].sort_values("effort_change", kind="stable")
     for robot, source, most in moved[["robot", "source", "effort_change"]].tail(1).itertuples(index=False):
         said.append(f"efforts move by up to {most:.1e} of the peak ({robot}, {source})")
+    reread = changed[changed["source"] == REFERENCE]
+    if len(reread):
+        robots = ", ".join(dict.fromkeys(reread["robot"]))
+        most = reread["effort_change"].max()
+        said.append(f"MuJoCo's compiler reads {robots} otherwise: the reference itself moves by up to {most:.1e}")
     return f"{words}: {'; '.join(said)}."
 
 
@@ -112,7 +125,7 @@ def _environments(found: Findings) -> Part:
         versions = of["versions"] or {}
         report = f"{of['folder']}/report.html" if of["folder"] else NOTHING
         python, numpy = (versions.get(name, NOTHING) for name in ("python", "numpy"))
-        state = Cell(f"not run\n{of['lacks']}", "not run") if of["lacks"] else Cell("ran")
+        state = Cell(f"not run: {of['lacks']}", "not run") if of["lacks"] else Cell("ran")
         rows.append([Cell(of["mujoco"]), Cell(of["made"]), state, Cell(python), Cell(numpy), Cell(report)])
     columns = ["MuJoCo", "environment", "state", "Python", "numpy", "its own report"]
     return Part(title="Environments", anchor="environments", blocks=[Table(columns, rows)])
@@ -131,9 +144,7 @@ def _matrix(found: Findings) -> Part:
         blocks=[
             *([picture] if svg else []),
             _table_of_verdicts(found),
-            "The worst verdict and the largest relative error over variants, modes and actuators; gap: the largest "
-            "opening of the loops [m or rad]; ×: the wall time over that of the oldest version that ran, the median of "
-            "the cases, which a busy machine spoils.",
+            IN_A_CELL,
         ],
     )
 
@@ -169,13 +180,14 @@ def _named(found: Findings) -> Sequence[Block]:
         kinds = new["change"].str.split("; efforts").str[0].where(new["change"].str.contains("→"), "efforts move")
         for (robot, source, change), cases in new.assign(change=kinds).groupby(_STEP, sort=False):
             errors = old.reindex(pd.MultiIndex.from_frame(cases[[*CASE, "source"]]))
-            worse = [] if str(change).endswith("→ agree") else dict.fromkeys(filter(None, cases["note"]))
+            is_worse = "→" in str(change) and not str(change).endswith("→ agree")
+            notes = dict.fromkeys(filter(None, cases["note"])) if is_worse else []
             rows.append(
                 [
                     *map(Cell, (f"{before} → {after}", str(robot), str(source), str(change))),
                     cell(len(cases)),
                     *map(cell, (errors.max(), cases["relative_error"].max(), cases["effort_change"].max())),
-                    Cell("; ".join(worse) or NOTHING),
+                    Cell("; ".join(notes) or NOTHING),
                 ]
             )
     columns = ["upgrade", "robot", "source", "change", "cases", "error before [-]", "error after [-]"]
