@@ -16,9 +16,9 @@ from validation.versions.pictures import errors_figure
 from validation.versions.study import NOTICEABLE, Findings, read_tables
 
 IN_A_CELL = (
-    "The worst verdict and the largest relative error over variants, modes and actuators; gap: the largest opening of the "
-    "loops [m or rad]; ×: the wall time over that of the oldest version that ran, the median of the cases, which a busy "
-    "machine spoils."
+    "The worst verdict and the largest relative error over variants, modes and actuators; gap: the largest opening of "
+    "the loops [m or rad]; ×: the wall time over that of the oldest version that ran, the median of the cases, which a "
+    "busy machine spoils."
 )
 """What a cell of the matrix says."""
 _STEP = ["robot", "source", "change"]
