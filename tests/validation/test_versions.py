@@ -4,6 +4,7 @@ import importlib.metadata
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ import pandas as pd
 import pytest
 
 import engines
+from analytic.assembly import prescribe
+from analytic.noc import Noc
 from robots.errors import HarnessError
-from robots.robot import Case
+from robots.robot import Case, make_case
 from tests.validation.conftest import Command
 from validation import sources, tables
 from validation.compare import relative_error
@@ -20,7 +23,7 @@ from validation.ledger import known_issues
 from validation.run import run
 from validation.versions import study
 from validation.versions.environments import Environment, made_by_uv, rooms, run_in
-from validation.versions.report import section, write_report
+from validation.versions.report import section, steps, write_report
 from validation.versions.study import Findings, environments, exit_status, read_tables, versions_table, write_tables
 
 HERE = importlib.metadata.version("mujoco")
@@ -96,6 +99,21 @@ def test_a_version_that_did_not_run_has_rows_that_say_so(found: Findings) -> Non
     assert set(rows["verdict"]) == {"not run"}
     assert set(rows["note"]) == {"no network"}
     assert found.ran == ("3.6.0", "4.0.0")
+
+
+def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case) -> None:
+    """The reference moves only if the model does, here by a millionth of the weight, which is no load lying flat."""
+    heavier = replace(prr, mechanism=replace(prr.mechanism, gravity=prr.mechanism.gravity * (1 + 1e-6)))
+    both = {"3.6.0": run([prr], wanted=("analytic/lagrange",), jobs=1)}
+    both["4.0.0"] = run([heavier], wanted=("analytic/lagrange",), jobs=1)
+    found = Findings(table=versions_table(both), run=_record(both))
+    row = _cell(found.table, sources.REFERENCE, "4.0.0")
+    flat = make_case(prr.robot, variant=prr.variant, mode=prr.mode, configuration="horizontal")
+    upright, lying = (Noc().compute_efforts(case, prescribe(case)).effort for case in (prr, flat))
+    assert row["effort_change"] == pytest.approx(1e-6 * relative_error(lying, upright), rel=1e-5)
+    assert row["change"] == f"efforts move by {row['effort_change']:.1e} of the peak"
+    (sentence,) = steps(found)
+    assert "MuJoCo's compiler reads 3prr otherwise: the reference itself moves by up to" in sentence
 
 
 def test_the_exit_status_is_that_of_the_worst_version(two: Old) -> None:
