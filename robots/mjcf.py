@@ -35,6 +35,7 @@ from robots.mechanism import (
     WeldClosure,
 )
 from robots.missing_files import MissingFile, compile_without, in_words, missing_files
+from robots.older_mujoco import EveryField
 
 KINDS: Mapping[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
@@ -120,7 +121,8 @@ def read_mechanism(model: ModelFile) -> Mechanism:
         MechanismError: If the MJCF does not compile, has a number that is not finite, or has something that the
             analytic models do not carry; the message names it.
     """
-    m, missing = _compile(model, load_spec(model))
+    compiled, missing = _compile(model, load_spec(model))
+    m = EveryField(compiled)
     try:
         _refuse_unsupported(m)
         mechanism = Mechanism(

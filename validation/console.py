@@ -4,7 +4,7 @@ import importlib.util
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import pandas as pd
@@ -20,6 +20,9 @@ from validation.independence import bases
 from validation.ladder.advice import advice, answer
 from validation.tables import Results
 
+if TYPE_CHECKING:
+    from validation.versions.study import Findings
+
 COLOURS = {
     "disagree": "bold red",
     "not run": "yellow",
@@ -30,6 +33,7 @@ COLOURS = {
     "reference": "dim",
 }
 """Colours of the verdicts."""
+_FINDING = ["verdict", "relative_error", "tolerance", "note"]
 
 
 def print_catalogue(folders: Sequence[Path]) -> None:
@@ -108,6 +112,25 @@ def print_mutants(found: pd.DataFrame, folder: Path) -> None:
         console.print(", ".join(map(str, texts)), soft_wrap=True)
     console.print(sentence(found), soft_wrap=True)
     console.print(f"report: {folder / 'mutants.html'}", soft_wrap=True)
+
+
+def print_versions(found: "Findings", folder: Path) -> None:
+    """Print the worst verdict of each source on each robot in each version, and what changes."""
+    from validation.versions.report import steps
+
+    console = Console()
+    for robot, of_robot in found.table.groupby("robot", sort=False):
+        title = f"{robot}: worst relative effort error"
+        matrix = Table("source", "configuration", *(f"MuJoCo {v}" for v in found.versions), title=title)
+        matrix.title_justify = "left"
+        for (source, configuration), rows in of_robot.groupby(["source", "configuration"], sort=False):
+            told = [rows[rows["mujoco"] == version] for version in found.versions]
+            cells = [_cell([Finding(*row) for row in of[_FINDING].itertuples(index=False)]) for of in told]
+            matrix.add_row(str(source), str(configuration), *cells)
+        console.print(matrix)
+    for sentence in steps(found):
+        console.print(sentence, soft_wrap=True, markup=False, highlight=False)
+    console.print(f"report: {folder / 'versions.html'}", soft_wrap=True)
 
 
 def print_advice(rungs: pd.DataFrame, folder: Path) -> None:

@@ -39,6 +39,8 @@ class Issue(BaseModel):
     cause: str
     remedy: str
     """What the routes do about it."""
+    stand_in: str = ""
+    """What is measured in place of an older version; empty if it is the one installed."""
     link: HttpUrl | None = None
     """Where it is documented or discussed upstream."""
 

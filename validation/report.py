@@ -31,6 +31,7 @@ from validation.findings import (
 from validation.independence import bases
 from validation.pages import write_pages
 from validation.tables import Results
+from validation.versions import report as versions
 
 _RUN_HEADERS = {
     "closure_drift": "closure drift [m or rad]",
@@ -59,8 +60,10 @@ def write_report(results: Results, folder: Path) -> None:
     Raises:
         OutputError: If the folder cannot be written.
     """
+    robots = list(about_robots(results))
     sections = [section(results) for section in SECTIONS]
-    title = f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
+    sections += versions.section(folder, robots)
+    title = f"loopcheck: {', '.join(robots) or 'no robot'}"
     write_pages(sections, folder, stem="report", title=title)
 
 

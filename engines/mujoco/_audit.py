@@ -19,6 +19,7 @@ from engines.mujoco._model import (
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism
+from robots.older_mujoco import EveryField
 
 _OFF = mujoco.mjtDisableBit
 KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind in FREEDOM}
@@ -41,6 +42,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
     rows = equality_rows(data)
     kinds, axes, anchors = _joints(model, data)
     scalar = np.array([kind in ("hinge", "slide") for kind in kinds], dtype=bool)
+    of_actuators = EveryField(model)
     stiffness = np.where(_on(model, _OFF.mjDSBL_SPRING), model.jnt_stiffness, 0.0)
     mass, weight = model.body_mass[1:], _gravity(model) * model.body_mass[1:, None]  # body 0 is the world
     R = data.ximat[1:].reshape(-1, 3, 3)
@@ -58,8 +60,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         freedom=np.array([FREEDOM[kind] for kind in kinds]).reshape(-1, 2),
         axis=axes,
         anchor=anchors,
-        armature=_on_joints(model, data, model.dof_armature, model.tendon_armature, model.actuator_armature),
-        damping=_on_joints(model, data, model.dof_damping, model.tendon_damping, model.actuator_damping)
+        armature=_on_joints(model, data, model.dof_armature, model.tendon_armature, of_actuators.actuator_armature),
+        damping=_on_joints(model, data, model.dof_damping, model.tendon_damping, of_actuators.actuator_damping)
         * _on(model, _OFF.mjDSBL_DAMPER),
         friction=np.where(_on(model, _OFF.mjDSBL_FRICTIONLOSS), model.dof_frictionloss, 0.0),
         stiffness=stiffness,

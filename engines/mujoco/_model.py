@@ -7,6 +7,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from engines.mujoco._signatures import inertia_matrix
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError
 from robots.mechanism import Coordinate, Mechanism
@@ -126,9 +127,7 @@ def tree_terms(mechanism: Mechanism, model: Any, data: Any) -> tuple[Array, Arra
     """
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
-    M = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, data, M)
-    return M, data.qfrc_bias.copy(), data.qfrc_passive + wrench_forces(mechanism, model, data)
+    return inertia_matrix(model, data), data.qfrc_bias.copy(), data.qfrc_passive + wrench_forces(mechanism, model, data)
 
 
 def equality_rows(data: Any) -> AnyArray:

@@ -45,8 +45,15 @@ def test_entries_concern_the_engines_sources_and_robots_of_a_run(monkeypatch: py
 
 
 def test_an_entry_of_another_version_concerns_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.metadata.version", lambda name: "3.6.0")
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "3.4.0")
     assert concerning(["3prr"], ["mujoco/default"]) == []
+
+
+def test_an_entry_of_an_older_version_concerns_those_who_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "mujoco-velocity-term"
+    for version, concerns in (("3.6.0", True), ("3.7.0", False), ("4.0.0", False)):
+        monkeypatch.setattr("importlib.metadata.version", lambda name, version=version: version)
+        assert (key in {issue.key for issue in concerning(["3prr"], ["mujoco/forward"])}) is concerns
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,62 @@
+"""Models as an older MuJoCo compiles them: what it does not know of is read as not there."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robots import mjcf
+from robots.mechanism import Mechanism, ModelFile
+from robots.older_mujoco import ABSENT, EveryField
+from robots.robot import load, names
+
+PLAIN = [name for name in names() if name != "n_four_bar_40"]
+"""Robots with nothing that an older MuJoCo does not know."""
+
+
+class Older:
+    """A compiled model without the fields that some version lacks."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ABSENT:
+            raise AttributeError(name)
+        return getattr(self._model, name)
+
+
+def _model(name: str) -> ModelFile:
+    robot = load(name)
+    return ModelFile(path=robot.folder / robot.mjcf)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_robot_is_read_alike_without_the_newer_fields(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = mjcf.read_mechanism(_model(name))
+    compile_now = mjcf._compile
+    monkeypatch.setattr(mjcf, "_compile", lambda *given: (Older(compile_now(*given)[0]), ()))
+    assert _in_words(mjcf.read_mechanism(_model(name))) == _in_words(whole)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_stands_in_for_a_field_is_what_the_installed_mujoco_has_there(name: str) -> None:
+    model = mjcf.compile_model(_model(name))
+    for field, stand_in in ABSENT.items():
+        if hasattr(model, field):
+            there = getattr(model, field)
+            column = stand_in(model).reshape(-1, *[1] * (there.ndim - 1))
+            np.testing.assert_array_equal(there, np.broadcast_to(column, there.shape), field)
+
+
+def test_a_field_that_is_there_is_read_and_an_unknown_one_is_not(tmp_path: Path) -> None:
+    model = mjcf.compile_model(_model("3prr"))
+    assert EveryField(model).nv == model.nv
+    with pytest.raises(AttributeError):
+        _ = EveryField(model).no_such_field
+
+
+def _in_words(mechanism: Mechanism) -> str:
+    with np.printoptions(floatmode="unique", threshold=100_000):
+        return repr(mechanism)
