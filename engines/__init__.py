@@ -2,8 +2,9 @@
 
 A route is found by its place: `engines/<engine>/<route>.py` holds the class whose `name` is `<engine>/<route>`; files
 that start with an underscore are not routes. The package of an engine says what it needs: `REQUIRES`, the module that
-must be importable, `EXTRA`, the extra that brings it, and `LINEAGE`, whose code computes. Its `_audit.py` reads back
-what the engine simulates; `_faults.py`, where there is one, holds faults that can be seeded in its routes.
+must be importable, `EXTRA`, the extra that brings it, `LINEAGE`, whose code computes, and `DISTRIBUTION`, the
+distribution that has its version, where it is not called like the engine. Its `_audit.py` reads back what the engine
+simulates; `_faults.py`, where there is one, holds faults that can be seeded in its routes.
 """
 
 import importlib
@@ -51,7 +52,7 @@ def lineage(engine: str) -> str:
 def versions() -> Mapping[str, str]:
     """Versions of the engines that are installed."""
     found = {name.split("/")[0] for name in names()}
-    return {engine: importlib.metadata.version(engine) for engine in sorted(found) if installed(engine)}
+    return {engine: importlib.metadata.version(_distribution(engine)) for engine in sorted(found) if installed(engine)}
 
 
 def faults(name: str) -> Mapping[str, Fault]:
@@ -113,6 +114,10 @@ def matrices(engine: str, mechanism: Mechanism, q: Array, qd: Array) -> Matrices
     _want_installed(engine)
     found: Matrices = importlib.import_module(f"engines.{engine}._audit").matrices(mechanism, q, qd)
     return found
+
+
+def _distribution(engine: str) -> str:
+    return str(getattr(importlib.import_module(f"engines.{engine}"), "DISTRIBUTION", engine))
 
 
 def _want_installed(engine: str) -> None:
