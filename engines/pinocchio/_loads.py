@@ -35,7 +35,7 @@ def load_forces(tree: Tree, q: Array, qd: Array) -> Array:
     Returns:
         Force on the joints [N or N m], shape (nv,).
     """
-    force = springs(tree.mechanism, q) - damping(tree.mechanism) @ qd
+    force = joint_springs(tree.mechanism, q) + _tendon_springs(tree.mechanism, q) - tree.damping @ qd
     pin.computeJointJacobians(tree.model, tree.data, tree.positions(q))
     for load in (*wrenches(tree.mechanism), *_pulls(tree, qd)):
         J = _jacobian(tree, load.body, load.point)
@@ -43,8 +43,8 @@ def load_forces(tree: Tree, q: Array, qd: Array) -> Array:
     return force
 
 
-def springs(mechanism: Mechanism, q: Array) -> Array:
-    """Force of the springs of joints and tendons [N or N m], shape (nv,).
+def joint_springs(mechanism: Mechanism, q: Array) -> Array:
+    """Force of the springs of joints [N or N m], shape (nv,).
 
     Args:
         mechanism: Robot.
@@ -53,19 +53,8 @@ def springs(mechanism: Mechanism, q: Array) -> Array:
     force = np.zeros(mechanism.nv)
     for joint, places, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
         if joint.stiffness:
-            force[dofs] -= joint.stiffness * _stretch(joint, q[places])
-    for tendon in mechanism.tendons:
-        length = float(mechanism.values_of((tendon.length,), q[None])[0, 0])
-        pull = tendon.stiffness * (length - np.clip(length, *tendon.rest))
-        force -= pull * mechanism.rates_of((tendon.length,))[0]
+            force[dofs] = -joint.stiffness * _stretch(joint, q[places])
     return force
-
-
-def damping(mechanism: Mechanism) -> Array:
-    """Damping of joints and tendons [N s/m, N s or N m s/rad], shape (nv, nv)."""
-    of_dofs = [np.full(s.stop - s.start, j.damping) for j, s in zip(mechanism.joints, mechanism.dof_slices, strict=True)]
-    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
-    return np.diag(np.concatenate([np.zeros(0), *of_dofs])) + (W.T * [t.damping for t in mechanism.tendons]) @ W
 
 
 def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
@@ -75,6 +64,15 @@ def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
         if body.gravity_compensation:
             held = -body.gravity_compensation * body.mass * mechanism.gravity
             yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=held)
+
+
+def _tendon_springs(mechanism: Mechanism, q: Array) -> Array:
+    force = np.zeros(mechanism.nv)
+    for tendon in mechanism.tendons:
+        length = float(mechanism.values_of((tendon.length,), q[None])[0, 0])
+        pull = tendon.stiffness * (length - np.clip(length, *tendon.rest))
+        force -= pull * mechanism.rates_of((tendon.length,))[0]
+    return force
 
 
 def _stretch(joint: Joint, x: Array) -> Array:

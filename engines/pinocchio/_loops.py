@@ -22,11 +22,6 @@ class Constraints:
     models: Any
     datas: Any
 
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self.models)
-
 
 def loop_constraints(tree: Tree) -> list[Any]:
     """Pinocchio's models of the closures that hold points or frames together."""

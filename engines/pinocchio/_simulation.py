@@ -28,9 +28,9 @@ class Solver:
 
     integrator: str = RUNGE_KUTTA
     """`RUNGE_KUTTA` of fourth order, or `EULER`, as Pinocchio's examples step."""
-    mu: float = 1e-8
+    mu: float = 1e-6
     """Regularisation of a proximal iteration [1/kg or 1/(kg m²)]; without it redundant loops give NaN."""
-    iterations: int = 10
+    iterations: int = 5
     """Proximal iterations, each of which takes away most of what the regularisation leaves."""
     stiffness: float = 100.0
     """Feedback on the drift of loops and drives [1/s²]; for the loops, Pinocchio's own."""
@@ -54,15 +54,19 @@ class Simulation:
         """
         want_rigid(mechanism, drives)
         self.tree, self._solver = build(mechanism), solver
-        self._held = [drive.joints[0] for drive in drives]
+        held = [drive.joints[0] for drive in drives]
         loops = loop_constraints(self.tree)
         for loop in loops:
             loop.m_baumgarte_parameters.Kp = solver.stiffness
             loop.m_baumgarte_parameters.Kd = solver.damping
-        self.constraints = gathered([*loops, *(_hold(self.tree, j) for j in self._held)])
-        self._axes = [_axis(mechanism, j) for j in self._held]
-        self._dofs = [mechanism.dof_slices[j].start for j in self._held]
-        self._places = [mechanism.q_slices[j].start for j in self._held]
+        self.constraints = gathered([*loops, *(_hold(self.tree, j) for j in held)])
+        self._loops, self._holds = (
+            Constraints(models=list(self.constraints.models)[part], datas=list(self.constraints.datas)[part])
+            for part in (slice(0, len(loops)), slice(len(loops), None))
+        )
+        self._axes = np.array([_axis(mechanism, j) for j in held]).reshape(-1, 6)
+        self._dofs = [mechanism.dof_slices[j].start for j in held]
+        self._places = [mechanism.q_slices[j].start for j in held]
         self._proximal = pin.ProximalSettings(0.0, 0.0, solver.mu, solver.iterations)
         self._loaded = is_loaded(mechanism)
         self._turns = [
@@ -117,14 +121,12 @@ class Simulation:
 
     def efforts(self) -> Array:
         """Efforts on what is held, in the accelerations that were computed last [N or N m], shape (drives,)."""
-        holds = list(self.constraints.datas)[-len(self._axes) :] if self._axes else []
-        return np.array([axis @ hold.contact_force.vector for axis, hold in zip(self._axes, holds, strict=True)])
+        forces = [hold.contact_force.vector for hold in self._holds.datas]
+        return (self._axes * np.reshape(forces, (-1, 6))).sum(axis=1)
 
     def opening(self) -> float:
         """How far the loops are open where accelerations were computed last [m or rad]."""
-        count = self.constraints.count - len(self._held)
-        loops = Constraints(models=list(self.constraints.models)[:count], datas=list(self.constraints.datas)[:count])
-        return opening(self.tree, loops, self.q)
+        return opening(self.tree, self._loops, self.q)
 
     def step(self, dt: float, a: Array, acceleration: Callable[[int], Array]) -> None:
         """Move the state by a step.
@@ -149,9 +151,8 @@ class Simulation:
         of, zero = self._solver, self.tree.zero[self._places]
         off, off_rate = self.x[self._places] + zero - target[0], self.qd[self._dofs] - target[1]
         wanted = target[2] - of.damping * off_rate - of.stiffness * off
-        first = self.constraints.count - len(self._held)
-        for k, (axis, value) in enumerate(zip(self._axes, wanted, strict=True)):
-            self.constraints.datas[first + k].contact_acceleration_desired = pin.Motion(axis * value)
+        for hold, motion in zip(self._holds.datas, self._axes * wanted[:, None], strict=True):
+            hold.contact_acceleration_desired = pin.Motion(motion)
 
 
 def want_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> None:
@@ -167,7 +168,9 @@ def want_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> None:
             )
     for drive in drives:
         if not drive.is_joint:
-            raise NotRepresentableError(f"pinocchio: drive of tendon '{drive.name}': its constraints hold single joints")
+            raise NotRepresentableError(
+                f"pinocchio: drive of tendon '{drive.name}': its constraints hold single joints"
+            )
 
 
 def _hold(tree: Tree, joint: int) -> Any:

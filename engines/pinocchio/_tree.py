@@ -51,6 +51,8 @@ class Tree:
     """Our place in q at each place of Pinocchio's [-], shape (nq,)."""
     zero: Array
     """Our position where Pinocchio's is zero [m or rad], shape (nq,)."""
+    damping: Array
+    """Damping of joints and tendons, which Pinocchio knows nothing of [N s/m, N s or N m s/rad], shape (nv, nv)."""
 
     def positions(self, q: Array) -> Array:
         """Joint positions as Pinocchio has them, quaternions of length one.
@@ -106,9 +108,7 @@ def build(mechanism: Mechanism) -> Tree:
         inertia = pin.Inertia(body.mass, np.array(body.center), np.array(body.inertia))
         frame = pin.Frame(f"body{b}", carrier, 0, pose, pin.FrameType.BODY, inertia)
         bodies.append(int(model.addFrame(frame)))
-    model.armature = np.concatenate(
-        [np.zeros(0), *(np.full(s.stop - s.start, j.armature) for j, s in _with_dofs(mechanism))]
-    )
+    model.armature = _per_dof(mechanism, "armature")
     order, zero = _counting(mechanism)
     return Tree(
         mechanism=mechanism,
@@ -118,6 +118,7 @@ def build(mechanism: Mechanism) -> Tree:
         bodies=tuple(bodies),
         order=order,
         zero=zero,
+        damping=_damping(mechanism),
     )
 
 
@@ -169,5 +170,13 @@ def _counting(mechanism: Mechanism) -> tuple[AnyArray, Array]:
     return order, zero
 
 
-def _with_dofs(mechanism: Mechanism) -> Iterator[tuple[Joint, slice]]:
-    return zip(mechanism.joints, mechanism.dof_slices, strict=True)
+def _damping(mechanism: Mechanism) -> Array:
+    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
+    of_tendons = (W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
+    return np.diag(_per_dof(mechanism, "damping")) + of_tendons
+
+
+def _per_dof(mechanism: Mechanism, quantity: str) -> Array:
+    """A quantity of the joints at each of their dofs, shape (nv,)."""
+    of_joints = zip(mechanism.joints, mechanism.dof_slices, strict=True)
+    return np.concatenate([np.zeros(0), *(np.full(s.stop - s.start, getattr(j, quantity)) for j, s in of_joints)])

@@ -12,7 +12,7 @@ that moves the robot as it is.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Settings:
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; none: three, halved until `FINEST` is reached."""
-    solver: Solver = Solver()
+    solver: Solver = field(default_factory=Solver)
 
 
 OWN = Settings()
@@ -139,4 +139,6 @@ def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
 
 def _note(mechanism: Mechanism, drives: list[int]) -> str:
     names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
-    return f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares" if names else ""
+    return (
+        f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares" if names else ""
+    )
