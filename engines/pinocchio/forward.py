@@ -30,7 +30,7 @@ from robots.robot import Case
 
 FINEST = 2.5e-3
 """Upper bound of the finest step [s]; the ladder doubles it twice."""
-FINEST_FREE = FINEST / 8
+FINEST_FREE = FINEST / 16
 """The same where something moves that nothing drives: it may vibrate on its springs."""
 RUNGS = 3
 
@@ -66,7 +66,7 @@ class PinocchioForward:
             drives, undriven = _drives(mechanism, motion)
             finest = FINEST_FREE if undriven else FINEST
             steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
-            ladder = tuple(self._rung(mechanism, motion, drives, dt) for dt in steps)
+            ladder, diverged = self._ladder(mechanism, motion, drives, steps)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
@@ -76,8 +76,23 @@ class PinocchioForward:
             tracking_error=ladder[-1].tracking_error,
             settings=in_words(replace(self.settings, steps=steps)),
             ladder=ladder,
-            note=_note(mechanism, drives),
+            note=_note(mechanism, drives, diverged),
         )
+
+    def _ladder(
+        self, mechanism: Mechanism, motion: Motion, drives: list[int], steps: tuple[float, ...]
+    ) -> tuple[tuple[Rung, ...], list[str]]:
+        """The rungs, and at which steps there is none because the simulation diverged."""
+        ladder, diverged = [], []
+        for dt in steps:
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    ladder.append(self._rung(mechanism, motion, drives, dt))
+            except EngineError:
+                if dt == steps[-1]:
+                    raise
+                diverged.append(f"{1e3 * dt:g}")
+        return tuple(ladder), diverged
 
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
         """Simulate the whole motion at one step and read the drives on the report grid."""
@@ -137,8 +152,11 @@ def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
     return drives, null_space(J).shape[1] - len(drives)
 
 
-def _note(mechanism: Mechanism, drives: list[int]) -> str:
+def _note(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> str:
     names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
-    return (
-        f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares" if names else ""
+    notes = [f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares"] * bool(
+        names
     )
+    if diverged:
+        notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
+    return "; ".join(notes)
