@@ -101,17 +101,24 @@ def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
 
 def _bodies(tree: Tree) -> dict[str, Any]:
     """Masses, mass centres and inertias as fields of `Inventory`."""
-    frames = [tree.model.frames[i] for i in tree.bodies]
+    held = [_inertia(tree, i) for i in tree.bodies]
     poses = [tree.data.oMf[i] for i in tree.bodies]
-    inertias = np.array([frame.inertia.inertia for frame in frames])
+    inertias = np.array([inertia.inertia for inertia in held])
     R = np.array([pose.rotation for pose in poses])
     return {
-        "mass": np.array([frame.inertia.mass for frame in frames]),
+        "mass": np.array([inertia.mass for inertia in held]),
         "total_mass": sum(inertia.mass for inertia in tree.model.inertias),
-        "center": np.array([pose.act(frame.inertia.lever) for pose, frame in zip(poses, frames, strict=True)]),
+        "center": np.array([pose.act(inertia.lever) for pose, inertia in zip(poses, held, strict=True)]),
         "moments": np.linalg.eigvalsh(inertias),
         "inertia": R @ inertias @ R.swapaxes(1, 2),
     }
+
+
+def _inertia(tree: Tree, number: int) -> Any:
+    """Inertia of a body: what its joint carries, or, where that carries several bodies, what its frame was given."""
+    frame = tree.model.frames[number]
+    alone = [tree.model.frames[i].parentJoint for i in tree.bodies].count(frame.parentJoint) == 1
+    return frame.placement.actInv(tree.model.inertias[frame.parentJoint]) if alone else frame.inertia
 
 
 def _dofs(tree: Tree) -> tuple[str, ...]:
