@@ -166,6 +166,8 @@ def _introduction() -> Part:
             [
                 f"{ANALYTIC}: order 8 with error control, loops closed at every evaluation",
                 "mujoco/default: mj_step with the step of the file; careful: nearly rigid constraints, Runge-Kutta 4",
+                "pinocchio/default: the step, integrator and solver of its example of a closed chain; careful: "
+                "Runge-Kutta 4, steps of 1 ms or a hundredth of the span, a converged solver",
                 "pybullet/default: steps of 1/240 s, default damping; careful: steps of 1 ms or a hundredth of the "
                 "span, undamped, the solver converged",
             ],

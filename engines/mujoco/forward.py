@@ -24,6 +24,7 @@ import mujoco
 import numpy as np
 
 from engines.extrapolation import value_at_zero
+from engines.ladder import own_steps as halved
 from engines.mujoco._model import (
     actuator_efforts,
     actuator_names,
@@ -36,6 +37,7 @@ from engines.mujoco._model import (
     rows_of_drives,
 )
 from engines.projection import independent_drives, null_space
+from engines.runge_kutta import runge_kutta as step
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory, Rung
 from robots.errors import EngineError
@@ -163,8 +165,7 @@ def in_words(settings: Settings) -> dict[str, str]:
 
 def own_steps(report: float, finest: float = FINEST) -> list[float]:
     """The route's own steps, which divide the report grid, coarsest first [s]."""
-    halvings = max(0, int(np.ceil(np.log2(report / finest) - 1e-9)))
-    return [report / 2**k for k in range(max(0, halvings - RUNGS + 1), halvings + 1)]
+    return halved(report, finest=finest, rungs=RUNGS)
 
 
 def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
@@ -260,9 +261,6 @@ def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, se
 def runge_kutta(model: Any, data: Any, dt: float, acceleration: Callable[[int], Array], a1: Array) -> None:
     """One step of the classical method; `acceleration(c)` is at the state in `data` and c half steps into the step.
 
-    Positions are integrated in the coordinates of the displacement since the beginning of the step, because the
-    angular velocities of ball and free joints at different stages belong to different poses (Munthe-Kaas 1999).
-
     Args:
         model: MuJoCo's model.
         data: Its state, which is moved.
@@ -271,24 +269,13 @@ def runge_kutta(model: Any, data: Any, dt: float, acceleration: Callable[[int], 
         a1: Accelerations at the beginning [m/s² or rad/s²], shape (nv,).
     """
     q, v1 = np.array(data.qpos), np.array(data.qvel)
-    turns = _turning_dofs(model)
 
     def move(displacement: AnyArray, velocity: AnyArray) -> None:
         data.qpos[:] = q
         mujoco.mj_integratePos(model, data.qpos, displacement, 1.0)
         data.qvel[:] = velocity
 
-    u1, v2 = v1, v1 + dt / 2 * a1
-    move(dt / 2 * u1, v2)
-    a2 = acceleration(1)
-    u2, v3 = _rate_of_displacement(dt / 2 * u1, v2, turns), v1 + dt / 2 * a2
-    move(dt / 2 * u2, v3)
-    a3 = acceleration(1)
-    u3, v4 = _rate_of_displacement(dt / 2 * u2, v3, turns), v1 + dt * a3
-    move(dt * u3, v4)
-    a4 = acceleration(2)
-    u4 = _rate_of_displacement(dt * u3, v4, turns)
-    move(dt / 6 * (u1 + 2 * u2 + 2 * u3 + u4), v1 + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4))
+    step(move, acceleration, (v1, a1), dt, _turning_dofs(model))
 
 
 def _turning_dofs(model: Any) -> list[slice]:
@@ -300,13 +287,3 @@ def _turning_dofs(model: Any) -> list[slice]:
         if int(kind) in offsets
     ]
     return [slice(start, start + 3) for start in starts]
-
-
-def _rate_of_displacement(displacement: AnyArray, velocity: AnyArray, turns: list[slice]) -> AnyArray:
-    """Rate at which a displacement grows, θ̇ = ω + θ × ω / 2 + θ × (θ × ω) / 12 for turns in body axes, (nv,)."""
-    rate = velocity.copy()
-    for turn in turns:
-        theta, omega = displacement[turn], velocity[turn]
-        once = np.cross(theta, omega)
-        rate[turn] += once / 2 + np.cross(theta, once) / 12
-    return rate

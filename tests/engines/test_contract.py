@@ -28,6 +28,7 @@ def history(request: pytest.FixtureRequest, prr: Case, prr_motion: Motion) -> Ef
 def test_every_route_is_there() -> None:
     assert set(engines.names()) >= {
         *(f"mujoco/{route}" for route in ("kkt", "forward", "default", "inverse")),
+        *(f"pinocchio/{route}" for route in ("kkt", "forward")),
         *(f"pybullet/{route}" for route in ("kkt", "forward", "default")),
     }
 

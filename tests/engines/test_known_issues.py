@@ -63,6 +63,9 @@ def measures(
         "mujoco-velocity-term": partial(_error_without_velocity_term, error),
         "mujoco-connect-anchor": _anchor_off,
         "mujoco-integrate-pos": _order_of_plain_mean,
+        "pinocchio-default-proximal": partial(_part_not_finite, prr, prr_motion),
+        "pinocchio-absolute-residual": partial(_residual_reported, prr, prr_motion),
+        "pinocchio-stale-constraint-frames": partial(_jacobian_off, prr, prr_motion),
         "pybullet-default-motors": partial(error, "pybullet/default"),
         "pybullet-default-damping": partial(_error_with_damping, error),
         "pybullet-residual-threshold": partial(_error_with_threshold, error),
@@ -155,6 +158,43 @@ def _tumbled(dt: float) -> Array:
     for _ in range(round(1 / dt)):
         forward.runge_kutta(model, data, dt, acceleration, acceleration(0))
     return np.array(data.qpos)
+
+
+def _accelerations(prr: Case, motion: Motion, proximal: Any) -> Array:
+    """Of the closed loop, its drives held, at a sample of the motion."""
+    from engines.pinocchio._simulation import Simulation, Solver
+
+    k, mechanism = 37, prr.mechanism
+    simulation = Simulation(mechanism, mechanism.drives, Solver())
+    simulation.put(motion.q[k], motion.qd[k])
+    simulation._proximal = proximal
+    return simulation.acceleration(np.zeros(mechanism.nv), np.stack(motion.law(motion.t[[k]]), axis=1)[0])
+
+
+def _part_not_finite(prr: Case, motion: Motion) -> float:
+    pin = pytest.importorskip("pinocchio")
+    return 1 - float(np.isfinite(_accelerations(prr, motion, pin.ProximalSettings())).mean())
+
+
+def _residual_reported(prr: Case, motion: Motion) -> float:
+    pin = pytest.importorskip("pinocchio")
+    proximal = pin.ProximalSettings(1e-9, 0.0, 1e-6, 50)
+    found = _accelerations(prr, motion, proximal)
+    np.testing.assert_allclose(found, motion.qdd[37], atol=1e-12)
+    return float(proximal.absolute_residual)
+
+
+def _jacobian_off(prr: Case, motion: Motion) -> float:
+    pin = pytest.importorskip("pinocchio")
+    from engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
+    from engines.pinocchio._tree import build
+
+    tree = build(prr.mechanism)
+    fresh = closure_jacobian(tree, gathered(loop_constraints(tree)), motion.q[37])
+    loops = gathered(loop_constraints(tree))
+    pin.computeJointJacobians(tree.model, tree.data, tree.positions(motion.q[37]))
+    stale = pin.getConstraintsJacobian(tree.model, tree.data, loops.models, loops.datas)
+    return float(np.abs(stale - fresh).max() / np.abs(fresh).max())
 
 
 def _error_with_damping(error: Callable[..., float]) -> float:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -45,6 +46,7 @@ def wrong(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
 FAULTS = {
     ("geared_pair", "mujoco"): [("instantaneous", "closure acceleration", "cam")],
     ("floating_rotors", "pybullet"): [("static", "all", "robot")],  # it has no such rotors, and says so
+    ("floating_rotors", "pinocchio"): [("static", "all", "robot")],  # nor has it one of a tendon
 }
 
 
@@ -257,6 +259,64 @@ def test_a_rotor_with_another_ratio_is_seen(model_case: CaseMaker, monkeypatch: 
 
     monkeypatch.setattr(_audit, "close_loops", close_loops)
     assert causes(table_of(case, motion, "pybullet")) == ["armature"]
+
+
+def other_inertia_of_a_joint(model: Any) -> None:
+    inertia = model.inertias[5]
+    inertia.mass *= 1 + 1e-6
+    model.inertias[5] = inertia
+
+
+def rotor(model: Any) -> None:
+    model.armature = model.armature + np.eye(model.nv)[1] * 1e-3
+
+
+def gravity_of_pinocchio(model: Any) -> None:
+    model.gravity.linear = np.array([0, 0, -9.81])
+
+
+def rubbing(model: Any) -> None:
+    model.upperDryFrictionLimit = np.full(model.nv, 0.1)
+
+
+def shifted(model: Any) -> None:
+    place = model.jointPlacements[4]
+    place.translation = place.translation + np.array([1e-6, 0, 0])
+    model.jointPlacements[4] = place
+
+
+@pytest.mark.parametrize(
+    ("edit", "quantity"),
+    [
+        (other_inertia_of_a_joint, "mass"),
+        (rotor, "armature"),
+        (gravity_of_pinocchio, "gravity"),
+        (rubbing, "dry friction"),
+        (shifted, "anchor"),
+    ],
+)
+def test_a_wrong_pinocchio_is_named(
+    edit: Edit, quantity: str, prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pinocchio")
+    _audit = module("pinocchio", "_audit")
+    right = _audit.build
+
+    def build(mechanism: Any) -> Any:
+        tree = right(mechanism)
+        edit(tree.model)
+        return tree
+
+    monkeypatch.setattr(_audit, "build", build)
+    assert causes(table_of(prr, prr_motion, "pinocchio")) == [quantity]
+
+
+def test_a_loop_that_pinocchio_lost_is_named(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pinocchio")
+    _audit = module("pinocchio", "_audit")
+    right = _audit.loop_constraints
+    monkeypatch.setattr(_audit, "loop_constraints", lambda tree: right(tree)[1:])
+    assert causes(table_of(prr, prr_motion, "pinocchio")) == ["constraint rows"]
 
 
 def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:

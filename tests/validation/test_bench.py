@@ -1,7 +1,6 @@
 """What the bench measures must compute the right thing."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +17,10 @@ from validation.bench.study import COLUMNS, write_bench
 from validation.compare import relative_error
 
 
-@pytest.mark.skipif(find_spec("pinocchio") is None, reason="Pinocchio is not installed: pip install 'loopcheck[bench]'")
 def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) -> None:
-    from validation.bench.pinocchio_loop import pinocchio_tree
-
-    tree = pinocchio_tree(prr.mechanism)
-    effort = tree.efforts(tree.states(prr_motion.q, prr_motion.qd, prr_motion.qdd))
+    simple_loop = pytest.importorskip("engines.pinocchio._loop", exc_type=ImportError).simple_loop
+    loop = simple_loop(prr.mechanism)
+    effort = loop.efforts(loop.states(prr_motion.q, prr_motion.qd, prr_motion.qdd))
     assert relative_error(effort, Noc().compute_efforts(prr, prr_motion).effort) < 1e-10
 
 

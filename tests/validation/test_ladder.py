@@ -101,6 +101,16 @@ def test_pybullet_is_of_first_order(scene: Scene) -> None:
     assert errors["velocity motors"] > 30 * errors["velocity motors, Richardson 2"]
 
 
+@pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta"), (1, "semi-implicit Euler")])
+def test_pinocchio_has_the_order_of_its_integrator(scene: Scene, order: int, name: str) -> None:
+    pytest.importorskip("pinocchio")
+    found = _summary(climb(scene, _first_rungs(scene.motion, "pinocchio/forward", name, 4)))
+    assert found.loc[name, "order"] == pytest.approx(order, abs=0.1)
+    assert found.loc[name, "verdict"] == CONVERGES
+    if order == 1:
+        assert found.loc[f"{name}, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
+
+
 @pytest.mark.parametrize("name", ["mj_step Euler, default softness", "mj_step Euler, own inverse weights"])
 def test_soft_constraints_stall_though_the_changes_fall(scene: Scene, name: str) -> None:
     ladder = _first_rungs(scene.motion, "mujoco/forward", name, 7)
@@ -135,7 +145,7 @@ def test_ladders_are_told_apart_and_ever_finer(prr_motion: Motion, dt: float) ->
         np.testing.assert_allclose(counts, np.round(counts), rtol=1e-12, err_msg=ladder.name)
 
 
-@pytest.mark.parametrize("route", ["mujoco/forward", "pybullet/forward"])
+@pytest.mark.parametrize("route", ["mujoco/forward", "pinocchio/forward", "pybullet/forward"])
 def test_the_own_setting_is_that_of_the_route(route: str, prr: Case, prr_motion: Motion) -> None:
     if not engines.installed(route.split("/")[0]):
         pytest.skip(f"{route} is not installed")

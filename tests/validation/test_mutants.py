@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import engines
 from analytic.noc import Noc
 from robots.errors import EngineError, MechanismError
 from robots.mechanism import Mechanism
@@ -21,7 +22,7 @@ from validation.mutants.faults import MUTANTS, Mutant, by_key, inertial, mutated
 from validation.mutants.study import COLUMNS, Prepared, exit_status, judge, judged, kill_rate, prepare
 from validation.workers import Lost
 
-EXACT = ("analytic/lagrange", "mujoco/kkt", "pybullet/kkt")
+EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
 STATES_STAY_CLOSED = ("mass 1 %", "mass 1 ppm", "inertia point", "mass centre", "gravity turned", "joint damping")
 
 
@@ -31,8 +32,8 @@ def prepared(prr: Case) -> Prepared:
 
 
 def rows(prepared: Prepared, source: str, mutants: Sequence[Mutant] = MUTANTS) -> Mapping[str, Mapping[str, Any]]:
-    if source.startswith("pybullet"):
-        pytest.importorskip("pybullet")
+    if not engines.installed(source.split("/")[0]) and not source.startswith("analytic"):
+        pytest.skip(f"{source} is not installed")
     return {row["mutant"]: row for row in judge(prepared, source, mutants)}
 
 
@@ -60,6 +61,9 @@ def test_the_error_of_a_route_is_the_effect_on_the_reference(prepared: Prepared,
         ("mujoco/forward", "loose loops", "killed"),
         ("mujoco/forward", "mass 1 ppm", "below tolerance"),
         ("mujoco/forward", "weak motor", "not carried"),
+        ("pinocchio/forward", "velocity term", "killed"),
+        ("pinocchio/forward", "loose loops", "killed"),
+        ("pinocchio/forward", "weak motor", "not carried"),
         ("pybullet/forward", "weak motor", "killed"),
         ("pybullet/forward", "default damping", "killed"),
         ("pybullet/forward", "velocity term", "not carried"),

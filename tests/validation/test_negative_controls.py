@@ -104,8 +104,9 @@ def test_a_source_that_fails_is_a_result(
 
 def _verdicts(wrong: Compute, route: str, case: Case, motion: Motion) -> pd.Series:
     """Verdicts of a wrong version of a route on the upright 3-PRR, where gravity acts in the plane."""
-    if route.startswith("pybullet"):
-        pytest.importorskip("pybullet")
+    for engine in ("pinocchio", "pybullet"):
+        if route.startswith(engine):
+            pytest.importorskip(engine)
     reference = evaluate(case, motion, sources.REFERENCE)
     outcome = Outcome(case=case, source=route, history=wrong(sources.load(route), case, motion), power_imbalance=0.0)
     return _rows_of(summarize([reference, outcome]), route)["verdict"]

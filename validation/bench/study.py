@@ -146,18 +146,18 @@ def _ways(case: Case, motion: Any, drive: Drive, traced: Trace) -> dict[str, tup
         return inverse_dynamics(case.mechanism, drive, motion.q[0], traced=traced, evaluator=_evaluator())
 
     ways: dict[str, tuple[Callable[[], Any], int]] = {BATCH: (batch, len(drive.q))}
-    if find_spec("pinocchio") is not None:
-        from validation.bench.pinocchio_loop import pinocchio_tree
+    if engines.installed("pinocchio"):
+        from engines.pinocchio._loop import simple_loop
 
         try:
-            tree = pinocchio_tree(case.mechanism)
+            loop = simple_loop(case.mechanism)
         except HarnessError:
-            tree = None
-        if tree is not None:
-            states = tree.states(motion.q, motion.qd, motion.qdd)
+            loop = None
+        if loop is not None:
+            states = loop.states(motion.q, motion.qd, motion.qdd)
             many = states * (5000 // count + 1)
-            ways[RNEA] = (lambda: tree.bare(many), len(many))
-            ways[LOOP] = (lambda: tree.efforts(states), count)
+            ways[RNEA] = (lambda: loop.bare(many), len(many))
+            ways[LOOP] = (lambda: loop.efforts(states), count)
     for source in (Noc(), Lagrange()):
         ways[source.name] = (lambda source=source: source.compute_efforts(case, motion), count)  # type: ignore[misc]
     for name in ("mujoco/kkt", "pybullet/kkt"):

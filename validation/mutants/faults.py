@@ -279,7 +279,8 @@ MUTANTS = (
     Mutant(key="one sign", text="the last actuator is read with the other sign", compute=_on_reading(_one_sign)),
     Mutant(
         key="loose loops",
-        text="loops as soft as by default: MuJoCo's impedance 0.95 at the file's own compliance, Bullet's erp 0.2",
+        text="loops as soft as by default: MuJoCo's impedance 0.95 at the file's own compliance, Bullet's erp 0.2; "
+        "Pinocchio's single proximal iteration with a mu of 0.001",
         compute=_in_adapter("loose loops", NO_SOLVER),
         in_adapter=True,
     ),

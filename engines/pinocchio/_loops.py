@@ -1,0 +1,134 @@
+"""Closes the loops with Pinocchio's rigid constraints, and reads their Jacobian, drift and opening from it.
+
+A constraint compares a frame on one joint with a frame on another, or on the world, along the axes of the first.
+Equalities of coordinates are none of these: their rows are written here, and a simulation cannot have them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from engines.pinocchio._tree import Tree
+from robots.arrays import Array
+from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraints:
+    """Rigid constraints of a tree and what Pinocchio computes of them."""
+
+    models: Any
+    datas: Any
+
+
+def loop_constraints(tree: Tree) -> list[Any]:
+    """Pinocchio's models of the closures that hold points or frames together."""
+    rigid = [c for c in tree.mechanism.closures if not isinstance(c, CoordinateClosure)]
+    return [_constraint(tree, closure) for closure in rigid]
+
+
+def gathered(models: list[Any]) -> Constraints:
+    """Constraints with room for what Pinocchio computes of them."""
+    every, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for model in models:
+        every.append(model)
+        datas.append(model.createData())
+    return Constraints(models=every, datas=datas)
+
+
+def closure_jacobian(tree: Tree, loops: Constraints, q: Array) -> Array:
+    """What opens the loops, per joint velocity.
+
+    Args:
+        tree: The mechanism in Pinocchio.
+        loops: Its rigid closures.
+        q: Joint positions [m or rad], shape (nq,).
+
+    Returns:
+        Rows of the rigid closures, along the axes of their first frames, then those of equalities of coordinates
+        [m/rad or m/m], shape (nc, nv).
+    """
+    pin.computeJointJacobians(tree.model, tree.data, tree.positions(q))
+    rows = [np.zeros((0, tree.model.nv))]
+    for model, data in zip(loops.models, loops.datas, strict=True):
+        model.calc(tree.model, tree.data, data)  # else the frames are those of an earlier pose
+        rows.append(pin.getConstraintJacobian(tree.model, tree.data, model, data))
+    equalities = [c for c in tree.mechanism.closures if isinstance(c, CoordinateClosure)]
+    return np.concatenate([*rows, *(_coordinate_row(tree.mechanism, closure, q) for closure in equalities)])
+
+
+def opening(tree: Tree, loops: Constraints, q: Array) -> float:
+    """How far the loops are open [m or rad]: the widest of all closures, where Pinocchio last had their frames.
+
+    Args:
+        tree: The mechanism in Pinocchio.
+        loops: Its rigid closures.
+        q: Joint positions there [m or rad], shape (nq,).
+    """
+    rigid = [_gap(model, data) for model, data in zip(loops.models, loops.datas, strict=True)]
+    equalities = [c for c in tree.mechanism.closures if isinstance(c, CoordinateClosure)]
+    return max([*rigid, *(_miss(tree.mechanism, closure, q) for closure in equalities)], default=0.0)
+
+
+def bends(mechanism: Mechanism, q: Array, qd: Array) -> Array:
+    """J̇ q̇ of the equalities of coordinates: what the curvature of their polynomials adds.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+
+    Returns:
+        One for each [m/s² or rad/s²], shape (equalities,).
+    """
+    found = []
+    for closure in mechanism.closures:
+        if isinstance(closure, CoordinateClosure):
+            rate = 0.0 if closure.leader is None else float(mechanism.rates_of((closure.leader,))[0] @ qd)
+            found.append(-float(_curve(closure).deriv(2)(_offset(mechanism, closure.leader, q))) * rate**2)
+    return np.array(found)
+
+
+def _constraint(tree: Tree, closure: ConnectClosure | WeldClosure) -> Any:
+    """The world comes second."""
+    kind, rotation = pin.ContactType.CONTACT_3D, None
+    if isinstance(closure, WeldClosure):
+        kind, rotation = pin.ContactType.CONTACT_6D, closure.rotation
+    ends = [(closure.body1, closure.point1, rotation), (closure.body2, closure.point2, None)]
+    first, second = (tree.place(*end) for end in sorted(ends, key=lambda end: end[0] == WORLD))
+    constraint = pin.RigidConstraintModel(kind, tree.model, *first, *second, pin.ReferenceFrame.LOCAL)
+    constraint.name = closure.name
+    return constraint
+
+
+def _gap(model: Any, data: Any) -> float:
+    position = float(np.linalg.norm(data.c1Mc2.translation))
+    if model.type == pin.ContactType.CONTACT_3D:
+        return position
+    return max(position, float(np.linalg.norm(pin.log3(data.c1Mc2.rotation))))
+
+
+def _curve(closure: CoordinateClosure) -> Any:
+    return np.polynomial.Polynomial(closure.coefficients)
+
+
+def _offset(mechanism: Mechanism, coordinate: Coordinate | None, q: Array) -> float:
+    """A coordinate, counted from where all joints are at their references [m or rad]; 0 where there is none."""
+    if coordinate is None:
+        return 0.0
+    return float(mechanism.values_of((coordinate,), (q - mechanism.reference)[None])[0, 0])
+
+
+def _miss(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> float:
+    wanted = float(_curve(closure)(_offset(mechanism, closure.leader, q)))
+    return abs(_offset(mechanism, closure.follower, q) - wanted)
+
+
+def _coordinate_row(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> Array:
+    row = mechanism.rates_of((closure.follower,))
+    if closure.leader is not None:
+        slope = float(_curve(closure).deriv()(_offset(mechanism, closure.leader, q)))
+        row = row - slope * mechanism.rates_of((closure.leader,))
+    return row

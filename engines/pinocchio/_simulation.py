@@ -1,0 +1,189 @@
+"""A closed loop that moves in Pinocchio: `constraintDynamics` gives its accelerations, `integrate` moves it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from engines.pinocchio._loads import is_loaded, load_forces
+from engines.pinocchio._loops import Constraints, gathered, loop_constraints, opening
+from engines.pinocchio._tree import Tree, build
+from engines.runge_kutta import runge_kutta
+from robots.arrays import AnyArray, Array
+from robots.errors import NotRepresentableError
+from robots.mechanism import Coordinate, CoordinateClosure, Mechanism
+
+RUNGE_KUTTA, EULER = "Runge-Kutta", "semi-implicit Euler"
+FIRST = {"slide": 0, "hinge": 3}
+"""Where the axis of a joint stands in Pinocchio's motions and forces, which have the linear part first."""
+TURNING = {"ball": 0, "free": 3}
+"""Where the angular velocity stands among the dofs of a joint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solver:
+    """How Pinocchio solves for the forces of its constraints, and how the state is moved."""
+
+    integrator: str = RUNGE_KUTTA
+    """`RUNGE_KUTTA` of fourth order, or `EULER`, as Pinocchio's examples step."""
+    mu: float = 1e-6
+    """Regularisation of a proximal iteration [1/kg or 1/(kg m²)]; without it redundant loops give NaN."""
+    iterations: int = 5
+    """Proximal iterations, each of which takes away most of what the regularisation leaves."""
+    stiffness: float = 100.0
+    """Feedback on the drift of loops and drives [1/s²]; for the loops, Pinocchio's own."""
+    damping: float = 20.0
+    """The same on its rate [1/s]."""
+
+
+class Simulation:
+    """A mechanism with its loops closed and some of its joints held."""
+
+    def __init__(self, mechanism: Mechanism, drives: Sequence[Coordinate], solver: Solver) -> None:
+        """Build it at rest in the positions that are zero in Pinocchio.
+
+        Args:
+            mechanism: Robot.
+            drives: Coordinates that are held, each the position of one joint.
+            solver: How it is solved and moved.
+
+        Raises:
+            NotRepresentableError: If Pinocchio's constraints cannot hold the loops or the drives.
+        """
+        want_rigid(mechanism, drives)
+        self.tree, self._solver = build(mechanism), solver
+        held = [drive.joints[0] for drive in drives]
+        loops = loop_constraints(self.tree)
+        for loop in loops:
+            loop.m_baumgarte_parameters.Kp = solver.stiffness
+            loop.m_baumgarte_parameters.Kd = solver.damping
+        self.constraints = gathered([*loops, *(_hold(self.tree, j) for j in held)])
+        self._loops, self._holds = (
+            Constraints(models=list(self.constraints.models)[part], datas=list(self.constraints.datas)[part])
+            for part in (slice(0, len(loops)), slice(len(loops), None))
+        )
+        self._axes = np.array([_axis(mechanism, j) for j in held]).reshape(-1, 6)
+        self._dofs = [mechanism.dof_slices[j].start for j in held]
+        self._places = [mechanism.q_slices[j].start for j in held]
+        self._proximal = pin.ProximalSettings(0.0, 0.0, solver.mu, solver.iterations)
+        self._loaded = is_loaded(mechanism)
+        self._turns = [
+            slice(dofs.start + TURNING[joint.kind], dofs.stop)
+            for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+            if joint.kind in TURNING
+        ]
+        pin.initConstraintDynamics(self.tree.model, self.tree.data, self.constraints.models, self.constraints.datas)
+        self.x, self.qd = pin.neutral(self.tree.model), np.zeros(self.tree.model.nv)
+
+    @property
+    def q(self) -> Array:
+        """Joint positions [m or rad], shape (nq,)."""
+        return self.tree.ours(self.x)
+
+    def put(self, q: Array, qd: Array) -> None:
+        """Set the state.
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+            qd: Joint velocities [m/s or rad/s], shape (nv,).
+        """
+        self.x, self.qd = self.tree.positions(q), np.array(qd)
+
+    def acceleration(self, force: Array, target: Array | None = None) -> Array:
+        """Accelerations of all dofs in the state [m/s² or rad/s²], shape (nv,).
+
+        Args:
+            force: On the joints, besides springs, dampers and loads of the model [N or N m], shape (nv,).
+            target: Prescribed positions, velocities and accelerations of what is held [m or rad, per s, per s²], shape
+                (3, drives).
+        """
+        if target is not None:
+            self._prescribe(target)
+        if self._loaded:
+            force = force + load_forces(self.tree, self.q, self.qd)
+        return np.array(self.solve(force))
+
+    def solve(self, force: Array) -> Array:
+        """What Pinocchio's solver makes of a force on the joints.
+
+        Args:
+            force: All that it does not know of itself [N or N m], shape (nv,).
+
+        Returns:
+            Accelerations of all dofs [m/s² or rad/s²], shape (nv,).
+        """
+        tree, of = self.tree, self.constraints
+        return pin.constraintDynamics(
+            tree.model, tree.data, self.x, self.qd, force, of.models, of.datas, self._proximal
+        )
+
+    def efforts(self) -> Array:
+        """Efforts on what is held, in the accelerations that were computed last [N or N m], shape (drives,)."""
+        forces = [hold.contact_force.vector for hold in self._holds.datas]
+        return (self._axes * np.reshape(forces, (-1, 6))).sum(axis=1)
+
+    def opening(self) -> float:
+        """How far the loops are open where accelerations were computed last [m or rad]."""
+        return opening(self.tree, self._loops, self.q)
+
+    def step(self, dt: float, a: Array, acceleration: Callable[[int], Array]) -> None:
+        """Move the state by a step.
+
+        Args:
+            dt: Step [s].
+            a: Accelerations in the state [m/s² or rad/s²], shape (nv,).
+            acceleration: Computes them so many half steps later, shape (nv,).
+        """
+        x, qd = self.x, self.qd
+
+        def move(displacement: AnyArray, velocity: AnyArray) -> None:
+            self.x, self.qd = pin.integrate(self.tree.model, x, displacement), velocity
+
+        if self._solver.integrator == EULER:
+            move(dt * (qd + dt * a), qd + dt * a)
+        else:
+            runge_kutta(move, acceleration, (qd, a), dt, self._turns)
+
+    def _prescribe(self, target: Array) -> None:
+        """Set the accelerations of what is held, with feedback on what it is off by."""
+        of, zero = self._solver, self.tree.zero[self._places]
+        off, off_rate = self.x[self._places] + zero - target[0], self.qd[self._dofs] - target[1]
+        wanted = target[2] - of.damping * off_rate - of.stiffness * off
+        for hold, motion in zip(self._holds.datas, self._axes * wanted[:, None], strict=True):
+            hold.contact_acceleration_desired = pin.Motion(motion)
+
+
+def want_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> None:
+    """Raise for loops and drives that are no constraints between frames.
+
+    Raises:
+        NotRepresentableError: If there is one.
+    """
+    for closure in mechanism.closures:
+        if isinstance(closure, CoordinateClosure):
+            raise NotRepresentableError(
+                f"pinocchio: equality '{closure.name}' of coordinates: its constraints hold points and frames"
+            )
+    for drive in drives:
+        if not drive.is_joint:
+            raise NotRepresentableError(
+                f"pinocchio: drive of tendon '{drive.name}': its constraints hold single joints"
+            )
+
+
+def _hold(tree: Tree, joint: int) -> Any:
+    """All six directions between the two sides of a joint; those that the joint blocks itself are redundant."""
+    own = tree.joints[joint][-1]
+    sides = (own, pin.SE3.Identity(), tree.model.parents[own], tree.model.jointPlacements[own])
+    hold = pin.RigidConstraintModel(pin.ContactType.CONTACT_6D, tree.model, *sides, pin.ReferenceFrame.LOCAL)
+    hold.name = f"drive of {tree.mechanism.joints[joint].name}"
+    return hold
+
+
+def _axis(mechanism: Mechanism, j: int) -> Array:
+    """The motion that a joint leaves free, in the axes of its body [-], shape (6,)."""
+    joint, axis = mechanism.joints[j], np.zeros(6)
+    axis[FIRST[joint.kind] : FIRST[joint.kind] + 3] = joint.axis
+    return axis

@@ -1,0 +1,182 @@
+"""The spanning tree of a mechanism in Pinocchio, built through its API: its reader of MJCF loses parts of a model.
+
+A free joint becomes a translation along the world's axes and a ball behind it, so that all velocities are those of the
+`Mechanism`: Pinocchio's own free joint moves along the axes of the body. Quaternions are (x, y, z, w) in Pinocchio.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from robots.arrays import AnyArray, Array
+from robots.errors import EngineError, NotRepresentableError
+from robots.mechanism import WORLD, Body, Joint, Mechanism
+
+UNIVERSE = 0
+"""Pinocchio's number of the joint that is the world."""
+ALIGNED: Mapping[tuple[str, tuple[float, ...]], Any] = {
+    ("hinge", (1.0, 0.0, 0.0)): pin.JointModelRX,
+    ("hinge", (0.0, 1.0, 0.0)): pin.JointModelRY,
+    ("hinge", (0.0, 0.0, 1.0)): pin.JointModelRZ,
+    ("slide", (1.0, 0.0, 0.0)): pin.JointModelPX,
+    ("slide", (0.0, 1.0, 0.0)): pin.JointModelPY,
+    ("slide", (0.0, 0.0, 1.0)): pin.JointModelPZ,
+}
+"""The fastest model of a joint along an axis of its body."""
+BEHIND: Mapping[str, tuple[int, ...]] = {
+    "hinge": (0,),
+    "slide": (0,),
+    "ball": (1, 2, 3, 0),
+    "free": (0, 1, 2, 4, 5, 6, 3),
+}
+"""Our place at each place of Pinocchio's within the positions of a joint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A mechanism in Pinocchio, its loops cut; velocities stand as in the mechanism."""
+
+    mechanism: Mechanism
+    model: Any
+    data: Any
+    joints: tuple[tuple[int, ...], ...]
+    """Pinocchio's numbers of the joints that each joint is made of."""
+    bodies: tuple[int, ...]
+    """Pinocchio's number of the frame of each body."""
+    order: AnyArray
+    """Our place in q at each place of Pinocchio's [-], shape (nq,)."""
+    zero: Array
+    """Our position where Pinocchio's is zero [m or rad], shape (nq,)."""
+    damping: Array
+    """Damping of joints and tendons, which Pinocchio knows nothing of [N s/m, N s or N m s/rad], shape (nv, nv)."""
+
+    def positions(self, q: Array) -> Array:
+        """Joint positions as Pinocchio has them, quaternions of length one.
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+        """
+        return pin.normalize(self.model, (q - self.zero)[self.order])
+
+    def ours(self, x: Array) -> Array:
+        """Joint positions as the mechanism has them.
+
+        Args:
+            x: Pinocchio's [m or rad], shape (nq,).
+        """
+        q = np.array(self.zero)
+        q[self.order] += x
+        return q
+
+    def place(self, body: int, point: Array, rotation: Array | None = None) -> tuple[int, Any]:
+        """Pinocchio's joint that carries a frame of a body, and where the frame is on it.
+
+        Args:
+            body: Index of the body, or `WORLD`.
+            point: Origin of the frame in that of the body [m], shape (3,).
+            rotation: Its axes there [-], shape (3, 3); by default those of the body.
+        """
+        local = pin.SE3(np.eye(3) if rotation is None else np.array(rotation), np.array(point))
+        if body == WORLD:
+            return UNIVERSE, local
+        frame = self.model.frames[self.bodies[body]]
+        return frame.parentJoint, frame.placement * local
+
+
+def build(mechanism: Mechanism) -> Tree:
+    """The spanning tree in Pinocchio, in the gravity of the mechanism, with the rotors of its joints.
+
+    Raises:
+        NotRepresentableError: If a tendon has armature: Pinocchio's rotors are on single dofs.
+    """
+    for tendon in mechanism.tendons:
+        if tendon.armature:
+            raise NotRepresentableError(f"pinocchio: armature of tendon '{tendon.name}': its rotors are on single dofs")
+    model = pin.Model()
+    model.gravity.linear = np.array(mechanism.gravity)
+    joints: list[tuple[int, ...]] = [()] * len(mechanism.joints)
+    bodies: list[int] = []
+    for b, body in enumerate(mechanism.bodies):
+        carrier, pose = _pose_in_carrier(model, bodies, body)
+        for j in mechanism.joints_of[b]:
+            joints[j], pose = _add_joint(model, mechanism.joints[j], carrier, pose)
+            carrier = joints[j][-1]
+        inertia = pin.Inertia(body.mass, np.array(body.center), np.array(body.inertia))
+        frame = pin.Frame(f"body{b}", carrier, 0, pose, pin.FrameType.BODY, inertia)
+        bodies.append(int(model.addFrame(frame)))
+    model.armature = _per_dof(mechanism, "armature")
+    order, zero = _counting(mechanism)
+    return Tree(
+        mechanism=mechanism,
+        model=model,
+        data=model.createData(),
+        joints=tuple(joints),
+        bodies=tuple(bodies),
+        order=order,
+        zero=zero,
+        damping=_damping(mechanism),
+    )
+
+
+@contextmanager
+def guarded(route: str) -> Iterator[None]:
+    """Turn what Pinocchio raises into an `EngineError`."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as error:
+        raise EngineError(f"{route}: {' '.join(str(error).split())}") from error
+
+
+def _pose_in_carrier(model: Any, bodies: list[int], body: Body) -> tuple[int, Any]:
+    """Pinocchio's joint that carries the parent of a body, and where the body is given on it."""
+    given = pin.SE3(np.array(body.rotation), np.array(body.position))
+    if body.parent == WORLD:
+        return UNIVERSE, given
+    frame = model.frames[bodies[body.parent]]
+    return frame.parentJoint, frame.placement * given
+
+
+def _add_joint(model: Any, joint: Joint, carrier: int, pose: Any) -> tuple[tuple[int, ...], Any]:
+    """Numbers of the joints that are added, and where the body is on the last one."""
+    if joint.kind == "free":  # its position is not counted from where the body is given
+        moved = model.addJoint(carrier, pin.JointModelTranslation(), pin.SE3.Identity(), f"{joint.name} position")
+        turned = model.addJoint(moved, pin.JointModelSpherical(), pin.SE3.Identity(), joint.name)
+        return (int(moved), int(turned)), pin.SE3.Identity()
+    anchor = pin.SE3(np.eye(3), np.array(joint.anchor))
+    added = model.addJoint(carrier, _joint_model(joint), pose * anchor, joint.name)
+    return (int(added),), anchor.inverse()
+
+
+def _joint_model(joint: Joint) -> Any:
+    if joint.kind == "ball":
+        return pin.JointModelSpherical()
+    if aligned := ALIGNED.get((joint.kind, tuple(joint.axis.tolist()))):
+        return aligned()
+    unaligned = pin.JointModelRevoluteUnaligned if joint.kind == "hinge" else pin.JointModelPrismaticUnaligned
+    return unaligned(np.array(joint.axis))
+
+
+def _counting(mechanism: Mechanism) -> tuple[AnyArray, Array]:
+    """`order` and `zero` of a tree."""
+    order, zero = np.zeros(mechanism.nq, dtype=int), np.zeros(mechanism.nq)
+    for joint, places in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        order[places] = places.start + np.array(BEHIND[joint.kind])
+        if joint.kind in ("hinge", "slide"):
+            zero[places] = joint.reference
+    return order, zero
+
+
+def _damping(mechanism: Mechanism) -> Array:
+    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
+    of_tendons = (W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
+    return np.diag(_per_dof(mechanism, "damping")) + of_tendons
+
+
+def _per_dof(mechanism: Mechanism, quantity: str) -> Array:
+    """A quantity of the joints at each of their dofs, shape (nv,)."""
+    of_joints = zip(mechanism.joints, mechanism.dof_slices, strict=True)
+    return np.concatenate([np.zeros(0), *(np.full(s.stop - s.start, getattr(j, quantity)) for j, s in of_joints)])

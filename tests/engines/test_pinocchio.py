@@ -1,0 +1,233 @@
+"""Pinocchio's routes against the reference on all sorts of mechanisms, and its Jacobians against its own poses."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from analytic.noc import Noc
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.errors import EngineError, NotRepresentableError
+from robots.mechanism import ConnectClosure, Wrench
+from robots.motion import Drive, Motion
+from robots.robot import Case
+from tests.conftest import MODELS, CaseMaker
+from tests.engines.test_pybullet import OWN, PARALLEL_CRANKS, Own, want_agreement
+from validation.compare import relative_error
+from validation.tolerances import registered
+
+
+@pytest.fixture(autouse=True)
+def pin() -> Any:
+    return pytest.importorskip("pinocchio")
+
+
+@pytest.fixture
+def made(tmp_path: Path, model_case: CaseMaker) -> Own:
+    def make(name: str, text: str = "") -> Case:
+        path = tmp_path / f"{name}.xml"
+        path.write_text(text or OWN[name], encoding="utf-8")
+        return model_case(path, amplitude=0.15)
+
+    return make
+
+
+def run(route: str, case: Case, motion: Motion) -> EffortHistory:
+    return engines.load(f"pinocchio/{route}").compute_efforts(case, motion)
+
+
+def reference(case: Case, motion: Motion) -> Array:
+    return Noc().compute_efforts(case, motion).effort
+
+
+def want_right(route: str, case: Case, motion: Motion) -> None:
+    """Within the registered limits; the gap that `kkt` sees in the state it is given has none."""
+    history = run(route, case, motion)
+    if route == "kkt":
+        assert (history.closure_drift or 0) < 1e-9
+        history = replace(history, closure_drift=None)
+    want_agreement(history, reference(case, motion), registered()[f"pinocchio/{route}"])
+
+
+TENDON = "pinocchio: armature of tendon 'both': its rotors are on single dofs"
+LOST = {
+    ("floating_rotors", "kkt"): TENDON,
+    ("floating_rotors", "forward"): TENDON,
+    ("geared_pair", "forward"): "pinocchio: equality 'cam' of coordinates: its constraints hold points and frames",
+    ("tendon_hand", "forward"): "pinocchio: equality 'rack' of coordinates: its constraints hold points and frames",
+}
+"""What Pinocchio cannot carry of the zoo."""
+
+
+@pytest.mark.parametrize("route", ["kkt", "forward"])
+def test_agrees_on_the_zoo(zoo_case: Case, zoo_motion: Motion, route: str) -> None:
+    """Welds, tendons, ball and free joints, undriven dofs; joints that follow others where no solver is needed."""
+    if lost := LOST.get((zoo_case.robot.name, route)):
+        with pytest.raises(NotRepresentableError, match=lost):
+            run(route, zoo_case, zoo_motion)
+        return
+    want_right(route, zoo_case, zoo_motion)
+
+
+@pytest.mark.parametrize("route", ["kkt", "forward"])
+@pytest.mark.parametrize("name", OWN)
+def test_agrees_on_any_mechanism(made: Own, name: str, route: str) -> None:
+    """Full tensors, joints away from the origins of bodies, references, gears, armature, dampers, springs."""
+    case = made(name)
+    want_right(route, case, prescribe(case))
+
+
+@pytest.mark.parametrize("route", ["kkt", "forward"])
+def test_rotors_of_free_and_ball_joints_are_carried(made: Own, route: str) -> None:
+    text = (MODELS / "floating_rotors.xml").read_text(encoding="utf-8")
+    case = made("rotors", text.replace('<fixed name="both" armature="0.1">', '<fixed name="both">'))
+    assert [joint.kind for joint in case.mechanism.joints if joint.armature][:1] == ["free"]
+    want_right(route, case, prescribe(case))
+
+
+@pytest.mark.parametrize("route", ["kkt", "forward"])
+def test_external_wrenches_act(made: Own, route: str) -> None:
+    case = made("spatial")
+    vectors = {"point": [0.2, -0.1, 0.3], "moment": [0.3, -0.2, 0.5], "force": [2.0, 1.0, -3.0]}
+    load = Wrench(body=2, **{name: np.array(vector) for name, vector in vectors.items()})
+    loaded = replace(case, mechanism=replace(case.mechanism, wrenches=(load,)))
+    motion = prescribe(loaded)
+    assert relative_error(reference(loaded, motion), reference(case, motion)) > 0.1
+    want_right(route, loaded, motion)
+
+
+def test_steps_are_of_fourth_order(prr: Case, prr_motion: Motion) -> None:
+    """Seen in the changes from step to step alone, without a reference."""
+    ladder = run("forward", prr, prr_motion).ladder
+    assert [a.dt / b.dt for a, b in pairwise(ladder)] == pytest.approx([2, 2])
+    changes = [np.abs(a.effort - b.effort).max() for a, b in pairwise(ladder)]
+    assert np.log2(changes[0] / changes[1]) == pytest.approx(4, abs=0.2)
+
+
+def test_euler_is_of_first_order(prr: Case, prr_motion: Motion) -> None:
+    from engines.pinocchio._simulation import EULER, Solver
+    from engines.pinocchio.forward import PinocchioForward, Settings
+
+    settings = Settings(steps=(0.01, 0.005, 0.0025), solver=Solver(integrator=EULER))
+    ladder = PinocchioForward(settings).compute_efforts(prr, prr_motion).ladder
+    wanted = reference(prr, prr_motion)
+    errors = [relative_error(rung.effort, wanted) for rung in ladder]
+    assert np.log2([a / b for a, b in pairwise(errors)]) == pytest.approx(1, abs=0.2)
+
+
+def test_a_regularised_constraint_gives_way_in_proportion(prr: Case, prr_motion: Motion) -> None:
+    """What is left of mu after one iteration, and nothing after some: the constraints are the solver's own."""
+    from engines.pinocchio._simulation import Solver
+    from engines.pinocchio.forward import PinocchioForward, Settings
+
+    def effort(mu: float, iterations: int) -> Array:
+        settings = Settings(steps=(0.01,), solver=Solver(mu=mu, iterations=iterations))
+        return PinocchioForward(settings).compute_efforts(prr, prr_motion).effort
+
+    rigid = effort(1e-6, 5)
+    left = [relative_error(effort(mu, 1), rigid) for mu in (1e-3, 1e-4)]
+    assert left[0] / left[1] == pytest.approx(10, rel=0.1)
+    assert relative_error(effort(1e-4, 5), rigid) < 1e-12
+
+
+def test_redundant_motors_are_left_off(made: Own) -> None:
+    """What the motors that are on do to the one degree of freedom is what a single motor would."""
+    one = made("parallel_cranks")
+    two = made("two", PARALLEL_CRANKS.format('<motor name="d" joint="d" gear="2"/>'))
+    motion = prescribe(one)
+
+    def both(t: Array) -> Drive:  # equal cranks turn alike
+        return Drive(*(np.repeat(x, 2, axis=1) for x in motion.law(t)))
+
+    history = run("forward", two, replace(motion, law=both))
+    assert history.note.startswith("redundantly actuated: ")
+    assert (history.effort == 0).all(axis=0).sum() == 1
+    on_the_dof = history.effort @ two.mechanism.selection.sum(axis=1, keepdims=True)
+    limit = registered()["pinocchio/forward"].relative_error or 0
+    assert relative_error(on_the_dof, reference(one, motion)) < limit
+
+
+@pytest.mark.parametrize("name", ["spatial", "five_bar", "to_world"])
+def test_loop_jacobian_is_the_derivative_of_pinocchios_own_poses(made: Own, pin: Any, name: str) -> None:
+    from engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
+    from engines.pinocchio._tree import Tree, build
+
+    case = made(name)
+    h, q = 1e-6, prescribe(case).q[30]
+
+    def gap(tree: Tree, q: Array) -> Array:
+        """First closure point minus the second, world axes (3,)."""
+        pin.framesForwardKinematics(tree.model, tree.data, tree.positions(q))
+        closure = tree.mechanism.closures[0]
+        assert isinstance(closure, ConnectClosure)
+        return place(tree, closure.body1, closure.point1) - place(tree, closure.body2, closure.point2)
+
+    def place(tree: Tree, body: int, point: Array) -> Array:
+        return point if body < 0 else np.array(tree.data.oMf[tree.bodies[body]].act(np.array(point)))
+
+    tree = build(case.mechanism)
+    loops = gathered(loop_constraints(tree))
+    J = closure_jacobian(tree, loops, q)
+    slopes = np.array([(gap(tree, q + h * dq) - gap(tree, q - h * dq)) / (2 * h) for dq in np.eye(len(q))]).T
+    frame = loops.datas[0].oMc1.rotation  # Pinocchio has the rows along the axes of the first frame
+    sign = 1 if case.mechanism.closures[0].body1 >= 0 else -1  # type: ignore[union-attr]
+    np.testing.assert_allclose(frame @ J, sign * slopes, atol=1e-9)
+
+
+def test_quaternions_are_turned_over(made: Own, pin: Any) -> None:
+    """Pose of the rod behind a ball joint, from Pinocchio and from the definition."""
+    from engines.pinocchio._tree import build
+
+    tree = build(made("ball", (MODELS / "ball_and_universal.xml").read_text(encoding="utf-8")).mechanism)
+    ball = [joint.kind for joint in tree.mechanism.joints].index("ball")
+    q, turn = np.array(tree.mechanism.reference), np.array([np.cos(0.3), np.sin(0.3), 0, 0])
+    before = _rotation_of_body(tree, pin, q, tree.mechanism.joints[ball].body)
+    q[tree.mechanism.q_slices[ball]] = 2 * turn  # of any length
+    after = _rotation_of_body(tree, pin, q, tree.mechanism.joints[ball].body)
+    about_x = np.array([[1, 0, 0], [0, np.cos(0.6), -np.sin(0.6)], [0, np.sin(0.6), np.cos(0.6)]])
+    np.testing.assert_allclose(before.T @ after, about_x, atol=1e-14)
+    q[tree.mechanism.q_slices[ball]] = turn
+    np.testing.assert_allclose(tree.ours(tree.positions(q)), q, atol=1e-15)
+
+
+def _rotation_of_body(tree: Any, pin: Any, q: Array, body: int) -> Array:
+    pin.framesForwardKinematics(tree.model, tree.data, tree.positions(q))
+    return np.array(tree.data.oMf[tree.bodies[body]].rotation)
+
+
+def test_a_driven_tendon_is_refused(made: Own) -> None:
+    tendon = '<tendon><fixed name="sum"><joint joint="crank" coef="1"/></fixed></tendon>'
+    text = OWN["spatial"].replace("<actuator>", f"{tendon}<actuator>")
+    case = made("driven_tendon", text.replace('joint="crank" gear="2"', 'tendon="sum"'))
+    motion = prescribe(case)
+    want_right("kkt", case, motion)
+    if not case.mechanism.drives[0].is_joint:
+        with pytest.raises(NotRepresentableError, match="pinocchio: drive of tendon 'sum'"):
+            run("forward", case, motion)
+
+
+def test_a_simulation_that_blows_up_is_an_error(prr: Case, prr_motion: Motion) -> None:
+    def nowhere(t: Array) -> Drive:
+        return Drive(*(np.full((len(t), 3), np.nan) for _ in range(3)))
+
+    with pytest.raises(EngineError, match=r"pinocchio/forward: the simulation with dt = 0\.0025 s diverged"):
+        run("forward", prr, replace(prr_motion, law=nowhere))
+
+
+def test_what_pinocchio_raises_becomes_an_engine_error(made: Own, pin: Any) -> None:
+    from engines.pinocchio._tree import build, guarded
+
+    tree = build(made("to_world").mechanism)
+    with pytest.raises(EngineError, match="pinocchio: "), guarded("pinocchio"):
+        pin.crba(tree.model, tree.data, np.zeros(99))
+
+
+def test_pinocchio_prints_nothing(prr: Case, prr_motion: Motion, capfd: pytest.CaptureFixture[str]) -> None:
+    run("kkt", prr, prr_motion)
+    assert capfd.readouterr() == ("", "")
