@@ -1,0 +1,230 @@
+"""Builds a mechanism in Exudyn: rigid bodies with Euler parameters, and a joint of Exudyn between each two of them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.exudyn._coordinates import COORDINATES, coordinates
+from engines.exudyn._exudyn import exudyn, items, silenced
+from engines.exudyn._frames import Frame, Pose, frames, places
+from robots.arrays import Array
+from robots.errors import EngineError, NotRepresentableError
+from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
+
+X, Z = np.eye(3)[0], np.eye(3)[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """A mechanism in Exudyn, by Exudyn's numbers."""
+
+    mechanism: Mechanism
+    chain: tuple[Frame, ...]
+    mbs: Any
+    """Exudyn's system."""
+    ground: int
+    """The object that is the world."""
+    nodes: tuple[int, ...]
+    """Node of each frame."""
+    bodies: tuple[int, ...]
+    """Object of each frame."""
+    joints: tuple[int | None, ...]
+    """Object that places each frame on the one before; None for a free joint."""
+    closures: tuple[int, ...]
+    """Object of each closure."""
+    springs: tuple[int | None, ...]
+    """Spring and damper of each joint that has them."""
+
+    def object_of(self, place: int) -> int:
+        """The object of a frame, or of the world."""
+        return self.ground if place == WORLD else self.bodies[place]
+
+    def marker(self, place: int, point: Array) -> int:
+        """A new marker at a point of a frame.
+
+        Args:
+            place: Its place, or `WORLD`.
+            point: The point in its axes [m], shape (3,).
+        """
+        marker = items.MarkerBodyRigid(bodyNumber=self.object_of(place), localPosition=point.tolist())
+        return int(self.mbs.AddMarker(marker))
+
+
+@contextmanager
+def built(mechanism: Mechanism, found: Sequence[Pose]) -> Iterator[System]:
+    """The mechanism in Exudyn, not assembled yet; what goes wrong inside becomes an error of the engine.
+
+    Args:
+        mechanism: Robot.
+        found: Initial poses of its frames.
+
+    Raises:
+        NotRepresentableError: If Exudyn's joints cannot carry it.
+        EngineError: If Exudyn fails.
+    """
+    _want_representable(mechanism)
+    with silenced():
+        try:
+            container = exudyn.SystemContainer()
+            yield _build(mechanism, found, container.AddSystem())
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise EngineError(f"exudyn: {' '.join(str(error).split())[-300:]}") from error
+
+
+def _build(mechanism: Mechanism, found: Sequence[Pose], mbs: Any) -> System:
+    chain, ground = frames(mechanism), int(mbs.AddObject(items.ObjectGround()))
+    nodes, bodies = _bodies(mechanism, chain, found, mbs)
+    bare = System(
+        mechanism=mechanism,
+        chain=chain,
+        mbs=mbs,
+        ground=ground,
+        nodes=nodes,
+        bodies=bodies,
+        joints=(),
+        closures=(),
+        springs=(),
+    )
+    pairs = [_joint(bare, place) for place in range(len(chain))]
+    _add_loads(bare)
+    return System(
+        mechanism=mechanism,
+        chain=chain,
+        mbs=mbs,
+        ground=ground,
+        nodes=nodes,
+        bodies=bodies,
+        joints=tuple(joint for joint, _ in pairs),
+        closures=tuple(_closure(bare, closure) for closure in mechanism.closures),
+        springs=tuple(spring for _, spring in pairs),
+    )
+
+
+def _want_representable(mechanism: Mechanism) -> None:
+    """Refuse what has no counterpart among bodies, joints and loads."""
+    for closure in mechanism.closures:
+        if isinstance(closure, CoordinateClosure):
+            raise NotRepresentableError(f"exudyn: equality '{closure.name}': its joints have no coordinates to couple")
+    for tendon in (*mechanism.tendons, *(drive for drive in mechanism.drives if not drive.is_joint)):
+        raise NotRepresentableError(f"exudyn: tendon '{tendon.name}': its joints have no coordinates to sum")
+    for joint in mechanism.joints:
+        if joint.armature:
+            raise NotRepresentableError(f"exudyn: armature of joint '{joint.name}': its joints have no rotors")
+        if joint.kind in ("ball", "free") and (joint.stiffness or joint.damping):
+            raise NotRepresentableError(f"exudyn: spring or damper of {joint.kind} joint '{joint.name}'")
+    for spring in mechanism.point_springs:
+        if spring.rest[0] != spring.rest[1]:
+            raise NotRepresentableError(f"exudyn: slack of spring '{spring.name}': its springs have one length at rest")
+
+
+def _bodies(
+    mechanism: Mechanism, chain: Sequence[Frame], found: Sequence[Pose], mbs: Any
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Nodes and objects of all frames; those on the way to a body have no mass."""
+    c, c_t, _ = coordinates(found)
+    last, nodes, bodies = places(chain), [], []
+    for place, frame in enumerate(chain):
+        own = slice(COORDINATES * place, COORDINATES * (place + 1))
+        node = items.NodeRigidBodyEP(referenceCoordinates=c[own].tolist(), initialVelocities=c_t[own].tolist())
+        nodes.append(int(mbs.AddNode(node)))
+        body = mechanism.bodies[frame.body]
+        mass, center, I = 0.0, np.zeros(3), np.zeros((3, 3))
+        if last[frame.body] == place:
+            mass, center = body.mass, body.center
+            I = body.inertia + mass * (center @ center * np.eye(3) - np.outer(center, center))
+        tensor = [I[0, 0], I[1, 1], I[2, 2], I[1, 2], I[0, 2], I[0, 1]]
+        rigid = items.ObjectRigidBody(mass=mass, inertia=tensor, centerOfMass=center.tolist(), nodeNumber=nodes[-1])
+        bodies.append(int(mbs.AddObject(rigid)))
+    return tuple(nodes), tuple(bodies)
+
+
+def _joint(system: System, place: int) -> tuple[int | None, int | None]:
+    """The joint that places a frame, and its spring and damper."""
+    frame, mbs = system.chain[place], system.mbs
+    if frame.joint is None:
+        markers = [system.marker(frame.before, frame.position), system.marker(place, np.zeros(3))]
+        return int(mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers, rotationMarker0=frame.rotation))), None
+    joint = system.mechanism.joints[frame.joint]
+    if joint.kind == "free":
+        return None, None
+    before = frame.position + frame.rotation @ joint.anchor
+    markers = [system.marker(frame.before, before), system.marker(place, joint.anchor)]
+    if joint.kind == "ball":
+        return int(mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers))), None
+    along = X if joint.kind == "slide" else Z
+    R = axes_along(joint.axis, along)
+    turned = {"markerNumbers": markers, "rotationMarker0": frame.rotation @ R, "rotationMarker1": R}
+    kind = items.ObjectJointPrismaticX if joint.kind == "slide" else items.ObjectJointRevoluteZ
+    return int(mbs.AddObject(kind(**turned))), _spring(system, joint, turned)
+
+
+def _spring(system: System, joint: Joint, turned: dict[str, Any]) -> int | None:
+    if not joint.stiffness and not joint.damping:
+        return None
+    values = {
+        "stiffness": joint.stiffness,
+        "damping": joint.damping,
+        "offset": float(joint.spring_reference[0] - joint.reference[0]),
+    }
+    if joint.kind == "slide":
+        axis = turned["rotationMarker0"] @ X
+        spring = items.ObjectConnectorLinearSpringDamper(
+            markerNumbers=turned["markerNumbers"], axisMarker0=axis.tolist(), **values
+        )
+    else:
+        turns = items.NodeGenericData(initialCoordinates=[0.0], numberOfDataCoordinates=1)  # counts full turns
+        spring = items.ObjectConnectorTorsionalSpringDamper(nodeNumber=system.mbs.AddNode(turns), **turned, **values)
+    return int(system.mbs.AddObject(spring))
+
+
+def _closure(system: System, closure: Any) -> int:
+    last = places(system.chain)
+    markers = [
+        system.marker(last[closure.body1], closure.point1),
+        system.marker(last[closure.body2], closure.point2),
+    ]
+    if isinstance(closure, ConnectClosure):
+        return int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers)))
+    assert isinstance(closure, WeldClosure)
+    welded = items.ObjectJointGeneric(markerNumbers=markers, rotationMarker0=closure.rotation)
+    return int(system.mbs.AddObject(welded))
+
+
+def _add_loads(system: System) -> None:
+    """Weights, what holds them, external wrenches, and springs between points."""
+    mechanism, mbs, last = system.mechanism, system.mbs, places(system.chain)
+    for b, body in enumerate(mechanism.bodies):
+        if body.mass:
+            marker = mbs.AddMarker(items.MarkerBodyMass(bodyNumber=system.bodies[last[b]]))
+            mbs.AddLoad(items.LoadMassProportional(markerNumber=marker, loadVector=mechanism.gravity.tolist()))
+        if body.gravity_compensation:
+            held = -body.gravity_compensation * body.mass * mechanism.gravity
+            marker = system.marker(last[b], body.center)
+            mbs.AddLoad(items.LoadForceVector(markerNumber=marker, loadVector=held.tolist()))
+    for wrench in mechanism.wrenches:
+        marker = system.marker(last[wrench.body], wrench.point)
+        mbs.AddLoad(items.LoadForceVector(markerNumber=marker, loadVector=wrench.force.tolist()))
+        mbs.AddLoad(items.LoadTorqueVector(markerNumber=marker, loadVector=wrench.moment.tolist()))
+    for spring in mechanism.point_springs:
+        markers = [system.marker(last[body], point) for body, point in spring.ends]
+        values = {"referenceLength": spring.rest[0], "stiffness": spring.stiffness, "damping": spring.damping}
+        mbs.AddObject(items.ObjectConnectorSpringDamper(markerNumbers=markers, **values))
+
+
+def axes_along(axis: Array, along: Array) -> Array:
+    """A rotation that turns one axis of Exudyn's joint into the joint's [-], shape (3, 3).
+
+    Args:
+        axis: Axis of the joint [-], shape (3,).
+        along: Axis that Exudyn's joint has [-], shape (3,).
+    """
+    if np.allclose(axis, -along):
+        return Rotation.from_rotvec(np.pi * np.roll(along, 1)).as_matrix()
+    cross = np.cross(along, axis)
+    size = float(np.linalg.norm(cross))
+    angle = np.arctan2(size, along @ axis)
+    return Rotation.from_rotvec(cross / size * angle if size else np.zeros(3)).as_matrix()
