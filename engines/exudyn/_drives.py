@@ -32,8 +32,6 @@ class Drive:
     """Step [s]."""
     rates: Sequence[float]
     """Prescribed velocity at the end of each step, the first at time zero [m/s or rad/s]."""
-    reference: Sequence[float]
-    """Reference coordinates of the bodies, which Exudyn leaves out [m or -]."""
 
     def residual(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> list[float]:
         """Rate of the joint less the prescribed one [m/s or rad/s], as Exudyn's `constraintUserFunction`."""
@@ -46,9 +44,7 @@ class Drive:
         return np.array([self._row(q)])
 
     def _row(self, q: Any) -> list[float]:
-        c = [x + reference for x, reference in zip(q, self.reference, strict=True)]
-        if self.grounded:
-            c = AT_REST + c
+        c = AT_REST + list(q) if self.grounded else q
         e0, e1 = c[3:7], c[10:14]
         n = _turned(e0, self.axis)
         if not self.slide:

@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from engines.exudyn._coordinates import coordinates, poses_of
 from engines.exudyn._drives import Drive
+from engines.exudyn._equations import quiet_settings
 from engines.exudyn._exudyn import exudyn, items
 from engines.exudyn._frames import Pose, frames, places, poses
 from engines.exudyn._system import System, built
@@ -34,8 +35,10 @@ class Run:
     """Of Newton's method, relative to the residual that a step starts with [-]."""
     exact_start: bool
     """Whether the accelerations at the start are those of the motion; else they are left at zero."""
-    redundant: bool
-    """Whether constraints are redundant, so that the equations of a step have no unique solution."""
+    left_out: tuple[int, ...] = ()
+    """Rows of the closures that others make redundant."""
+    rank_revealing: bool = False
+    """Whether constraints that are left make the equations of a step singular."""
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
@@ -57,8 +60,8 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     found = poses(mechanism, chain, start.q[0], start.qd[0], start.qdd[0])
     steps = run.lead + round((motion.t[-1] - motion.t[0]) / run.dt)
     prescribed = motion.law(t0 + run.dt * np.arange(steps + 1))
-    with built(mechanism, found) as system:
-        driven = [_drive(system, k, run.dt, prescribed.qd[:, k], coordinates(found)[0]) for k in run.drives]
+    with built(mechanism, found, run.left_out) as system:
+        driven = [_drive(system, k, run.dt, prescribed.qd[:, k]) for k in run.drives]
         system.mbs.Assemble()
         acceleration = coordinates(found)[2] if run.exact_start else np.zeros(len(coordinates(found)[2]))
         states, multipliers = _march(system.mbs, acceleration, steps, run)
@@ -78,7 +81,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     )
 
 
-def _drive(system: System, k: int, dt: float, rates: Array, c: Array) -> int:
+def _drive(system: System, k: int, dt: float, rates: Array) -> int:
     """Add the constraint of a driven joint; returns its object."""
     j = system.mechanism.drives[k].joints[0]
     joint = system.mechanism.joints[j]
@@ -86,7 +89,6 @@ def _drive(system: System, k: int, dt: float, rates: Array, c: Array) -> int:
     frame = system.chain[place]
     ends = [frame.before, place]
     nodes = [system.mbs.AddNode(items.NodePointGround()) if i == WORLD else system.nodes[i] for i in ends]
-    reference = [x for i in ends if i != WORLD for x in c[7 * i : 7 * i + 7].tolist()]
     drive = Drive(
         slide=joint.kind == "slide",
         grounded=frame.before == WORLD,
@@ -94,7 +96,6 @@ def _drive(system: System, k: int, dt: float, rates: Array, c: Array) -> int:
         after=tuple(joint.anchor.tolist()),
         dt=dt,
         rates=rates.tolist(),
-        reference=reference,
     )
     markers = [system.mbs.AddMarker(items.MarkerNodeCoordinates(nodeNumber=node)) for node in nodes]
     constraint = items.ObjectConnectorCoordinateVector(
@@ -112,32 +113,28 @@ def _march(mbs: Any, acceleration: Array, steps: int, run: Run) -> tuple[Array, 
     states: list[Array] = []
     multipliers: list[Array] = []
 
+    reference = np.array(mbs.systemData.GetODE2Coordinates(configuration=exudyn.ConfigurationType.Reference))
+
     def read(mbs: Any, t: float) -> bool:
-        states.append(np.array(mbs.systemData.GetODE2CoordinatesTotal()))
+        states.append(reference + mbs.systemData.GetODE2Coordinates())
         multipliers.append(np.array(mbs.systemData.GetAECoordinates()))
         return True
 
     mbs.SetPostStepUserFunction(read)
     mbs.systemData.SetODE2Coordinates_tt(acceleration.tolist(), configuration=exudyn.ConfigurationType.Initial)
-    mbs.SolveDynamic(solver_settings(steps, run), solverType=exudyn.DynamicSolverType.TrapezoidalIndex2)
+    mbs.SolveDynamic(_settings(steps, run), solverType=exudyn.DynamicSolverType.TrapezoidalIndex2)
     return np.array(states), np.array(multipliers)
 
 
-def solver_settings(steps: int, run: Run) -> Any:
-    """Exudyn's settings of a run; nothing is written to files."""
-    settings = exudyn.SimulationSettings()
-    settings.solution.file.write = False
+def _settings(steps: int, run: Run) -> Any:
+    settings = quiet_settings()
     integration = settings.timeIntegration
     integration.endTime, integration.numberOfSteps = steps * run.dt, steps
-    integration.adaptiveStep = False
-    integration.automaticStepSize = False
-    integration.verboseMode = integration.verboseModeFile = 0
-    integration.generalizedAlpha.computeInitialAccelerations = False
+    integration.adaptiveStep = integration.automaticStepSize = False
+    integration.generalizedAlpha.computeInitialAccelerations = False  # Exudyn's leave out what drives accelerate
     integration.newton.relativeTolerance = run.tolerance
     integration.newton.useModifiedNewton = True
-    integration.newton.numericalDifferentiation.jacobianConnectorDerivative = False
-    settings.linearSolver.solverType = exudyn.LinearSolverType.EigenDense
-    settings.linearSolver.ignoreSingularJacobian = run.redundant
+    settings.linearSolver.ignoreSingularJacobian = run.rank_revealing
     return settings
 
 

@@ -1,6 +1,6 @@
 """Builds a mechanism in Exudyn: rigid bodies with Euler parameters, and a joint of Exudyn between each two of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -55,12 +55,13 @@ class System:
 
 
 @contextmanager
-def built(mechanism: Mechanism, found: Sequence[Pose]) -> Iterator[System]:
+def built(mechanism: Mechanism, found: Sequence[Pose], left_out: Collection[int] = ()) -> Iterator[System]:
     """The mechanism in Exudyn, not assembled yet; what goes wrong inside becomes an error of the engine.
 
     Args:
         mechanism: Robot.
         found: Initial poses of its frames.
+        left_out: Rows of the closures that others make redundant; only of those between points.
 
     Raises:
         NotRepresentableError: If Exudyn's joints cannot carry it.
@@ -70,12 +71,12 @@ def built(mechanism: Mechanism, found: Sequence[Pose]) -> Iterator[System]:
     with silenced():
         try:
             container = exudyn.SystemContainer()
-            yield _build(mechanism, found, container.AddSystem())
+            yield _build(mechanism, found, container.AddSystem(), left_out)
         except (RuntimeError, ValueError, TypeError) as error:
             raise EngineError(f"exudyn: {' '.join(str(error).split())[-300:]}") from error
 
 
-def _build(mechanism: Mechanism, found: Sequence[Pose], mbs: Any) -> System:
+def _build(mechanism: Mechanism, found: Sequence[Pose], mbs: Any, left_out: Collection[int]) -> System:
     chain, ground = frames(mechanism), int(mbs.AddObject(items.ObjectGround()))
     nodes, bodies = _bodies(mechanism, chain, found, mbs)
     bare = System(
@@ -99,7 +100,7 @@ def _build(mechanism: Mechanism, found: Sequence[Pose], mbs: Any) -> System:
         nodes=nodes,
         bodies=bodies,
         joints=tuple(joint for joint, _ in pairs),
-        closures=tuple(_closure(bare, closure) for closure in mechanism.closures),
+        closures=tuple(_closures(bare, left_out)),
         springs=tuple(spring for _, spring in pairs),
     )
 
@@ -181,17 +182,19 @@ def _spring(system: System, joint: Joint, turned: dict[str, Any]) -> int | None:
     return int(system.mbs.AddObject(spring))
 
 
-def _closure(system: System, closure: Any) -> int:
-    last = places(system.chain)
-    markers = [
-        system.marker(last[closure.body1], closure.point1),
-        system.marker(last[closure.body2], closure.point2),
-    ]
-    if isinstance(closure, ConnectClosure):
-        return int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers)))
-    assert isinstance(closure, WeldClosure)
-    welded = items.ObjectJointGeneric(markerNumbers=markers, rotationMarker0=closure.rotation)
-    return int(system.mbs.AddObject(welded))
+def _closures(system: System, left_out: Collection[int]) -> Iterator[int]:
+    last, row = places(system.chain), 0
+    for closure in system.mechanism.closures:
+        assert isinstance(closure, ConnectClosure | WeldClosure)
+        ends = ((closure.body1, closure.point1), (closure.body2, closure.point2))
+        markers = [system.marker(last[body], point) for body, point in ends]
+        if isinstance(closure, WeldClosure):
+            yield int(system.mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers, rotationMarker0=closure.rotation)))
+            row += 6
+        else:
+            axes = [int(row + k not in left_out) for k in range(3)]
+            yield int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers, constrainedAxes=axes)))
+            row += 3
 
 
 def _add_loads(system: System) -> None:

@@ -1,0 +1,71 @@
+"""Terms of Exudyn's own equations, turned over to the joints: what its bodies do per joint velocity is known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engines.exudyn._coordinates import coordinates
+from engines.exudyn._exudyn import exudyn
+from engines.exudyn._frames import Frame, poses
+from engines.exudyn._system import System
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+
+
+def equations(system: System) -> tuple[Array, Array, Array]:
+    """Mass matrix, forces and constraint Jacobian in the initial state of an assembled system.
+
+    Args:
+        system: The mechanism in Exudyn, assembled.
+
+    Returns:
+        M of shape (n, n), f in M c̈ + Cᵀ λ = f of shape (n,), and C of shape (nc, n) [in kg, N, m and their products].
+    """
+    mbs, settings = system.mbs, quiet_settings()
+    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = False
+    solver = exudyn.MainSolverImplicitSecondOrder()
+    solver.InitializeSolver(mbs, settings)
+    n = solver.GetODE2size()
+    solver.ComputeMassMatrix(mbs)
+    M = np.array(solver.GetSystemMassMatrix())[:n, :n]
+    solver.ComputeODE2RHS(mbs)
+    force = np.array(solver.GetSystemResidual())[:n]
+    size = n + solver.GetAEsize()
+    solver.SetSystemJacobian(np.zeros((size, size)))  # what Exudyn computes is added to it
+    solver.ComputeJacobianAE(mbs)
+    C = np.array(solver.GetSystemJacobian())[n:, :n]
+    solver.FinalizeSolver(mbs, settings)
+    return M, force, C
+
+
+def quiet_settings() -> Any:
+    """Exudyn's settings, without anything printed or written to files."""
+    settings = exudyn.SimulationSettings()
+    settings.solution.file.write = False
+    settings.timeIntegration.verboseMode = settings.timeIntegration.verboseModeFile = 0
+    settings.linearSolver.solverType = exudyn.LinearSolverType.EigenDense
+    return settings
+
+
+def rates_of_bodies(mechanism: Mechanism, chain: Sequence[Frame], q: Array) -> Array:
+    """Velocities of the bodies' coordinates per joint velocity [-, m, 1/m or -], shape (7 frames, nv).
+
+    Args:
+        mechanism: Robot.
+        chain: Its frames.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    at_rest = np.zeros(mechanism.nv)
+    columns = [coordinates(poses(mechanism, chain, q, unit, at_rest))[1] for unit in np.eye(mechanism.nv)]
+    return np.stack(columns, axis=1)
+
+
+def rows_of(system: System, objects: Sequence[int]) -> list[int]:
+    """Rows of the constraints of some objects.
+
+    Args:
+        system: The mechanism in Exudyn, assembled.
+        objects: Numbers of the objects.
+    """
+    return [int(row) for item in objects for row in system.mbs.systemData.GetObjectLTGAE(item)]
