@@ -134,7 +134,11 @@ def _settings(steps: int, run: Run) -> Any:
     integration.generalizedAlpha.computeInitialAccelerations = False  # Exudyn's leave out what drives accelerate
     integration.newton.relativeTolerance = run.tolerance
     integration.newton.useModifiedNewton = True
-    settings.linearSolver.ignoreSingularJacobian = run.rank_revealing
+    if run.rank_revealing:
+        settings.linearSolver.solverType = exudyn.LinearSolverType.EigenDense
+        settings.linearSolver.ignoreSingularJacobian = True
+    else:
+        settings.linearSolver.solverType = exudyn.LinearSolverType.EigenSparse
     return settings
 
 

@@ -36,8 +36,8 @@ class Settings:
 
     parts: tuple[int, ...] = (2, 4, 8)
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
-    lead: int = 2
-    """Steps before the span: the multipliers are known only at the ends of steps."""
+    lead: int = 1
+    """Such parts before the span, as multipliers are known only at the ends of steps; all steps start at one time."""
     tolerance: float = 1e-10
     """At which Newton's method stops, relative to the residual that a step starts with [-]; Exudyn's default is 1e-8."""
     exact_start: bool = True
@@ -61,7 +61,7 @@ class ExudynForward:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism, plan = case.mechanism, _plan(case.mechanism, motion)
         finer = FINER if plan.undriven else 1
-        runs = [self._run(plan, divided(motion.dt) / (count * finer)) for count in self.settings.parts]
+        runs = [self._run(plan, divided(motion.dt) / finer, count) for count in self.settings.parts]
         ladder = tuple(simulate(mechanism, motion, run) for run in runs)
         return EffortHistory(
             source=self.name,
@@ -75,10 +75,10 @@ class ExudynForward:
             note=_note(mechanism, plan, len(ladder)),
         )
 
-    def _run(self, plan: "_Plan", dt: float) -> Run:
+    def _run(self, plan: "_Plan", whole: float, count: int) -> Run:
         return Run(
-            dt=dt,
-            lead=self.settings.lead,
+            dt=whole / count,
+            lead=self.settings.lead * count,
             drives=plan.drives,
             tolerance=self.settings.tolerance,
             exact_start=self.settings.exact_start,
