@@ -51,25 +51,30 @@ class Drive:
             row = [0.0, 0.0, 0.0, *(-x for x in _spin(n, e0)), 0.0, 0.0, 0.0, *_spin(n, e1)]
         else:
             r1 = _turned(e1, self.after)
-            way = [c[7 + k] + r1[k] - c[k] for k in range(3)]  # from the origin of the body before
+            way = (c[7] + r1[0] - c[0], c[8] + r1[1] - c[1], c[9] + r1[2] - c[2])  # from the origin of the body before
             row = [-n[0], -n[1], -n[2], *_spin(_cross(n, way), e0), *n, *_spin(_cross(r1, n), e1)]
         return row[7:] if self.grounded else row
 
 
 def _spin(m: Sequence[float], e: Sequence[float]) -> list[float]:
     """What e' is multiplied by in m · w, where w is the angular velocity of the Euler parameters e, (4,)."""
-    e0, ev = e[0], e[1:]
-    across = _cross(m, ev)
-    return [-2 * sum(x * y for x, y in zip(m, ev, strict=True)), *(2 * (e0 * m[k] + across[k]) for k in range(3))]
+    mx, my, mz = m
+    e0, ex, ey, ez = e
+    return [
+        -2 * (mx * ex + my * ey + mz * ez),
+        2 * (e0 * mx + my * ez - mz * ey),
+        2 * (e0 * my + mz * ex - mx * ez),
+        2 * (e0 * mz + mx * ey - my * ex),
+    ]
 
 
-def _turned(e: Sequence[float], vector: Vector) -> list[float]:
+def _turned(e: Sequence[float], vector: Vector) -> Vector:
     """A vector of the body in world axes, (3,)."""
-    ev = e[1:]
-    once = _cross(ev, vector)
-    twice = _cross(ev, once)
-    return [vector[k] + 2 * (e[0] * once[k] + twice[k]) for k in range(3)]
+    e0, ex, ey, ez = e
+    vx, vy, vz = vector
+    x, y, z = ey * vz - ez * vy + e0 * vx, ez * vx - ex * vz + e0 * vy, ex * vy - ey * vx + e0 * vz
+    return vx + 2 * (ey * z - ez * y), vy + 2 * (ez * x - ex * z), vz + 2 * (ex * y - ey * x)
 
 
-def _cross(a: Sequence[float], b: Sequence[float]) -> list[float]:
-    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+def _cross(a: Sequence[float], b: Sequence[float]) -> Vector:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]

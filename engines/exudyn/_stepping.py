@@ -133,7 +133,7 @@ def _settings(steps: int, run: Run) -> Any:
     integration.adaptiveStep = integration.automaticStepSize = False
     integration.generalizedAlpha.computeInitialAccelerations = False  # Exudyn's leave out what drives accelerate
     integration.newton.relativeTolerance = run.tolerance
-    integration.newton.useModifiedNewton = True
+    integration.newton.useModifiedNewton = integration.newton.modifiedNewtonJacUpdatePerStep = True
     if run.rank_revealing:
         settings.linearSolver.solverType = exudyn.LinearSolverType.EigenDense
         settings.linearSolver.ignoreSingularJacobian = True

@@ -26,7 +26,7 @@ LONGEST = 0.05
 """Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
 FINER = 8
 """By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
-POSES = 5
+POSES = 3
 """At how many places along the motion constraints are looked at for redundancy."""
 
 
