@@ -1,6 +1,7 @@
 """Terms of Exudyn's own equations, turned over to the joints: what its bodies do per joint velocity is known."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,30 +14,42 @@ from robots.arrays import Array
 from robots.mechanism import Mechanism
 
 
-def equations(system: System) -> tuple[Array, Array, Array]:
-    """Mass matrix, forces and constraint Jacobian in the initial state of an assembled system.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equations:
+    """Terms of M c̈ + Cᵀ λ = f in the coordinates c of all bodies, in the position that a system starts with."""
+
+    M: Array
+    """Mass matrix [kg, kg m or kg m²], shape (n, n)."""
+    C: Array
+    """Jacobian of all constraints [-, m or 1/m], shape (nc, n)."""
+    forces: tuple[Array, ...]
+    """Forces f at each of the velocities [N or N m], of shape (n,)."""
+
+
+def equations(system: System, velocities: Sequence[Array] = ()) -> Equations:
+    """Terms of Exudyn's equations.
 
     Args:
         system: The mechanism in Exudyn, assembled.
-
-    Returns:
-        M of shape (n, n), f in M c̈ + Cᵀ λ = f of shape (n,), and C of shape (nc, n) [in kg, N, m and their products].
+        velocities: Velocities of the bodies' coordinates [m/s or 1/s], each of shape (n,).
     """
     mbs, settings = system.mbs, quiet_settings()
     settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = False
     solver = exudyn.MainSolverImplicitSecondOrder()
     solver.InitializeSolver(mbs, settings)
-    n = solver.GetODE2size()
+    n, size = solver.GetODE2size(), solver.GetODE2size() + solver.GetAEsize()
     solver.ComputeMassMatrix(mbs)
     M = np.array(solver.GetSystemMassMatrix())[:n, :n]
-    solver.ComputeODE2RHS(mbs)
-    force = np.array(solver.GetSystemResidual())[:n]
-    size = n + solver.GetAEsize()
+    forces = []
+    for velocity in velocities:
+        mbs.systemData.SetODE2Coordinates_t(velocity.tolist())
+        solver.ComputeODE2RHS(mbs)
+        forces.append(np.array(solver.GetSystemResidual())[:n])
     solver.SetSystemJacobian(np.zeros((size, size)))  # what Exudyn computes is added to it
     solver.ComputeJacobianAE(mbs)
     C = np.array(solver.GetSystemJacobian())[n:, :n]
     solver.FinalizeSolver(mbs, settings)
-    return M, force, C
+    return Equations(M=M, C=C, forces=tuple(forces))
 
 
 def quiet_settings() -> Any:

@@ -1,6 +1,5 @@
 """Steps Exudyn through a motion with the drives as rheonomic constraints, and reads their multipliers."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -12,7 +11,7 @@ from engines.exudyn._coordinates import coordinates, poses_of
 from engines.exudyn._drives import Drive
 from engines.exudyn._equations import quiet_settings
 from engines.exudyn._exudyn import exudyn, items
-from engines.exudyn._frames import Pose, frames, places, poses
+from engines.exudyn._frames import frames, places, poses
 from engines.exudyn._system import System, built
 from robots.arrays import Array
 from robots.efforts import Rung
@@ -70,7 +69,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
         raise EngineError(f"exudyn: unstable at steps of {run.dt:g} s: its solver gave up or its state is not finite")
     at = np.arange(len(motion.t)) * round(motion.dt / run.dt) + run.lead
     on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
-    on_drives[:, run.drives] = -multipliers[np.ix_(at, rows)]
+    on_drives[:, run.drives] = -multipliers[at][:, rows]
     R, p = poses_of(states)
     return Rung(
         dt=run.dt,

@@ -107,19 +107,30 @@ def _build(mechanism: Mechanism, found: Sequence[Pose], mbs: Any, left_out: Coll
 
 def _want_representable(mechanism: Mechanism) -> None:
     """Refuse what has no counterpart among bodies, joints and loads."""
+    for what in (*_coupled(mechanism), *_on_joints(mechanism)):
+        raise NotRepresentableError(f"exudyn: {what}")
+
+
+def _coupled(mechanism: Mechanism) -> Iterator[str]:
+    """What acts on the coordinates of several joints."""
     for closure in mechanism.closures:
         if isinstance(closure, CoordinateClosure):
-            raise NotRepresentableError(f"exudyn: equality '{closure.name}': its joints have no coordinates to couple")
-    for tendon in (*mechanism.tendons, *(drive for drive in mechanism.drives if not drive.is_joint)):
-        raise NotRepresentableError(f"exudyn: tendon '{tendon.name}': its joints have no coordinates to sum")
+            yield f"equality '{closure.name}': its joints have no coordinates to couple"
+    driven = [drive for drive in mechanism.drives if not drive.is_joint]
+    for tendon in (*driven, *(tendon.length for tendon in mechanism.tendons)):
+        yield f"tendon '{tendon.name}': its joints have no coordinates to sum"
+
+
+def _on_joints(mechanism: Mechanism) -> Iterator[str]:
+    """What acts on a joint or along a line in ways that it has not."""
     for joint in mechanism.joints:
         if joint.armature:
-            raise NotRepresentableError(f"exudyn: armature of joint '{joint.name}': its joints have no rotors")
+            yield f"armature of {joint.kind} joint '{joint.name}': its joints have no rotors"
         if joint.kind in ("ball", "free") and (joint.stiffness or joint.damping):
-            raise NotRepresentableError(f"exudyn: spring or damper of {joint.kind} joint '{joint.name}'")
+            yield f"spring or damper of {joint.kind} joint '{joint.name}': only hinges and slides get one"
     for spring in mechanism.point_springs:
-        if spring.rest[0] != spring.rest[1]:
-            raise NotRepresentableError(f"exudyn: slack of spring '{spring.name}': its springs have one length at rest")
+        if spring.stiffness and spring.rest[0] != spring.rest[1]:
+            yield f"slack of spring '{spring.name}': its springs have one length at rest"
 
 
 def _bodies(
@@ -189,7 +200,9 @@ def _closures(system: System, left_out: Collection[int]) -> Iterator[int]:
         ends = ((closure.body1, closure.point1), (closure.body2, closure.point2))
         markers = [system.marker(last[body], point) for body, point in ends]
         if isinstance(closure, WeldClosure):
-            yield int(system.mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers, rotationMarker0=closure.rotation)))
+            yield int(
+                system.mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers, rotationMarker0=closure.rotation))
+            )
             row += 6
         else:
             axes = [int(row + k not in left_out) for k in range(3)]

@@ -4,18 +4,17 @@ The bodies have redundant coordinates, every joint is a true constraint, and the
 on the level of velocities at the end of each step: a differential-algebraic equation of index two, of second order.
 """
 
-
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import qr
 
+from engines.extrapolation import value_at_zero
 from engines.exudyn._equations import equations, rates_of_bodies, rows_of
 from engines.exudyn._frames import frames, poses
 from engines.exudyn._stepping import Run, simulate
 from engines.exudyn._system import built
-from engines.extrapolation import value_at_zero
-from engines.projection import RANK_TOLERANCE, independent_drives, null_space
+from engines.projection import independent_drives, null_space
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.mechanism import ConnectClosure, Mechanism
@@ -39,7 +38,7 @@ class Settings:
     lead: int = 1
     """Such parts before the span, as multipliers are known only at the ends of steps; all steps start at one time."""
     tolerance: float = 1e-10
-    """At which Newton's method stops, relative to the residual that a step starts with [-]; Exudyn's default is 1e-8."""
+    """At which Newton's method stops, relative to the residual at the start of a step [-]; by default 1e-8."""
     exact_start: bool = True
     """Whether the simulation starts with the accelerations of the motion; else with none."""
 
@@ -137,7 +136,7 @@ def closure_jacobian(mechanism: Mechanism, q: Array) -> Array:
     chain, at_rest = frames(mechanism), np.zeros(mechanism.nv)
     with built(mechanism, poses(mechanism, chain, q, at_rest, at_rest)) as system:
         system.mbs.Assemble()
-        _, _, C = equations(system)
+        C = equations(system).C
         rows = rows_of(system, system.closures)
     return C[rows] @ rates_of_bodies(mechanism, chain, q)
 
@@ -181,5 +180,3 @@ def _note(mechanism: Mechanism, plan: _Plan, rungs: int) -> str:
     if plan.rank_revealing:
         notes.append("redundant constraints, solved by full pivoting (ignoreSingularJacobian)")
     return "; ".join(notes)
-
-
