@@ -129,11 +129,12 @@ def _pose(system: System, body: int) -> tuple[Array, Array]:
     return Rotation.from_quat(np.roll(c[3:], -1)).as_matrix(), c[:3]
 
 
-def _marker(system: System, marker: int) -> tuple[int, Array]:
-    """Body of one of Exudyn's markers, and where it is [m], shape (3,)."""
+def _marker(system: System, marker: int) -> tuple[int, Array, Array]:
+    """Body of one of Exudyn's markers, where it is [m], shape (3,), and its axes [-], shape (3, 3)."""
     item = system.mbs.GetMarker(marker)
     R, p = _pose(system, int(item["bodyNumber"]))
-    return int(item["bodyNumber"]), p + R @ item["localPosition"]
+    local = np.array(item["localHT"])
+    return int(item["bodyNumber"]), p + R @ local[:3, 3], R @ local[:3, :3]
 
 
 def _joints(system: System) -> tuple[Array, Array, Array]:
@@ -148,10 +149,10 @@ def _joints(system: System) -> tuple[Array, Array, Array]:
         freedom[frame.joint] = FREEDOM[kind]
         if item is None:
             continue
-        before, point = _marker(system, item["markerNumbers"][0])
+        _, point, R = _marker(system, item["markerNumbers"][0])
         if kind in ("hinge", "slide"):
             along = Z if kind == "hinge" else X
-            axes[frame.joint] = _pose(system, before)[0] @ item["rotationMarker0"] @ along
+            axes[frame.joint] = R @ along
         if kind in ("hinge", "ball"):
             anchors[frame.joint] = off_axis(point, axes[frame.joint])
     return freedom, axes, anchors
@@ -187,7 +188,7 @@ def _loads(system: System) -> tuple[Array, Array]:
     for load in _every_load(system):
         if load["loadType"] == "MassProportional":
             continue
-        body, point = _marker(system, load["markerNumber"])
+        body, point, _ = _marker(system, load["markerNumber"])
         R, p = _pose(system, body)
         vector = np.array(load["loadVector"])
         if load["loadType"] == "ForceVector":
@@ -203,10 +204,8 @@ def _opening(system: System) -> float:
     widest = 0.0
     for closure in system.closures:
         item = system.mbs.GetObject(closure)
-        (body1, p1), (body2, p2) = (_marker(system, marker) for marker in item["markerNumbers"])
+        (_, p1, R1), (_, p2, R2) = (_marker(system, marker) for marker in item["markerNumbers"])
         widest = max(widest, float(np.abs(p1 - p2).max()))
         if item["objectType"] == "JointGeneric":
-            R1, R2 = (_pose(system, body)[0] for body in (body1, body2))
-            turned = (R1 @ item["rotationMarker0"]).T @ R2 @ item["rotationMarker1"]
-            widest = max(widest, float(Rotation.from_matrix(turned).magnitude()))
+            widest = max(widest, float(Rotation.from_matrix(R1.T @ R2).magnitude()))
     return widest

@@ -16,6 +16,7 @@ from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
 
 X, Z = np.eye(3)[0], np.eye(3)[2]
+UNTURNED = np.eye(3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +44,17 @@ class System:
         """The object of a frame, or of the world."""
         return self.ground if place == WORLD else self.bodies[place]
 
-    def marker(self, place: int, point: Array) -> int:
+    def marker(self, place: int, point: Array, axes: Array = UNTURNED) -> int:
         """A new marker at a point of a frame.
 
         Args:
             place: Its place, or `WORLD`.
             point: The point in its axes [m], shape (3,).
+            axes: Rotation from the marker's axes to those of the frame [-], shape (3, 3).
         """
-        marker = items.MarkerBodyRigid(bodyNumber=self.object_of(place), localPosition=point.tolist())
-        return int(self.mbs.AddMarker(marker))
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = axes, point
+        return int(self.mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=self.object_of(place), localHT=pose)))
 
 
 @contextmanager
@@ -158,38 +161,40 @@ def _joint(system: System, place: int) -> tuple[int | None, int | None]:
     """The joint that places a frame, and its spring and damper."""
     frame, mbs = system.chain[place], system.mbs
     if frame.joint is None:
-        markers = [system.marker(frame.before, frame.position), system.marker(place, np.zeros(3))]
-        return int(mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers, rotationMarker0=frame.rotation))), None
+        fixed = [system.marker(frame.before, frame.position, frame.rotation), system.marker(place, np.zeros(3))]
+        return int(mbs.AddObject(items.ObjectJointGeneric(markerNumbers=fixed))), None
     joint = system.mechanism.joints[frame.joint]
     if joint.kind == "free":
         return None, None
-    before = frame.position + frame.rotation @ joint.anchor
-    markers = [system.marker(frame.before, before), system.marker(place, joint.anchor)]
-    if joint.kind == "ball":
-        return int(mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers))), None
-    along = X if joint.kind == "slide" else Z
-    R = axes_along(joint.axis, along)
-    turned = {"markerNumbers": markers, "rotationMarker0": frame.rotation @ R, "rotationMarker1": R}
-    kind = items.ObjectJointPrismaticX if joint.kind == "slide" else items.ObjectJointRevoluteZ
-    return int(mbs.AddObject(kind(**turned))), _spring(system, joint, turned)
+    axes = axes_along(joint.axis, X if joint.kind == "slide" else Z)
+    markers = [
+        system.marker(frame.before, frame.position + frame.rotation @ joint.anchor, frame.rotation @ axes),
+        system.marker(place, joint.anchor, axes),
+    ]
+    return int(mbs.AddObject(OBJECTS[joint.kind](markerNumbers=markers))), _spring(system, joint, markers)
 
 
-def _spring(system: System, joint: Joint, turned: dict[str, Any]) -> int | None:
+OBJECTS = {
+    "hinge": items.ObjectJointRevoluteZ,
+    "slide": items.ObjectJointPrismaticX,
+    "ball": items.ObjectJointSpherical,
+}
+"""Exudyn's joint by kind."""
+
+
+def _spring(system: System, joint: Joint, markers: list[int]) -> int | None:
     if not joint.stiffness and not joint.damping:
         return None
     values = {
+        "markerNumbers": markers,
         "stiffness": joint.stiffness,
         "damping": joint.damping,
         "offset": float(joint.spring_reference[0] - joint.reference[0]),
     }
     if joint.kind == "slide":
-        axis = turned["rotationMarker0"] @ X
-        spring = items.ObjectConnectorLinearSpringDamper(
-            markerNumbers=turned["markerNumbers"], axisMarker0=axis.tolist(), **values
-        )
-    else:
-        turns = items.NodeGenericData(initialCoordinates=[0.0], numberOfDataCoordinates=1)  # counts full turns
-        spring = items.ObjectConnectorTorsionalSpringDamper(nodeNumber=system.mbs.AddNode(turns), **turned, **values)
+        return int(system.mbs.AddObject(items.ObjectConnectorLinearSpringDamper(axisMarker0=X.tolist(), **values)))
+    turns = system.mbs.AddNode(items.NodeGenericData(initialCoordinates=[0.0], numberOfDataCoordinates=1))
+    spring = items.ObjectConnectorTorsionalSpringDamper(nodeNumber=turns, **values)  # the node counts full turns
     return int(system.mbs.AddObject(spring))
 
 
@@ -197,12 +202,13 @@ def _closures(system: System, left_out: Collection[int]) -> Iterator[int]:
     last, row = places(system.chain), 0
     for closure in system.mechanism.closures:
         assert isinstance(closure, ConnectClosure | WeldClosure)
-        ends = ((closure.body1, closure.point1), (closure.body2, closure.point2))
-        markers = [system.marker(last[body], point) for body, point in ends]
+        axes = closure.rotation if isinstance(closure, WeldClosure) else UNTURNED
+        markers = [
+            system.marker(last[closure.body1], closure.point1, axes),
+            system.marker(last[closure.body2], closure.point2),
+        ]
         if isinstance(closure, WeldClosure):
-            yield int(
-                system.mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers, rotationMarker0=closure.rotation))
-            )
+            yield int(system.mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers)))
             row += 6
         else:
             axes = [int(row + k not in left_out) for k in range(3)]
