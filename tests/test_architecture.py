@@ -14,7 +14,7 @@ ALLOWED = {
     "engines": {"engines", "robots"},
     "validation": {"validation", "analytic", "engines", "robots"},
 }
-ENGINES = {"mujoco", "pinocchio", "pybullet"}
+ENGINES = {"exudyn", "mujoco", "pinocchio", "pybullet"}
 FILES = [path for room in ALLOWED for path in sorted((HOUSE / room).rglob("*.py"))]
 IDS = [str(path.relative_to(HOUSE)) for path in FILES]
 

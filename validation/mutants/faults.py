@@ -235,6 +235,7 @@ def _one_sign(effort: Array) -> Array:
 NO_SOLVER = "it computes no constraint force: its loops are exact"
 NO_MOTOR = "it has no motor with a limit: efforts are solved for, or are those of an equality"
 NO_DEFAULT = "it has no damping by default"
+NO_START = "it does not start from accelerations"
 
 MUTANTS = (
     Mutant(key="mass 1 %", text="the heaviest body is 1 % heavier", compute=_heavier(LOST)),
@@ -294,6 +295,12 @@ MUTANTS = (
         key="default damping",
         text="Bullet's linear and angular damping of links, 0.04, is left on",
         compute=_in_adapter("default damping", NO_DEFAULT),
+        in_adapter=True,
+    ),
+    Mutant(
+        key="start at rest",
+        text="Exudyn starts without the accelerations of the motion, which its rule never forgets",
+        compute=_in_adapter("start at rest", NO_START),
         in_adapter=True,
     ),
 )

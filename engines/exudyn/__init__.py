@@ -1,0 +1,5 @@
+"""Exudyn, as rigid bodies in redundant coordinates with joints between them, built from the `Mechanism`."""
+
+REQUIRES = "exudyn"
+EXTRA = "exudyn"
+LINEAGE = "Exudyn"

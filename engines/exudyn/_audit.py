@@ -1,0 +1,211 @@
+"""What Exudyn has been given and computes: read from its items, and from the terms of its equations.
+
+Its equations are in the coordinates of all bodies, c. What the bodies do per joint velocity, ċ = T q̇, turns them over
+to the joints by congruence. Forces of dampers are told from velocity terms by their sign: they alone turn round when
+the velocities do.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.exudyn._coordinates import coordinates
+from engines.exudyn._equations import equations, rates_of_bodies, rows_of
+from engines.exudyn._frames import frames, places, poses
+from engines.exudyn._system import System, X, Z, built
+from robots.arrays import Array
+from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from robots.mechanism import Mechanism
+
+KINDS = {"JointRevoluteZ": "hinge", "JointPrismaticX": "slide", "JointSpherical": "ball"}
+"""Kind of a joint by Exudyn's name of it."""
+REBUILT = {"transmission": "drives act on joints; gears are taken off their multipliers"}
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    chain, at_rest = frames(mechanism), np.zeros(mechanism.nv)
+    T = rates_of_bodies(mechanism, chain, q)
+    with built(mechanism, poses(mechanism, chain, q, at_rest, at_rest)) as system:
+        system.mbs.Assemble()
+        found = equations(system, [0 * T[:, 0], *T.T, *-T.T] if T.size else [np.zeros(len(T))])
+        rest, forward, backward = found.forces[0], found.forces[1 : 1 + T.shape[1]], found.forces[1 + T.shape[1] :]
+        against = [(b - f) / 2 for f, b in zip(forward, backward, strict=True)]
+        freedom, axis, anchor = _joints(system)
+        force, moment = _loads(system)
+        stiffness, reference = _springs(system)
+        bodies = _bodies(system)
+        return Inventory(
+            bodies=tuple(body.name for body in mechanism.bodies),
+            joints=tuple(joint.name for joint in mechanism.joints),
+            dofs=tuple(
+                joint.name
+                for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+                for _ in range(dofs.start, dofs.stop)
+            ),
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **bodies,
+            freedom=freedom,
+            axis=axis,
+            anchor=anchor,
+            armature=np.zeros((mechanism.nv, mechanism.nv)),
+            damping=T.T @ np.reshape(against, T.T.shape).T,
+            friction=np.zeros(mechanism.nv),
+            stiffness=stiffness,
+            spring_reference=reference,
+            gravity=_gravity(system),
+            force=force,
+            moment=moment,
+            rest_force=-T.T @ rest,
+            J=found.C[rows_of(system, system.closures)] @ T,
+            opening=_opening(system),
+            transmission=mechanism.selection,
+            rebuilt=REBUILT,
+        )
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    found = [_at_state(mechanism, *state) for state in zip(q, qd, strict=True)]
+    M, bias, passive, J = (np.array(values) for values in zip(*found, strict=True))
+    return Matrices(M=M, bias=bias, passive=passive, J=J)
+
+
+def _at_state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, ...]:
+    """M, bias, passive forces and loop Jacobian in the coordinates of the joints."""
+    chain = frames(mechanism)
+    found = poses(mechanism, chain, q, qd, 0 * qd)
+    T, (_, c_t, c_tt) = rates_of_bodies(mechanism, chain, q), coordinates(found)
+    with built(mechanism, found) as system:
+        system.mbs.Assemble()
+        terms = equations(system, [c_t, -c_t])
+        rows = rows_of(system, system.closures)
+    forward, backward = terms.forces
+    bias = T.T @ (terms.M @ c_tt - (forward + backward) / 2)
+    return T.T @ terms.M @ T, bias, T.T @ (forward - backward) / 2, terms.C[rows] @ T
+
+
+def _bodies(system: System) -> dict[str, Any]:
+    """Masses, mass centres and inertias as fields of `Inventory`."""
+    last = places(system.chain)
+    items = [system.mbs.GetObject(system.bodies[last[b]]) for b in range(len(system.mechanism.bodies))]
+    placed = [_pose(system, system.bodies[last[b]]) for b in range(len(system.mechanism.bodies))]
+    about_center = [_about_center(item) for item in items]
+    return {
+        "mass": np.array([item["mass"] for item in items]),
+        "total_mass": sum(system.mbs.GetObject(body)["mass"] for body in system.bodies),
+        "center": np.array([p + R @ item["centerOfMass"] for (R, p), item in zip(placed, items, strict=True)]),
+        "moments": np.array([np.linalg.eigvalsh(I) for I in about_center]),
+        "inertia": np.array([R @ I @ R.T for (R, _), I in zip(placed, about_center, strict=True)]),
+    }
+
+
+def _about_center(item: Any) -> Array:
+    """Inertia of a body of Exudyn, which has it about its origin, about the mass centre [kg m²], shape (3, 3)."""
+    xx, yy, zz, yz, xz, xy = item["inertia"]
+    c = np.array(item["centerOfMass"])
+    steiner = item["mass"] * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) - steiner
+
+
+def _pose(system: System, body: int) -> tuple[Array, Array]:
+    """Where Exudyn has one of its bodies: its axes [-], shape (3, 3), and its origin [m], shape (3,)."""
+    if body == system.ground:
+        return np.eye(3), np.zeros(3)
+    node = system.mbs.GetObject(body)["nodeNumber"]
+    c = np.array(system.mbs.GetNode(node)["referenceCoordinates"])
+    return Rotation.from_quat(np.roll(c[3:], -1)).as_matrix(), c[:3]
+
+
+def _marker(system: System, marker: int) -> tuple[int, Array, Array]:
+    """Body of one of Exudyn's markers, where it is [m], shape (3,), and its axes [-], shape (3, 3)."""
+    item = system.mbs.GetMarker(marker)
+    R, p = _pose(system, int(item["bodyNumber"]))
+    local = np.array(item["localHT"])
+    return int(item["bodyNumber"]), p + R @ local[:3, 3], R @ local[:3, :3]
+
+
+def _joints(system: System) -> tuple[Array, Array, Array]:
+    """Freedom, axis and anchor of each joint as `Inventory` has them."""
+    count = len(system.mechanism.joints)
+    freedom, axes, anchors = (np.zeros((count, k)) for k in (2, 3, 3))
+    for frame, number in zip(system.chain, system.joints, strict=True):
+        if frame.joint is None:
+            continue
+        item = None if number is None else system.mbs.GetObject(number)
+        kind = "free" if item is None else KINDS[item["objectType"]]
+        freedom[frame.joint] = FREEDOM[kind]
+        if item is None:
+            continue
+        _, point, R = _marker(system, item["markerNumbers"][0])
+        if kind in ("hinge", "slide"):
+            along = Z if kind == "hinge" else X
+            axes[frame.joint] = R @ along
+        if kind in ("hinge", "ball"):
+            anchors[frame.joint] = off_axis(point, axes[frame.joint])
+    return freedom, axes, anchors
+
+
+def _springs(system: System) -> tuple[Array, Array]:
+    """Stiffness of each joint, and where its spring is at rest, each of shape (nj,)."""
+    stiffness, rest = np.zeros(len(system.mechanism.joints)), np.zeros(len(system.mechanism.joints))
+    for frame, number in zip(system.chain, system.springs, strict=True):
+        if number is not None and frame.joint is not None:
+            item = system.mbs.GetObject(number)
+            stiffness[frame.joint] = item["stiffness"]
+            if item["stiffness"]:
+                rest[frame.joint] = item["offset"] + system.mechanism.joints[frame.joint].reference[0]
+    return stiffness, rest
+
+
+def _every_load(system: System) -> list[Any]:
+    return [system.mbs.GetLoad(k) for k in range(system.mbs.systemData.NumberOfLoads())]
+
+
+def _gravity(system: System) -> Array:
+    """Acceleration of gravity, which Exudyn has as a load on each body [m/s²], shape (3,)."""
+    found = [load["loadVector"] for load in _every_load(system) if load["loadType"] == "MassProportional"]
+    return np.array(found[0]) if found else np.zeros(3)
+
+
+def _loads(system: System) -> tuple[Array, Array]:
+    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
+    nb, last = len(system.mechanism.bodies), places(system.chain)
+    whose = {system.bodies[last[b]]: b for b in range(nb)}
+    force, moment = np.zeros((nb, 3)), np.zeros((nb, 3))
+    for load in _every_load(system):
+        if load["loadType"] == "MassProportional":
+            continue
+        body, point, _ = _marker(system, load["markerNumber"])
+        R, p = _pose(system, body)
+        vector = np.array(load["loadVector"])
+        if load["loadType"] == "ForceVector":
+            force[whose[body]] += vector
+            moment[whose[body]] += np.cross(point - p - R @ system.mbs.GetObject(body)["centerOfMass"], vector)
+        else:
+            moment[whose[body]] += vector
+    return force, moment
+
+
+def _opening(system: System) -> float:
+    """How far the widest loop is open [m or rad]."""
+    widest = 0.0
+    for closure in system.closures:
+        item = system.mbs.GetObject(closure)
+        (_, p1, R1), (_, p2, R2) = (_marker(system, marker) for marker in item["markerNumbers"])
+        widest = max(widest, float(np.abs(p1 - p2).max()))
+        if item["objectType"] == "JointGeneric":
+            widest = max(widest, float(Rotation.from_matrix(R1.T @ R2).magnitude()))
+    return widest

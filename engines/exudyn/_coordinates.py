@@ -1,0 +1,46 @@
+"""Coordinates of a rigid body of Exudyn: position and Euler parameters (w, x, y, z), and how they move."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.exudyn._frames import Pose
+from robots.arrays import Array
+
+COORDINATES = 7
+"""Of a body."""
+
+
+def coordinates(found: Sequence[Pose]) -> tuple[Array, Array, Array]:
+    """Coordinates of all bodies, their velocities and accelerations, each of shape (7 bodies,).
+
+    Args:
+        found: Poses of the bodies.
+    """
+    R = np.array([pose.R for pose in found])
+    e = np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=1)
+    w, alpha = (np.array([getattr(pose, name) for pose in found]) for name in ("w", "alpha"))
+    e_t = _half_product(w, e)
+    e_tt = _half_product(alpha, e) + _half_product(w, e_t)
+    linear = (np.array([getattr(pose, name) for pose in found]) for name in ("p", "v", "a"))
+    c, c_t, c_tt = (np.hstack(parts).ravel() for parts in zip(linear, (e, e_t, e_tt), strict=True))
+    return c, c_t, c_tt
+
+
+def poses_of(c: Array) -> tuple[Array, Array]:
+    """Rotations [-], shape (nt, bodies, 3, 3), and origins [m], shape (nt, bodies, 3), of all bodies.
+
+    Args:
+        c: Coordinates of all bodies [m or -], shape (nt, 7 bodies).
+    """
+    split = c.reshape(len(c), -1, COORDINATES)
+    quaternions = np.roll(split[..., 3:], -1, axis=-1)
+    R = Rotation.from_quat(quaternions.reshape(-1, 4)).as_matrix()
+    return R.reshape(*quaternions.shape[:2], 3, 3), split[..., :3]
+
+
+def _half_product(w: Array, e: Array) -> Array:
+    """Half the quaternion product (0, w) e, shape (bodies, 4)."""
+    real = -np.sum(w * e[:, 1:], axis=1, keepdims=True)
+    return np.hstack([real, e[:, :1] * w + np.cross(w, e[:, 1:])]) / 2

@@ -1,0 +1,80 @@
+"""Drives: rheonomic constraints on joints, on the level of velocities, whose multipliers are efforts.
+
+Exudyn's joints in redundant coordinates cannot be moved on that level, and the joint's angle or way is no coordinate.
+What a joint is to do is therefore given to Exudyn as a constraint of one's own on the coordinates of the two bodies:
+its rate as their velocities have it, minus the prescribed one. Its derivative is dual to an effort on the joint.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Vector: TypeAlias = tuple[float, float, float]
+"""World axes; plain numbers, as these functions are called in every step."""
+AT_REST = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+"""Coordinates of the world, as those of a body."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    """The constraint of a hinge or slide."""
+
+    slide: bool
+    grounded: bool
+    """Whether the joint is on the world, which has no coordinates."""
+    axis: Vector
+    """Its axis in the axes of the body before it [-]."""
+    after: Vector
+    """A point of it in the body after it [m]."""
+    dt: float
+    """Step [s]."""
+    rates: Sequence[float]
+    """Prescribed velocity at the end of each step, the first at time zero [m/s or rad/s]."""
+
+    def residual(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> list[float]:
+        """Rate of the joint less the prescribed one [m/s or rad/s], as Exudyn's `constraintUserFunction`."""
+        row = self._row(q)
+        prescribed = self.rates[round(t / self.dt)]
+        return [sum(x * v for x, v in zip(row, q_t, strict=True)) - prescribed]
+
+    def jacobian(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> Any:
+        """Rate of the joint per velocity of the coordinates [-, m or rad], as Exudyn's `jacobianUserFunction`."""
+        return np.array([self._row(q)])
+
+    def _row(self, q: Any) -> list[float]:
+        c = AT_REST + list(q) if self.grounded else q
+        e0, e1 = c[3:7], c[10:14]
+        n = _turned(e0, self.axis)
+        if not self.slide:
+            row = [0.0, 0.0, 0.0, *(-x for x in _spin(n, e0)), 0.0, 0.0, 0.0, *_spin(n, e1)]
+        else:
+            r1 = _turned(e1, self.after)
+            way = (c[7] + r1[0] - c[0], c[8] + r1[1] - c[1], c[9] + r1[2] - c[2])  # from the origin of the body before
+            row = [-n[0], -n[1], -n[2], *_spin(_cross(n, way), e0), *n, *_spin(_cross(r1, n), e1)]
+        return row[7:] if self.grounded else row
+
+
+def _spin(m: Sequence[float], e: Sequence[float]) -> list[float]:
+    """What e' is multiplied by in m · w, where w is the angular velocity of the Euler parameters e, (4,)."""
+    mx, my, mz = m
+    e0, ex, ey, ez = e
+    return [
+        -2 * (mx * ex + my * ey + mz * ez),
+        2 * (e0 * mx + my * ez - mz * ey),
+        2 * (e0 * my + mz * ex - mx * ez),
+        2 * (e0 * mz + mx * ey - my * ex),
+    ]
+
+
+def _turned(e: Sequence[float], vector: Vector) -> Vector:
+    """A vector of the body in world axes, (3,)."""
+    e0, ex, ey, ez = e
+    vx, vy, vz = vector
+    x, y, z = ey * vz - ez * vy + e0 * vx, ez * vx - ex * vz + e0 * vy, ex * vy - ey * vx + e0 * vz
+    return vx + 2 * (ey * z - ez * y), vy + 2 * (ez * x - ex * z), vz + 2 * (ex * y - ey * x)
+
+
+def _cross(a: Sequence[float], b: Sequence[float]) -> Vector:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]

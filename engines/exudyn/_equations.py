@@ -1,0 +1,84 @@
+"""Terms of Exudyn's own equations, turned over to the joints: what its bodies do per joint velocity is known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engines.exudyn._coordinates import coordinates
+from engines.exudyn._exudyn import exudyn
+from engines.exudyn._frames import Frame, poses
+from engines.exudyn._system import System
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equations:
+    """Terms of M c̈ + Cᵀ λ = f in the coordinates c of all bodies, in the position that a system starts with."""
+
+    M: Array
+    """Mass matrix [kg, kg m or kg m²], shape (n, n)."""
+    C: Array
+    """Jacobian of all constraints [-, m or 1/m], shape (nc, n)."""
+    forces: tuple[Array, ...]
+    """Forces f at each of the velocities [N or N m], of shape (n,)."""
+
+
+def equations(system: System, velocities: Sequence[Array] = ()) -> Equations:
+    """Terms of Exudyn's equations.
+
+    Args:
+        system: The mechanism in Exudyn, assembled.
+        velocities: Velocities of the bodies' coordinates [m/s or 1/s], each of shape (n,).
+    """
+    mbs, settings = system.mbs, quiet_settings()
+    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = False
+    solver = exudyn.MainSolverImplicitSecondOrder()
+    solver.InitializeSolver(mbs, settings)
+    n, size = solver.GetODE2size(), solver.GetODE2size() + solver.GetAEsize()
+    solver.ComputeMassMatrix(mbs)
+    M = np.array(solver.GetSystemMassMatrix())[:n, :n]
+    forces = []
+    for velocity in velocities:
+        mbs.systemData.SetODE2Coordinates_t(velocity.tolist())
+        solver.ComputeODE2RHS(mbs)
+        forces.append(np.array(solver.GetSystemResidual())[:n])
+    solver.SetSystemJacobian(np.zeros((size, size)))  # what Exudyn computes is added to it
+    solver.ComputeJacobianAE(mbs)
+    C = np.array(solver.GetSystemJacobian())[n:, :n]
+    solver.FinalizeSolver(mbs, settings)
+    return Equations(M=M, C=C, forces=tuple(forces))
+
+
+def quiet_settings() -> Any:
+    """Exudyn's settings, without anything printed or written to files."""
+    settings = exudyn.SimulationSettings()
+    settings.solution.file.write = False
+    settings.timeIntegration.verboseMode = settings.timeIntegration.verboseModeFile = 0
+    settings.linearSolver.solverType = exudyn.LinearSolverType.EigenDense
+    return settings
+
+
+def rates_of_bodies(mechanism: Mechanism, chain: Sequence[Frame], q: Array) -> Array:
+    """Velocities of the bodies' coordinates per joint velocity [-, m, 1/m or -], shape (7 frames, nv).
+
+    Args:
+        mechanism: Robot.
+        chain: Its frames.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    at_rest = np.zeros(mechanism.nv)
+    columns = [coordinates(poses(mechanism, chain, q, unit, at_rest))[1] for unit in np.eye(mechanism.nv)]
+    return np.stack(columns, axis=1)
+
+
+def rows_of(system: System, objects: Sequence[int]) -> list[int]:
+    """Rows of the constraints of some objects.
+
+    Args:
+        system: The mechanism in Exudyn, assembled.
+        objects: Numbers of the objects.
+    """
+    return [int(row) for item in objects for row in system.mbs.systemData.GetObjectLTGAE(item)]

@@ -1,0 +1,12 @@
+"""Imports Exudyn, and keeps what its C++ prints out of the user's terminal."""
+
+from importlib import import_module
+from typing import Any
+
+from engines.silence import silenced
+
+__all__ = ["exudyn", "items", "silenced"]
+
+with silenced():
+    exudyn: Any = import_module("exudyn")  # its stubs lack the arguments of its methods
+    items: Any = import_module("exudyn.itemInterface")

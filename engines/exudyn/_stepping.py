@@ -1,0 +1,183 @@
+"""Steps Exudyn through a motion with the drives as rheonomic constraints, and reads their multipliers."""
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.exudyn._coordinates import coordinates, poses_of
+from engines.exudyn._drives import Drive
+from engines.exudyn._equations import quiet_settings
+from engines.exudyn._exudyn import exudyn, items
+from engines.exudyn._frames import frames, places, poses
+from engines.exudyn._system import System, built
+from robots.arrays import Array
+from robots.efforts import Rung
+from robots.errors import EngineError
+from robots.mechanism import WORLD, ConnectClosure, Mechanism, WeldClosure
+from robots.motion import Motion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One simulation."""
+
+    dt: float
+    """Step, which divides that of the motion [s]."""
+    lead: int
+    """Number of steps before the span."""
+    drives: tuple[int, ...]
+    """Places of the driven coordinates that are driven."""
+    tolerance: float
+    """Of Newton's method, relative to the residual that a step starts with [-]."""
+    exact_start: bool
+    """Whether the accelerations at the start are those of the motion; else they are left at zero."""
+    left_out: tuple[int, ...] = ()
+    """Rows of the closures that others make redundant."""
+    rank_revealing: bool = False
+    """Whether constraints that are left make the equations of a step singular."""
+
+
+def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
+    """Simulate a motion at one step size.
+
+    Args:
+        mechanism: Robot.
+        motion: The prescribed motion.
+        run: How it is driven and solved.
+
+    Raises:
+        NotRepresentableError: If the mechanism has something that Exudyn cannot carry.
+        EngineError: If Exudyn fails, or its state is not finite.
+    """
+    clock = perf_counter()
+    t0 = motion.t[0] - run.lead * run.dt
+    start = motion.assemble(np.array([t0]))
+    chain = frames(mechanism)
+    found = poses(mechanism, chain, start.q[0], start.qd[0], start.qdd[0])
+    steps = run.lead + round((motion.t[-1] - motion.t[0]) / run.dt)
+    prescribed = motion.law(t0 + run.dt * np.arange(steps + 1))
+    with built(mechanism, found, run.left_out) as system:
+        driven = [_drive(system, k, run.dt, prescribed.qd[:, k]) for k in run.drives]
+        system.mbs.Assemble()
+        acceleration = coordinates(found)[2] if run.exact_start else np.zeros(len(coordinates(found)[2]))
+        states, multipliers = _march(system.mbs, acceleration, steps, run)
+        rows = [int(system.mbs.systemData.GetObjectLTGAE(drive)[0]) for drive in driven]
+    if len(states) != steps + 1 or not (np.isfinite(states).all() and np.isfinite(multipliers).all()):
+        raise EngineError(f"exudyn: unstable at steps of {run.dt:g} s: its solver gave up or its state is not finite")
+    at = np.arange(len(motion.t)) * round(motion.dt / run.dt) + run.lead
+    on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
+    on_drives[:, run.drives] = -multipliers[at][:, rows]
+    R, p = poses_of(states)
+    return Rung(
+        dt=run.dt,
+        effort=on_drives @ np.linalg.pinv(mechanism.gearing),
+        closure_drift=_opening(system, R, p),
+        tracking_error=float(np.abs(_misses(system, R, p, prescribed.q)).max()),
+        wall_time=perf_counter() - clock,
+    )
+
+
+def _drive(system: System, k: int, dt: float, rates: Array) -> int:
+    """Add the constraint of a driven joint; returns its object."""
+    j = system.mechanism.drives[k].joints[0]
+    joint = system.mechanism.joints[j]
+    place = next(i for i, frame in enumerate(system.chain) if frame.joint == j)
+    frame = system.chain[place]
+    ends = [frame.before, place]
+    nodes = [system.mbs.AddNode(items.NodePointGround()) if i == WORLD else system.nodes[i] for i in ends]
+    drive = Drive(
+        slide=joint.kind == "slide",
+        grounded=frame.before == WORLD,
+        axis=tuple((frame.rotation @ joint.axis).tolist()),
+        after=tuple(joint.anchor.tolist()),
+        dt=dt,
+        rates=rates.tolist(),
+    )
+    markers = [system.mbs.AddMarker(items.MarkerNodeCoordinates(nodeNumber=node)) for node in nodes]
+    constraint = items.ObjectConnectorCoordinateVector(
+        markerNumbers=markers,
+        scalingMarker0=np.zeros((1, 0 if drive.grounded else 7)),
+        scalingMarker1=np.zeros((1, 7)),
+        constraintUserFunction=drive.residual,
+        jacobianUserFunction=drive.jacobian,
+    )
+    return int(system.mbs.AddObject(constraint))
+
+
+def _march(mbs: Any, acceleration: Array, steps: int, run: Run) -> tuple[Array, Array]:
+    """Coordinates, shape (steps, 7 bodies), and multipliers, shape (steps, nc), at the ends of the steps."""
+    states: list[Array] = []
+    multipliers: list[Array] = []
+
+    reference = np.array(mbs.systemData.GetODE2Coordinates(configuration=exudyn.ConfigurationType.Reference))
+
+    def read(mbs: Any, t: float) -> bool:
+        states.append(reference + mbs.systemData.GetODE2Coordinates())
+        multipliers.append(np.array(mbs.systemData.GetAECoordinates()))
+        return True
+
+    mbs.SetPostStepUserFunction(read)
+    mbs.systemData.SetODE2Coordinates_tt(acceleration.tolist(), configuration=exudyn.ConfigurationType.Initial)
+    mbs.SolveDynamic(_settings(steps, run), solverType=exudyn.DynamicSolverType.TrapezoidalIndex2)
+    return np.array(states), np.array(multipliers)
+
+
+def _settings(steps: int, run: Run) -> Any:
+    settings = quiet_settings()
+    integration = settings.timeIntegration
+    integration.endTime, integration.numberOfSteps = steps * run.dt, steps
+    integration.adaptiveStep = integration.automaticStepSize = False
+    integration.generalizedAlpha.computeInitialAccelerations = False  # Exudyn's leave out what drives accelerate
+    integration.newton.relativeTolerance = run.tolerance
+    integration.newton.useModifiedNewton = integration.newton.modifiedNewtonJacUpdatePerStep = True
+    if run.rank_revealing:
+        settings.linearSolver.solverType = exudyn.LinearSolverType.EigenDense
+        settings.linearSolver.ignoreSingularJacobian = True
+    else:
+        settings.linearSolver.solverType = exudyn.LinearSolverType.EigenSparse
+    return settings
+
+
+def _opening(system: System, R: Array, p: Array) -> float:
+    """How far the widest loop is open [m or rad]."""
+    last, widest = places(system.chain), 0.0
+    for closure in system.mechanism.closures:
+        assert isinstance(closure, ConnectClosure | WeldClosure)
+        ends = [(last[closure.body1], closure.point1), (last[closure.body2], closure.point2)]
+        gaps = np.subtract(*(_point(R, p, place, point) for place, point in ends))
+        widest = max(widest, float(np.linalg.norm(gaps, axis=-1).max()))
+        if isinstance(closure, WeldClosure):
+            R1, R2 = (np.eye(3) if place == WORLD else R[:, place] for place, _ in ends)
+            turned = np.swapaxes(R1, -1, -2) @ R2 @ closure.rotation.T
+            widest = max(widest, float(Rotation.from_matrix(turned.reshape(-1, 3, 3)).magnitude().max()))
+    return widest
+
+
+def _misses(system: System, R: Array, p: Array, wanted: Array) -> Array:
+    """By how much driven joints miss their prescribed positions [m or rad], shape (nt, drives)."""
+    misses = []
+    for k, drive in enumerate(system.mechanism.drives):
+        joint = system.mechanism.joints[drive.joints[0]]
+        place = next(i for i, frame in enumerate(system.chain) if frame.joint == drive.joints[0])
+        frame = system.chain[place]
+        R0 = np.eye(3) if frame.before == WORLD else R[:, frame.before]
+        relative = np.swapaxes(R0 @ frame.rotation, -1, -2) @ R[:, place]
+        x = wanted[:, k] - joint.reference[0]
+        if joint.kind == "slide":
+            way = _point(R, p, place, joint.anchor) - _point(
+                R, p, frame.before, frame.position + frame.rotation @ joint.anchor
+            )
+            misses.append(way[..., None, :] @ (R0 @ frame.rotation @ joint.axis)[..., None])
+            misses[-1] = misses[-1].ravel() - x
+        else:
+            back = Rotation.from_rotvec(-x[:, None] * joint.axis).as_matrix()
+            misses.append(Rotation.from_matrix(relative @ back).as_rotvec() @ joint.axis)
+    return np.stack(misses, axis=1)
+
+
+def _point(R: Array, p: Array, place: int, point: Array) -> Array:
+    """A point of a frame in world axes [m], shape (nt, 3), or (3,) if the frame is the world."""
+    return point if place == WORLD else p[:, place] + R[:, place] @ point

@@ -1,0 +1,252 @@
+"""Builds a mechanism in Exudyn: rigid bodies with Euler parameters, and a joint of Exudyn between each two of them."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.exudyn._coordinates import COORDINATES, coordinates
+from engines.exudyn._exudyn import exudyn, items, silenced
+from engines.exudyn._frames import Frame, Pose, frames, places
+from robots.arrays import Array
+from robots.errors import EngineError, NotRepresentableError
+from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
+
+X, Z = np.eye(3)[0], np.eye(3)[2]
+UNTURNED = np.eye(3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """A mechanism in Exudyn, by Exudyn's numbers."""
+
+    mechanism: Mechanism
+    chain: tuple[Frame, ...]
+    mbs: Any
+    """Exudyn's system."""
+    ground: int
+    """The object that is the world."""
+    nodes: tuple[int, ...]
+    """Node of each frame."""
+    bodies: tuple[int, ...]
+    """Object of each frame."""
+    joints: tuple[int | None, ...]
+    """Object that places each frame on the one before; None for a free joint."""
+    closures: tuple[int, ...]
+    """Object of each closure."""
+    springs: tuple[int | None, ...]
+    """Spring and damper of each joint that has them."""
+
+    def object_of(self, place: int) -> int:
+        """The object of a frame, or of the world."""
+        return self.ground if place == WORLD else self.bodies[place]
+
+    def marker(self, place: int, point: Array, axes: Array = UNTURNED) -> int:
+        """A new marker at a point of a frame.
+
+        Args:
+            place: Its place, or `WORLD`.
+            point: The point in its axes [m], shape (3,).
+            axes: Rotation from the marker's axes to those of the frame [-], shape (3, 3).
+        """
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = axes, point
+        return int(self.mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=self.object_of(place), localHT=pose)))
+
+
+@contextmanager
+def built(mechanism: Mechanism, found: Sequence[Pose], left_out: Collection[int] = ()) -> Iterator[System]:
+    """The mechanism in Exudyn, not assembled yet; what goes wrong inside becomes an error of the engine.
+
+    Args:
+        mechanism: Robot.
+        found: Initial poses of its frames.
+        left_out: Rows of the closures that others make redundant; only of those between points.
+
+    Raises:
+        NotRepresentableError: If Exudyn's joints cannot carry it.
+        EngineError: If Exudyn fails.
+    """
+    _want_representable(mechanism)
+    with silenced():
+        try:
+            container = exudyn.SystemContainer()
+            yield _build(mechanism, found, container.AddSystem(), left_out)
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise EngineError(f"exudyn: {' '.join(str(error).split())[-300:]}") from error
+
+
+def _build(mechanism: Mechanism, found: Sequence[Pose], mbs: Any, left_out: Collection[int]) -> System:
+    chain, ground = frames(mechanism), int(mbs.AddObject(items.ObjectGround()))
+    nodes, bodies = _bodies(mechanism, chain, found, mbs)
+    bare = System(
+        mechanism=mechanism,
+        chain=chain,
+        mbs=mbs,
+        ground=ground,
+        nodes=nodes,
+        bodies=bodies,
+        joints=(),
+        closures=(),
+        springs=(),
+    )
+    pairs = [_joint(bare, place) for place in range(len(chain))]
+    _add_loads(bare)
+    return System(
+        mechanism=mechanism,
+        chain=chain,
+        mbs=mbs,
+        ground=ground,
+        nodes=nodes,
+        bodies=bodies,
+        joints=tuple(joint for joint, _ in pairs),
+        closures=tuple(_closures(bare, left_out)),
+        springs=tuple(spring for _, spring in pairs),
+    )
+
+
+def _want_representable(mechanism: Mechanism) -> None:
+    """Refuse what has no counterpart among bodies, joints and loads."""
+    for what in (*_coupled(mechanism), *_on_joints(mechanism)):
+        raise NotRepresentableError(f"exudyn: {what}")
+
+
+def _coupled(mechanism: Mechanism) -> Iterator[str]:
+    """What acts on the coordinates of several joints."""
+    for closure in mechanism.closures:
+        if isinstance(closure, CoordinateClosure):
+            yield f"equality '{closure.name}': its joints have no coordinates to couple"
+    driven = [drive for drive in mechanism.drives if not drive.is_joint]
+    for tendon in (*driven, *(tendon.length for tendon in mechanism.tendons)):
+        yield f"tendon '{tendon.name}': its joints have no coordinates to sum"
+
+
+def _on_joints(mechanism: Mechanism) -> Iterator[str]:
+    """What acts on a joint or along a line in ways that it has not."""
+    for joint in mechanism.joints:
+        if joint.armature:
+            yield f"armature of {joint.kind} joint '{joint.name}': its joints have no rotors"
+        if joint.kind in ("ball", "free") and (joint.stiffness or joint.damping):
+            yield f"spring or damper of {joint.kind} joint '{joint.name}': only hinges and slides get one"
+    for spring in mechanism.point_springs:
+        if spring.stiffness and spring.rest[0] != spring.rest[1]:
+            yield f"slack of spring '{spring.name}': its springs have one length at rest"
+
+
+def _bodies(
+    mechanism: Mechanism, chain: Sequence[Frame], found: Sequence[Pose], mbs: Any
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Nodes and objects of all frames; those on the way to a body have no mass."""
+    c, c_t, _ = coordinates(found)
+    last, nodes, bodies = places(chain), [], []
+    for place, frame in enumerate(chain):
+        own = slice(COORDINATES * place, COORDINATES * (place + 1))
+        node = items.NodeRigidBodyEP(referenceCoordinates=c[own].tolist(), initialVelocities=c_t[own].tolist())
+        nodes.append(int(mbs.AddNode(node)))
+        body = mechanism.bodies[frame.body]
+        mass, center, I = 0.0, np.zeros(3), np.zeros((3, 3))
+        if last[frame.body] == place:
+            mass, center = body.mass, body.center
+            I = body.inertia + mass * (center @ center * np.eye(3) - np.outer(center, center))
+        tensor = [I[0, 0], I[1, 1], I[2, 2], I[1, 2], I[0, 2], I[0, 1]]
+        rigid = items.ObjectRigidBody(mass=mass, inertia=tensor, centerOfMass=center.tolist(), nodeNumber=nodes[-1])
+        bodies.append(int(mbs.AddObject(rigid)))
+    return tuple(nodes), tuple(bodies)
+
+
+def _joint(system: System, place: int) -> tuple[int | None, int | None]:
+    """The joint that places a frame, and its spring and damper."""
+    frame, mbs = system.chain[place], system.mbs
+    if frame.joint is None:
+        fixed = [system.marker(frame.before, frame.position, frame.rotation), system.marker(place, np.zeros(3))]
+        return int(mbs.AddObject(items.ObjectJointGeneric(markerNumbers=fixed))), None
+    joint = system.mechanism.joints[frame.joint]
+    if joint.kind == "free":
+        return None, None
+    axes = axes_along(joint.axis, X if joint.kind == "slide" else Z)
+    markers = [
+        system.marker(frame.before, frame.position + frame.rotation @ joint.anchor, frame.rotation @ axes),
+        system.marker(place, joint.anchor, axes),
+    ]
+    return int(mbs.AddObject(OBJECTS[joint.kind](markerNumbers=markers))), _spring(system, joint, markers)
+
+
+OBJECTS = {
+    "hinge": items.ObjectJointRevoluteZ,
+    "slide": items.ObjectJointPrismaticX,
+    "ball": items.ObjectJointSpherical,
+}
+"""Exudyn's joint by kind."""
+
+
+def _spring(system: System, joint: Joint, markers: list[int]) -> int | None:
+    if not joint.stiffness and not joint.damping:
+        return None
+    values = {
+        "markerNumbers": markers,
+        "stiffness": joint.stiffness,
+        "damping": joint.damping,
+        "offset": float(joint.spring_reference[0] - joint.reference[0]),
+    }
+    if joint.kind == "slide":
+        return int(system.mbs.AddObject(items.ObjectConnectorLinearSpringDamper(axisMarker0=X.tolist(), **values)))
+    turns = system.mbs.AddNode(items.NodeGenericData(initialCoordinates=[0.0], numberOfDataCoordinates=1))
+    spring = items.ObjectConnectorTorsionalSpringDamper(nodeNumber=turns, **values)  # the node counts full turns
+    return int(system.mbs.AddObject(spring))
+
+
+def _closures(system: System, left_out: Collection[int]) -> Iterator[int]:
+    last, row = places(system.chain), 0
+    for closure in system.mechanism.closures:
+        assert isinstance(closure, ConnectClosure | WeldClosure)
+        axes = closure.rotation if isinstance(closure, WeldClosure) else UNTURNED
+        markers = [
+            system.marker(last[closure.body1], closure.point1, axes),
+            system.marker(last[closure.body2], closure.point2),
+        ]
+        if isinstance(closure, WeldClosure):
+            yield int(system.mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers)))
+            row += 6
+        else:
+            axes = [int(row + k not in left_out) for k in range(3)]
+            yield int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers, constrainedAxes=axes)))
+            row += 3
+
+
+def _add_loads(system: System) -> None:
+    """Weights, what holds them, external wrenches, and springs between points."""
+    mechanism, mbs, last = system.mechanism, system.mbs, places(system.chain)
+    for b, body in enumerate(mechanism.bodies):
+        if body.mass:
+            marker = mbs.AddMarker(items.MarkerBodyMass(bodyNumber=system.bodies[last[b]]))
+            mbs.AddLoad(items.LoadMassProportional(markerNumber=marker, loadVector=mechanism.gravity.tolist()))
+        if body.gravity_compensation:
+            held = -body.gravity_compensation * body.mass * mechanism.gravity
+            marker = system.marker(last[b], body.center)
+            mbs.AddLoad(items.LoadForceVector(markerNumber=marker, loadVector=held.tolist()))
+    for wrench in mechanism.wrenches:
+        marker = system.marker(last[wrench.body], wrench.point)
+        mbs.AddLoad(items.LoadForceVector(markerNumber=marker, loadVector=wrench.force.tolist()))
+        mbs.AddLoad(items.LoadTorqueVector(markerNumber=marker, loadVector=wrench.moment.tolist()))
+    for spring in mechanism.point_springs:
+        markers = [system.marker(last[body], point) for body, point in spring.ends]
+        values = {"referenceLength": spring.rest[0], "stiffness": spring.stiffness, "damping": spring.damping}
+        mbs.AddObject(items.ObjectConnectorSpringDamper(markerNumbers=markers, **values))
+
+
+def axes_along(axis: Array, along: Array) -> Array:
+    """A rotation that turns one axis of Exudyn's joint into the joint's [-], shape (3, 3).
+
+    Args:
+        axis: Axis of the joint [-], shape (3,).
+        along: Axis that Exudyn's joint has [-], shape (3,).
+    """
+    if np.allclose(axis, -along):
+        return Rotation.from_rotvec(np.pi * np.roll(along, 1)).as_matrix()
+    cross = np.cross(along, axis)
+    size = float(np.linalg.norm(cross))
+    angle = np.arctan2(size, along @ axis)
+    return Rotation.from_rotvec(cross / size * angle if size else np.zeros(3)).as_matrix()

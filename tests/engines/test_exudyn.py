@@ -1,0 +1,190 @@
+"""Exudyn's route against the reference on all sorts of mechanisms, and what it cannot carry."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from analytic.noc import Noc
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.errors import EngineError, NotRepresentableError
+from robots.mechanism import Wrench
+from robots.motion import Drive, Motion
+from robots.robot import Case, load, make_case
+from tests.conftest import CaseMaker
+from tests.engines.test_pybullet import FIVE_BAR, PARALLEL_CRANKS, SPATIAL, TO_WORLD
+from validation.compare import relative_error
+from validation.tolerances import registered
+
+# The five-bar without rotors: springs, dampers, references, gears and held weight are left.
+OWN = {
+    "spatial": SPATIAL,
+    "five_bar": FIVE_BAR.replace('armature="0.02"', "").replace('armature="0.003"', ""),
+    "to_world": TO_WORLD,
+    "parallel_cranks": PARALLEL_CRANKS.format(""),
+}
+
+LOST = {
+    "floating_rotors": "exudyn: tendon 'both'",
+    "four_bar": "exudyn: armature of hinge joint 'crank'",
+    "geared_pair": "exudyn: equality 'cam'",
+    "spinning_rod": "exudyn: spring or damper of ball joint 'ball'",
+    "strutted_four_bar": "exudyn: slack of spring 'cable'",
+    "tendon_hand": "exudyn: equality 'rack'",
+}
+"""What Exudyn cannot carry of the zoo."""
+
+
+@pytest.fixture(autouse=True)
+def exudyn() -> Any:
+    return pytest.importorskip("exudyn")
+
+
+def own(folder: Path, model_case: CaseMaker, name: str, text: str = "") -> Case:
+    path = folder / f"{name}.xml"
+    path.write_text(text or OWN[name], encoding="utf-8")
+    return model_case(path, amplitude=0.15)
+
+
+def run(case: Case, motion: Motion) -> EffortHistory:
+    return engines.load("exudyn/forward").compute_efforts(case, motion)
+
+
+def at_steps(case: Case, motion: Motion, parts: Sequence[int]) -> EffortHistory:
+    from engines.exudyn.forward import ExudynForward, Settings
+
+    return ExudynForward(Settings(parts=tuple(parts))).compute_efforts(case, motion)
+
+
+def reference(case: Case, motion: Motion) -> Array:
+    return Noc().compute_efforts(case, motion).effort
+
+
+def want_agreement(history: EffortHistory, wanted: Array) -> None:
+    limit = registered()["exudyn/forward"]
+    assert relative_error(history.effort, wanted) < (limit.relative_error or 0)
+    assert (history.closure_drift or 0) < (limit.closure_drift or 0)
+    assert (history.tracking_error or 0) < (limit.tracking_error or 0)
+
+
+def test_agrees_on_the_zoo(zoo_case: Case, zoo_motion: Motion) -> None:
+    """Welds, balls and universal joints; what its joints do not have is refused by name."""
+    if lost := LOST.get(zoo_case.robot.name):
+        with pytest.raises(NotRepresentableError, match=lost):
+            run(zoo_case, zoo_motion)
+        return
+    want_agreement(run(zoo_case, zoo_motion), reference(zoo_case, zoo_motion))
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_agrees_on_any_mechanism(name: str, tmp_path: Path, model_case: CaseMaker) -> None:
+    case = own(tmp_path, model_case, name)
+    motion = prescribe(case)
+    want_agreement(run(case, motion), reference(case, motion))
+
+
+def test_external_wrenches_act(tmp_path: Path, model_case: CaseMaker) -> None:
+    case = own(tmp_path, model_case, "spatial")
+    vectors = {"point": [0.2, -0.1, 0.3], "moment": [0.3, -0.2, 0.5], "force": [2.0, 1.0, -3.0]}
+    load = Wrench(body=2, **{name: np.array(vector) for name, vector in vectors.items()})
+    loaded = replace(case, mechanism=replace(case.mechanism, wrenches=(load,)))
+    motion = prescribe(loaded)
+    wanted = reference(loaded, motion)
+    assert relative_error(wanted, reference(case, motion)) > 0.1
+    want_agreement(run(loaded, motion), wanted)
+
+
+PAPERS = [("3rrr", "pmp"), ("2pur2rpu", "home"), ("2t1r", "home"), ("6spu", "home"), ("6x6r", "home")]
+
+
+@pytest.mark.parametrize("robot", ["3prr", "2t1r"])
+def test_steps_are_of_second_order(robot: str) -> None:
+    """Seen against the reference and, without one, in the changes from step to step."""
+    case = make_case(load(robot), variant="default", mode={"3prr": "plus"}.get(robot, "home"), configuration="vertical")
+    motion = prescribe(case)
+    wanted = reference(case, motion)
+    ladder = at_steps(case, motion, (1, 2, 4)).ladder
+    errors = [np.abs(rung.effort - wanted).max() for rung in ladder]
+    changes = [np.abs(a.effort - b.effort).max() for a, b in pairwise(ladder)]
+    for found in (errors, changes):
+        assert np.log2([a / b for a, b in pairwise(found)]) == pytest.approx(2, abs=0.05)
+
+
+def test_redundant_drives_are_left_off(tmp_path: Path, model_case: CaseMaker) -> None:
+    """What the drives that are on do to the one degree of freedom is what a single one would."""
+    one = own(tmp_path, model_case, "parallel_cranks")
+    two = own(tmp_path, model_case, "two", PARALLEL_CRANKS.format('<motor name="d" joint="d" gear="2"/>'))
+    motion = prescribe(one)
+
+    def both(t: Array) -> Drive:  # equal cranks turn alike
+        return Drive(*(np.repeat(x, 2, axis=1) for x in motion.law(t)))
+
+    history = run(two, replace(motion, law=both))
+    assert "not driven" in history.note
+    assert (history.effort == 0).all(axis=0).sum() == 1
+    on_the_dof = history.effort @ two.mechanism.selection.sum(axis=1, keepdims=True)
+    want_agreement(replace(history, actuators=("a",), effort=on_the_dof, ladder=()), reference(one, motion))
+
+
+def test_an_end_at_rest_is_needed_in_the_start(prr: Case, prr_motion: Motion) -> None:
+    """Without the accelerations that the motion has, the trapezoidal rule rings from beginning to end."""
+    late = engines.faults("exudyn/forward")["start at rest"](1.0).compute_efforts(prr, prr_motion)
+    assert relative_error(late.effort, reference(prr, prr_motion)) > 1e-3
+
+
+def test_mass_matrix_and_forces_are_those_of_the_joints(tmp_path: Path, model_case: CaseMaker) -> None:
+    """M q̈ + bias = passive + Sᵀ τ + Jᵀ λ, with the reference's efforts, on a mechanism with springs and dampers."""
+    case = own(tmp_path, model_case, "five_bar")
+    motion = prescribe(case)
+    at = [20, 70]
+    terms = engines.matrices("exudyn", case.mechanism, motion.q[at], motion.qd[at])
+    S, tau = case.mechanism.selection, reference(case, motion)[at]
+    for k, n in enumerate(at):
+        left = terms.M[k] @ motion.qdd[n] + terms.bias[k] - terms.passive[k] - S.T @ tau[k]
+        multipliers = np.linalg.lstsq(terms.J[k].T, left, rcond=1e-9)[0]
+        np.testing.assert_allclose(terms.J[k].T @ multipliers, left, atol=1e-12 * np.abs(tau).max())
+
+
+def test_a_simulation_that_blows_up_is_an_error(prr: Case, prr_motion: Motion) -> None:
+    def nowhere(t: Array) -> Drive:
+        return Drive(*(np.full((len(t), 3), np.nan) for _ in range(3)))
+
+    with pytest.raises(EngineError, match="exudyn: "):
+        run(prr, replace(prr_motion, law=nowhere))
+
+
+def test_exudyn_prints_nothing_and_leaves_no_file(tmp_path: Path) -> None:
+    """In a process of its own, as Exudyn prints below Python, also when a simulation fails."""
+    script = (
+        "import numpy as np\n"
+        "from dataclasses import replace\n"
+        "import engines\n"
+        "from analytic.assembly import prescribe\n"
+        "from robots.errors import EngineError\n"
+        "from robots.motion import Drive\n"
+        "from robots.robot import load, make_case\n"
+        "case = make_case(load('slider_crank'), variant='default', mode='home', configuration='vertical')\n"
+        "motion, route = prescribe(case), engines.load('exudyn/forward')\n"
+        "route.compute_efforts(case, motion)\n"
+        "nan = lambda t: Drive(*(np.full((len(t), 1), np.nan) for _ in range(3)))\n"
+        "try:\n"
+        "    route.compute_efforts(case, replace(motion, law=nan))\n"
+        "except EngineError:\n"
+        "    print('failed as wanted')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(engines.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("failed as wanted\n", "")
+    assert list(tmp_path.iterdir()) == []
