@@ -62,6 +62,8 @@ def measures(
         "mujoco-compliance-floor": partial(_compliance_floor, prr, prr_motion),
         "mujoco-connect-anchor": _anchor_off,
         "mujoco-integrate-pos": _order_of_plain_mean,
+        "mjx-velocity-term": partial(_velocity_term, prr, prr_motion),
+        "mjx-hard-loops-in-single-precision": partial(_hard_in_single_precision, error),
         "pybullet-default-motors": partial(error, "pybullet/default"),
         "pybullet-default-damping": partial(_error_with_damping, error),
         "pybullet-residual-threshold": partial(_error_with_threshold, error),
@@ -150,6 +152,19 @@ def _tumbled(dt: float) -> Array:
     for _ in range(round(1 / dt)):
         forward.runge_kutta(model, data, dt, acceleration, acceleration(0))
     return np.array(data.qpos)
+
+
+def _velocity_term(case: Case, motion: Motion) -> float:
+    found = engines.matrices("mjx", case.mechanism, motion.q[::5], motion.qd[::5])
+    J = found.J @ motion.qdd[::5, :, None]
+    assert found.closure_bias is not None
+    return float(np.abs(found.closure_bias).max() / np.abs(J).max())
+
+
+def _hard_in_single_precision(error: Callable[..., float]) -> float:
+    from engines.mjx.forward_single import OWN, MjxForwardSingle
+
+    return error(MjxForwardSingle(replace(OWN, compliances=(1.0, 2.0))))
 
 
 def _error_with_damping(error: Callable[..., float]) -> float:

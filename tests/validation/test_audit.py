@@ -19,7 +19,7 @@ from validation.divergence import first_divergence
 from validation.findings import exit_status
 from validation.run import run
 
-ENGINES = tuple(dict.fromkeys(name.split("/")[0] for name in engines.names()))
+ENGINES = tuple(e for e in dict.fromkeys(name.split("/")[0] for name in engines.names()) if not engines.on_request(e))
 Edit = Callable[[Any], None]
 
 

@@ -239,7 +239,10 @@ def _scene(case: Case) -> Scene:
 
 
 def _ladders(study: Study, motion: Motion) -> Iterator[Ladder]:
-    return (ladder for ladder in declared.ladders(motion) if not study.sources or ladder.route in study.sources)
+    def wanted(route: str) -> bool:
+        return route in study.sources if study.sources else not engines.on_request(route.split("/")[0])
+
+    return (ladder for ladder in declared.ladders(motion) if wanted(ladder.route))
 
 
 def _held(cases: Sequence[Case]) -> Mapping[str, Any]:
