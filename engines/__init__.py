@@ -2,9 +2,10 @@
 
 A route is found by its place: `engines/<engine>/<route>.py` holds the class whose `name` is `<engine>/<route>`; files
 that start with an underscore are not routes. The package of an engine says what it needs: `REQUIRES`, the module that
-must be importable, `EXTRA`, the extra that brings it, `LINEAGE`, whose code computes, and `DISTRIBUTION`, the
-distribution that has its version, where it is not called like the engine. Its `_audit.py` reads back what the engine
-simulates; `_faults.py`, where there is one, holds faults that can be seeded in its routes.
+must be importable, `EXTRA`, the extra that brings it, `LINEAGE`, whose code computes; also `DISTRIBUTION`, what is
+installed, where its name is another than the engine's, and `ON_REQUEST`, why it runs only where it is named. Its
+`_audit.py` reads back what the engine simulates; `_faults.py`, where there is one, holds faults that can be seeded in
+its routes.
 """
 
 import importlib
@@ -20,7 +21,20 @@ from robots.errors import EngineNotInstalledError, NotFoundError
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
 
-__all__ = ["Source", "audit", "extra", "faults", "installed", "lineage", "load", "matrices", "names", "versions"]
+__all__ = [
+    "Source",
+    "audit",
+    "distribution",
+    "extra",
+    "faults",
+    "installed",
+    "lineage",
+    "load",
+    "matrices",
+    "names",
+    "on_request",
+    "versions",
+]
 
 
 @cache
@@ -52,7 +66,17 @@ def lineage(engine: str) -> str:
 def versions() -> Mapping[str, str]:
     """Versions of the engines that are installed."""
     found = {name.split("/")[0] for name in names()}
-    return {engine: importlib.metadata.version(_distribution(engine)) for engine in sorted(found) if installed(engine)}
+    return {engine: importlib.metadata.version(distribution(engine)) for engine in sorted(found) if installed(engine)}
+
+
+def distribution(engine: str) -> str:
+    """The package that brings an engine, by its name in a package index."""
+    return str(getattr(importlib.import_module(f"engines.{engine}"), "DISTRIBUTION", engine))
+
+
+def on_request(engine: str) -> str:
+    """Why an engine runs only where one of its sources is named; empty if it always does."""
+    return str(getattr(importlib.import_module(f"engines.{engine}"), "ON_REQUEST", ""))
 
 
 def faults(name: str) -> Mapping[str, Fault]:
@@ -115,9 +139,6 @@ def matrices(engine: str, mechanism: Mechanism, q: Array, qd: Array) -> Matrices
     found: Matrices = importlib.import_module(f"engines.{engine}._audit").matrices(mechanism, q, qd)
     return found
 
-
-def _distribution(engine: str) -> str:
-    return str(getattr(importlib.import_module(f"engines.{engine}"), "DISTRIBUTION", engine))
 
 
 def _want_installed(engine: str) -> None:

@@ -29,7 +29,7 @@ EFFORT = "effort, "
 """Begins the quantity of an effort; what follows is the route."""
 POSES = (0.43, 0.17, 0.79)
 """Where along the motion the states are, not where a periodic one rests; the first is that of the static tier [-]."""
-STATE_GIVEN = ("kkt", "inverse")
+STATE_GIVEN = ("kkt", "kkt_single", "inverse")
 """Routes that take the state as given; all others simulate."""
 
 ALL = "all"

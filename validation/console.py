@@ -57,6 +57,9 @@ def print_catalogue(folders: Sequence[Path]) -> None:
     for engine in dict.fromkeys(route.split("/")[0] for route in engines.names()):
         state = versions.get(engine) or f"not installed: pip install 'loopcheck[{engines.extra(engine)}]'"
         click.echo(f"  {engine + ':':16}{state}")
+        if reason := engines.on_request(engine):
+            routes = [f"--source {name}" for name in engines.names() if name.startswith(f"{engine}/")]
+            click.echo(f"  {'':16}on request ({' '.join(routes)}): {reason}")
 
 
 def print_summary(results: Results, folder: Path) -> None:

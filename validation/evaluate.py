@@ -21,7 +21,7 @@ INTERNAL = "internal error"
 """How the note of an outcome begins where something was raised that is not ours."""
 
 
-SIMULATED = ("forward", "default")
+SIMULATED = ("forward", "forward_single", "default")
 """Routes that simulate, and so cannot follow a motion that the dynamics do not make."""
 MOST_UNFORCED = 1e-6
 """Largest error of logged accelerations of dofs that nothing drives, relative to the largest acceleration [-]."""

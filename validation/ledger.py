@@ -9,6 +9,8 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, field_validator, model_validator
 
+from engines import distribution
+
 LEDGER = Path(__file__).with_name("known_issues.toml")
 REPRODUCED_BY = "tests/engines/test_known_issues.py"
 """Where every entry is measured."""
@@ -100,6 +102,6 @@ def concerning(robots: Sequence[str], sources: Sequence[str]) -> list[Issue]:
 
 def _is_installed_in(issue: Issue) -> bool:
     try:
-        return issue.applies(importlib.metadata.version(issue.engine))
+        return issue.applies(importlib.metadata.version(distribution(issue.engine)))
     except importlib.metadata.PackageNotFoundError:
         return False

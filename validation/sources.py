@@ -16,9 +16,13 @@ ANALYTIC: Mapping[str, type[Source]] = {source.name: source for source in (Noc, 
 
 
 def names(robot: Robot) -> tuple[str, ...]:
-    """Names of the sources of a robot, the reference first; `analytic/paper` only if it comes from a paper."""
+    """Names of the sources that a robot is run with unless others are named, the reference first.
+
+    `analytic/paper` is one only if the robot comes from a paper, an engine only if it does not wait to be named.
+    """
     analytic = [name for name in ANALYTIC if name != Paper.name or robot.paper is not None]
-    return tuple(name for name in (*analytic, *engines.names()) if name not in robot.without)
+    of_engines = [name for name in engines.names() if not engines.on_request(name.split("/")[0])]
+    return tuple(name for name in (*analytic, *of_engines) if name not in robot.without)
 
 
 def load(name: str) -> Source:

@@ -104,7 +104,7 @@ class MujocoForward:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        drives, undriven = _drives(case.mechanism, motion)
+        drives, undriven = drives_of(case.mechanism, motion)
         steps = self.settings.steps or own_steps(motion.dt, finest=FINEST_FREE if undriven else FINEST)
         ladder, diverged = [], []
         for dt in steps:
@@ -168,7 +168,7 @@ def own_steps(report: float, finest: float = FINEST) -> list[float]:
     return halved(report, finest=finest, rungs=RUNGS)
 
 
-def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
+def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
     """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
     model = build(mechanism)
     data = mujoco.MjData(model)

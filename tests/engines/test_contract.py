@@ -10,13 +10,14 @@ from robots.efforts import EffortHistory
 from robots.errors import NotFoundError
 from robots.motion import Motion
 from robots.robot import Case
+from validation.evaluate import SIMULATED
 from validation.tolerances import registered
 
 ROUTES = pytest.mark.parametrize("history", engines.names(), indirect=True)
 FORWARD = pytest.mark.parametrize("history", [n for n in engines.names() if n.endswith("/forward")], indirect=True)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def history(request: pytest.FixtureRequest, prr: Case, prr_motion: Motion) -> EffortHistory:
     if not engines.installed(request.param.split("/")[0]):
         if request.config.getoption("--require-engines"):
@@ -53,7 +54,7 @@ def test_a_history_matches_the_motion(history: EffortHistory, prr: Case, prr_mot
 
 @ROUTES
 def test_a_simulation_reports_how_well_it_kept_to_the_motion(history: EffortHistory) -> None:
-    simulated = history.source.endswith(("/forward", "/default"))
+    simulated = history.source.split("/")[1] in SIMULATED
     assert (history.tracking_error is not None) == simulated
     assert not simulated or history.closure_drift is not None
 

@@ -66,6 +66,8 @@ def measures(
         "pinocchio-default-proximal": partial(_part_not_finite, prr, prr_motion),
         "pinocchio-absolute-residual": partial(_residual_reported, prr, prr_motion),
         "pinocchio-stale-constraint-frames": partial(_jacobian_off, prr, prr_motion),
+        "mjx-velocity-term": partial(_velocity_term, prr, prr_motion),
+        "mjx-hard-loops-in-single-precision": partial(_hard_in_single_precision, error),
         "pybullet-default-motors": partial(error, "pybullet/default"),
         "pybullet-default-damping": partial(_error_with_damping, error),
         "pybullet-residual-threshold": partial(_error_with_threshold, error),
@@ -195,6 +197,19 @@ def _jacobian_off(prr: Case, motion: Motion) -> float:
     pin.computeJointJacobians(tree.model, tree.data, tree.positions(motion.q[37]))
     stale = pin.getConstraintsJacobian(tree.model, tree.data, loops.models, loops.datas)
     return float(np.abs(stale - fresh).max() / np.abs(fresh).max())
+
+
+def _velocity_term(case: Case, motion: Motion) -> float:
+    found = engines.matrices("mjx", case.mechanism, motion.q[::5], motion.qd[::5])
+    J = found.J @ motion.qdd[::5, :, None]
+    assert found.closure_bias is not None
+    return float(np.abs(found.closure_bias).max() / np.abs(J).max())
+
+
+def _hard_in_single_precision(error: Callable[..., float]) -> float:
+    from engines.mjx.forward_single import OWN, MjxForwardSingle
+
+    return error(MjxForwardSingle(replace(OWN, compliances=(1.0, 2.0))))
 
 
 def _error_with_damping(error: Callable[..., float]) -> float:

@@ -24,7 +24,7 @@ from validation.record import Found, Request, collect
 from validation.tables import Results
 from validation.tolerances import registered
 
-ENGINES = tuple(dict.fromkeys(name.split("/")[0] for name in engines.names()))
+ENGINES = tuple(e for e in dict.fromkeys(name.split("/")[0] for name in engines.names()) if not engines.on_request(e))
 Edit = Callable[[Any], None]
 
 

@@ -241,8 +241,12 @@ def _scene(case: Case) -> Scene:
 
 def _ladders(study: Study, scene: Scene) -> Iterator[Ladder]:
     """The ladders of the routes that are asked for, but those that the robot goes without."""
+
+    def wanted(route: str) -> bool:
+        return route in study.sources if study.sources else not engines.on_request(route.split("/")[0])
+
     for ladder in declared.ladders(scene.motion):
-        if ladder.route not in scene.case.robot.without and (not study.sources or ladder.route in study.sources):
+        if wanted(ladder.route) and ladder.route not in scene.case.robot.without:
             yield ladder
 
 

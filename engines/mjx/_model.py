@@ -1,0 +1,186 @@
+"""MJX's model of a mechanism, put on the device from the model that MuJoCo's own routes use, and its terms."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import mujoco
+import numpy as np
+
+from engines.mjx._mjx import jax, mjx, on_cpu
+from engines.mujoco._model import build, driven, own_actuators_off
+from robots.arrays import Array
+from robots.errors import EngineError, NotRepresentableError
+from robots.mechanism import Coordinate, Mechanism
+
+BATCH = 64
+"""Samples that are computed at once: one size for all motions, because every other would be compiled anew."""
+QUICK = {"xla_backend_optimization_level": 0}
+"""For what takes longer to compile than to compute."""
+ROWS = {
+    mujoco.mjtEq.mjEQ_CONNECT: 3,
+    mujoco.mjtEq.mjEQ_WELD: 6,
+    mujoco.mjtEq.mjEQ_JOINT: 1,
+    mujoco.mjtEq.mjEQ_TENDON: 1,
+}
+"""Rows of each kind of equality, in the order in which MJX has the kinds."""
+DROPPED = ("armature", "damping")
+"""What MuJoCo's actuators have and MJX's model has no field for."""
+
+Loads = tuple[Any, Any]
+"""Bodies on which external wrenches act, (n,), and force, moment and point of each, (n, 3, 3)."""
+
+
+class Terms(NamedTuple):
+    """What MJX computes at some states."""
+
+    M: Array
+    """Inertia matrix [kg, kg m or kg m²], shape (nt, nv, nv)."""
+    bias: Array
+    """Velocity terms and weights [N or N m], shape (nt, nv)."""
+    passive: Array
+    """Springs, dampers, what holds weights, and external wrenches [N or N m], shape (nt, nv)."""
+    J: Array
+    """Jacobian of its equalities [m/rad or m/m], shape (nt, nc, nv)."""
+    opening: Array
+    """By how much they are violated [m or rad], shape (nt, nc)."""
+    closure_bias: Array
+    """J̇ q̇ in the rows of J, as their reference accelerations have it [m/s² or rad/s²], shape (nt, nc)."""
+    transmission: Array
+    """Actuator velocities per joint velocity [-], shape (nt, nu, nv)."""
+    tendons: Array
+    """Rates of the lengths of tendons per joint velocity [-, or m per rad], shape (nt, ntendon, nv)."""
+    center: Array
+    """Mass centres of the bodies, the world first [m], shape (nt, nbody, 3)."""
+    R: Array
+    """Their principal axes [-], shape (nt, nbody, 3, 3)."""
+    axis: Array
+    """Axes of the joints [-], shape (nt, nj, 3)."""
+    anchor: Array
+    """Points that they turn about [m], shape (nt, nj, 3)."""
+    wrench: Array
+    """External force and moment about the mass centre [N, N m], shape (nt, nbody, 6)."""
+
+
+def compiled(mechanism: Mechanism, drives: Sequence[Coordinate] = ()) -> Any:
+    """MuJoCo's `MjModel` of a mechanism, less what every source leaves out and MJX need not know.
+
+    Args:
+        mechanism: Robot.
+        drives: Coordinates that are held to a motion by an equality each, after all others.
+
+    Raises:
+        NotRepresentableError: If MJX would drop something of it in silence.
+    """
+    model = driven(mechanism, drives) if drives else build(mechanism)
+    for what in DROPPED:
+        for k in np.flatnonzero(getattr(model, f"actuator_{what}")):
+            raise NotRepresentableError(f"mjx: {what} of actuator '{model.actuator(k).name}'")
+    own_actuators_off(model)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_WARMSTART
+    model.geom_contype[:] = model.geom_conaffinity[:] = 0
+    model.opt.integrator, model.opt.solver = mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtSolver.mjSOL_NEWTON
+    model.opt.cone, model.opt.jacobian = mujoco.mjtCone.mjCONE_PYRAMIDAL, mujoco.mjtJacobian.mjJAC_DENSE
+    return model
+
+
+def put(model: Any) -> tuple[Any, Any]:
+    """MJX's model and a state of it.
+
+    Raises:
+        NotRepresentableError: If MJX refuses something of the model; the message says what.
+    """
+    try:
+        on_device = mjx.put_model(model, impl="jax")
+        return on_device, mjx.make_data(on_device)
+    except NotImplementedError as error:
+        raise NotRepresentableError(f"mjx: {error}") from error
+
+
+@contextmanager
+def guarded(route: str, *, double: bool) -> Iterator[None]:
+    """Compute on the CPU in double or single precision, and turn what JAX raises into an `EngineError`."""
+    try:
+        with on_cpu(double=double):
+            yield
+    except (jax.errors.JaxRuntimeError, NotImplementedError) as error:
+        raise EngineError(f"{route}: {error}") from error
+
+
+def rows_of(model: Any) -> list[list[int]]:
+    """Rows of each equality in MJX's constraints, which go by kind; none of one that is not active."""
+    rows: list[list[int]] = [[] for _ in range(model.neq)]
+    first = 0
+    for kind, count in ROWS.items():
+        for k in np.flatnonzero(model.eq_type == int(kind)):
+            rows[k] = list(range(first, first + count)) if model.eq_active0[k] else []
+            first += count
+    return rows
+
+
+def loads_of(mechanism: Mechanism) -> Loads:
+    """The constant external wrenches as arrays."""
+    bodies = np.array([load.body + 1 for load in mechanism.wrenches], dtype=int)  # body 0 is the world
+    vectors = np.array([(load.force, load.moment, load.point) for load in mechanism.wrenches]).reshape(-1, 3, 3)
+    return bodies, vectors
+
+
+def computed(model: Any, data: Any, loads: Loads) -> Any:
+    """MJX's state with what depends on positions and velocities, and with the wrenches that act there."""
+    data = mjx.fwd_position(model, data)
+    bodies, vectors = loads
+    wrench = jax.numpy.zeros_like(data.xfrc_applied)
+    for k in range(len(bodies)):
+        (force, moment, point), body = vectors[k], bodies[k]
+        arm = data.xpos[body] + data.xmat[body] @ point - data.xipos[body]  # MJX wants it about the mass centre
+        about_center = jax.numpy.concatenate([force, moment + jax.numpy.cross(arm, force)])
+        wrench = wrench.at[body].add(about_center)
+    return mjx.fwd_velocity(model, data.replace(xfrc_applied=wrench))
+
+
+def terms(mechanism: Mechanism, model: Any, q: Array, qd: Array) -> Terms:
+    """The engine's terms at some states, in the precision that is on, rows in the order of the equalities.
+
+    Args:
+        mechanism: Robot.
+        model: Its `MjModel`, of which the feedback on drift is switched off.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    model.eq_solref[:] = 0  # what is left of the reference acceleration is −J̇q̇
+    on_device, data = put(model)
+    loads, found = loads_of(mechanism), []
+    for start in range(0, len(q), BATCH):
+        at = np.minimum(np.arange(start, start + BATCH), len(q) - 1)
+        found.append(_terms(on_device, data, loads, q[at], qd[at]))
+    of_all = Terms(*(np.concatenate(parts)[: len(q)].astype(float) for parts in zip(*found, strict=True)))
+    rows = [row for of_one in rows_of(model) for row in of_one]
+    return of_all._replace(
+        J=of_all.J[:, rows], opening=of_all.opening[:, rows], closure_bias=of_all.closure_bias[:, rows]
+    )
+
+
+@partial(jax.jit, compiler_options=QUICK)
+def _terms(model: Any, data: Any, loads: Loads, q: Any, qd: Any) -> Any:
+    def at_state(q: Any, qd: Any) -> Any:
+        now = computed(model, data.replace(qpos=q, qvel=qd), loads)
+        inner = now._impl  # where MJX keeps them, with no public way to them
+        wrench = mjx.xfrc_accumulate(model, now) if len(loads[0]) else 0
+        return Terms(
+            M=mjx.full_m(model, now),
+            bias=now.qfrc_bias,
+            passive=now.qfrc_passive + wrench,
+            J=inner.efc_J,
+            opening=inner.efc_pos,
+            closure_bias=-inner.efc_aref,
+            transmission=inner.actuator_moment,
+            tendons=inner.ten_J,
+            center=now.xipos,
+            R=now.ximat,
+            axis=now.xaxis,
+            anchor=now.xanchor,
+            wrench=now.xfrc_applied,
+        )
+
+    return jax.vmap(at_state)(q, qd)

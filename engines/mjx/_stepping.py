@@ -1,0 +1,175 @@
+"""The classical Runge-Kutta method on MJX's forward dynamics, compiled once for all steps and settings of a robot.
+
+MJX leaves J̇v out of the reference accelerations of its equalities, as MuJoCo did before 3.7. It is put in between two
+of MJX's stages, as the derivative of MJX's own Jacobian along the velocity, unless the engine is wanted as it is.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from engines.mjx._mjx import jax, mjx
+from engines.mjx._model import QUICK, Loads, computed
+from robots.mechanism import Mechanism
+
+jnp = jax.numpy
+STAGES = ((0.0, 0.5, 0.5, 1.0), (0, 1, 1, 2), (1 / 6, 1 / 3, 1 / 3, 1 / 6))
+"""Where in the step each stage is, the same in half steps, and the weight of its rates."""
+
+
+class Layout(NamedTuple):
+    """Where things stand, and what is to be done: the same for all simulations that share their compiled code."""
+
+    drives: tuple[int, ...]
+    """Rows of the drives in MJX's constraints."""
+    loops: tuple[int, ...]
+    """Rows that close the loops."""
+    joints: tuple[tuple[str, int, int], ...]
+    """Kind of each joint, and where it begins in q and in the velocities."""
+    samples: int
+    """Number of reports."""
+    velocity_term: bool
+    """Whether J̇v is put into the reference accelerations."""
+
+
+class Robot(NamedTuple):
+    """What is simulated."""
+
+    model: Any
+    data: Any
+    loads: Loads
+
+
+class Run(NamedTuple):
+    """One simulation."""
+
+    q: Any
+    """Joint positions at its beginning [m or rad], shape (nq,)."""
+    qd: Any
+    """Joint velocities there [m/s or rad/s], shape (nv,)."""
+    constants: Any
+    """Of the drives' equalities at half steps, which may be more than are used [m or rad], shape (many, drives)."""
+    dt: Any
+    """Step [s]."""
+    every: Any
+    """Steps from one report to the next."""
+
+
+def joints_of(mechanism: Mechanism) -> tuple[tuple[str, int, int], ...]:
+    """Kinds and places of the joints, for `Layout`."""
+    places = zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True)
+    return tuple((str(joint.kind), q.start, dof.start) for joint, q, dof in places)
+
+
+@partial(jax.jit, static_argnames="layout", compiler_options=QUICK)
+def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tuple[Any, Any, Any]:
+    """Simulate a robot at several compliances at once.
+
+    Args:
+        robot: What is simulated.
+        run: How.
+        compliances: Factors on the inverse weights of its bodies and dofs [-], shape (n,).
+        layout: Where things stand.
+
+    Returns:
+        Forces of the drives [N or N m], shape (n, samples, drives); joint positions, shape (n, samples, nq), at the
+        reports; and the largest opening of a loop at any step [m or rad], shape (n,).
+    """
+
+    def at_compliance(factor: Any) -> Any:
+        weights = ("body_invweight0", "dof_invweight0", "tendon_invweight0")
+        model = robot.model.replace(**{name: factor * getattr(robot.model, name) for name in weights})
+        return _simulated(robot._replace(model=model), run, layout)
+
+    return jax.vmap(at_compliance)(compliances)
+
+
+def _simulated(robot: Robot, run: Run, layout: Layout) -> tuple[Any, Any, Any]:
+    def step(k: Any, j: Any, state: Any) -> Any:
+        q, qd, read, drift = state
+        u, a, force, opening = _rates(robot, run, layout, q, qd, 2 * (k * run.every + j))
+        read = jnp.where(j == 0, force, read)
+        return moved(q, run.dt * u, layout.joints), qd + run.dt * a, read, jnp.maximum(drift, opening)
+
+    def report(state: Any, k: Any) -> Any:
+        steps = jnp.where(k == layout.samples - 1, 1, run.every)  # the first stage of a step is what is reported
+        after = jax.lax.fori_loop(0, steps, partial(step, k), state)
+        return after, (after[2], state[0])
+
+    read = jnp.zeros(len(layout.drives), run.qd.dtype)
+    start = (run.q, run.qd, read, jnp.zeros((), run.qd.dtype))
+    (_, _, _, drift), (force, q) = jax.lax.scan(report, start, jnp.arange(layout.samples))
+    return force, q, drift
+
+
+def _rates(robot: Robot, run: Run, layout: Layout, q: Any, qd: Any, half_step: Any) -> tuple[Any, ...]:
+    """Mean rates of displacement and velocity over a step, and forces and opening at its beginning.
+
+    Positions are integrated in the coordinates of the displacement since the beginning of the step, because the
+    angular velocities of ball and free joints at different stages belong to different poses (Munthe-Kaas 1999).
+    """
+    first = robot.model.neq - len(layout.drives)
+
+    def stage(state: Any, coefficients: Any) -> Any:
+        (u, a, mean_u, mean_a), (c, h, weight) = state, coefficients
+        displacement, velocity = c * run.dt * u, qd + c * run.dt * a
+        held = robot.model.eq_data.at[first:, 0].set(run.constants[half_step + h])
+        now = robot._replace(model=robot.model.replace(eq_data=held))
+        data = solved(now, moved(q, displacement, layout.joints), velocity, layout)
+        u, a = _rate_of_displacement(displacement, velocity, layout.joints), data.qacc
+        opening = jnp.abs(data._impl.efc_pos[jnp.array(layout.loops, int)]).max(initial=0)
+        force = data._impl.efc_force[jnp.array(layout.drives, int)]
+        return (u, a, mean_u + weight * u, mean_a + weight * a), (force, opening)
+
+    table = tuple(jnp.array(column, kind) for column, kind in zip(STAGES, (qd.dtype, int, qd.dtype), strict=True))
+    (_, _, u, a), (force, opening) = jax.lax.scan(stage, (0 * qd, 0 * qd, 0 * qd, 0 * qd), table)
+    return u, a, force[0], opening[0]
+
+
+def solved(robot: Robot, q: Any, qd: Any, layout: Layout) -> Any:
+    """MJX's state with the accelerations and the forces of all constraints, by MJX's own stages and solver."""
+    model, data, loads = robot
+
+    def at(displacement: Any) -> Any:
+        there = computed(model, data.replace(qpos=moved(q, displacement, layout.joints), qvel=qd), loads)
+        return there._impl.efc_J @ qd, there
+
+    if layout.velocity_term:
+        _, velocity_term, now = jax.jvp(at, (0 * qd,), (qd,), has_aux=True)
+        now = now.tree_replace({"_impl.efc_aref": now._impl.efc_aref - velocity_term})
+    else:
+        _, now = at(0 * qd)
+    return mjx.solve(model, mjx.fwd_acceleration(model, mjx.fwd_actuation(model, now)))
+
+
+def moved(q: Any, displacement: Any, joints: tuple[tuple[str, int, int], ...]) -> Any:
+    """Positions after a displacement, whose turns are in body axes."""
+    parts = []
+    for kind, at, dof in joints:
+        shifts = {"free": 3, "ball": 0}.get(kind, 1)
+        parts.append(q[at : at + shifts] + displacement[dof : dof + shifts])
+        if kind in ("free", "ball"):
+            first, turn = at + shifts, dof + shifts
+            parts.append(_turned(q[first : first + 4], displacement[turn : turn + 3]))
+    return jnp.concatenate(parts)
+
+
+def _turned(quaternion: Any, theta: Any) -> Any:
+    """A quaternion times that of a turn, which may be none."""
+    square = theta @ theta
+    angle = jnp.sqrt(jnp.where(square > 0, square, 1))
+    c = jnp.where(square > 0, jnp.cos(angle / 2), 1)
+    s = jnp.where(square > 0, jnp.sin(angle / 2) / angle, 0.5) * theta
+    w, x = quaternion[:1], quaternion[1:]
+    turned = jnp.concatenate([w * c - x @ s, w * s + c * x + jnp.cross(x, s)])
+    return turned / jnp.sqrt(turned @ turned)
+
+
+def _rate_of_displacement(displacement: Any, velocity: Any, joints: tuple[tuple[str, int, int], ...]) -> Any:
+    """Rate at which a displacement grows, θ̇ = ω + θ × ω / 2 + θ × (θ × ω) / 12 for turns in body axes, (nv,)."""
+    rate = velocity
+    for kind, _, dof in joints:
+        if kind in ("free", "ball"):
+            turn = slice(dof + 3 * (kind == "free"), dof + 3 * (kind == "free") + 3)
+            once = jnp.cross(displacement[turn], velocity[turn])
+            rate = rate.at[turn].add(once / 2 + jnp.cross(displacement[turn], once) / 12)
+    return rate

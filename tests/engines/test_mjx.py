@@ -1,0 +1,144 @@
+"""MJX's routes in both precisions. To compile takes seconds a robot and precision: few robots, and results are kept."""
+
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from analytic.noc import Noc
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.errors import NotRepresentableError
+from robots.motion import Motion
+from robots.robot import Case, load, make_case
+from tests.conftest import MODELS, CaseMaker
+from validation import sources
+from validation.audit import audit, lost
+from validation.compare import relative_error
+from validation.tolerances import registered
+
+mjx = pytest.importorskip("mujoco.mjx")
+jax = pytest.importorskip("jax")
+
+
+@cache
+def prr() -> tuple[Case, Motion, Array]:
+    case = make_case(load("3prr"), variant="default", mode="plus", configuration="vertical")
+    motion = prescribe(case)
+    return case, motion, Noc().compute_efforts(case, motion).effort
+
+
+@cache
+def on_prr(route: str) -> EffortHistory:
+    case, motion, _ = prr()
+    return engines.load(f"mjx/{route}").compute_efforts(case, motion)
+
+
+def error(route: str) -> float:
+    return relative_error(on_prr(route).effort, prr()[2])
+
+
+@pytest.mark.parametrize("route", ["kkt", "kkt_single", "forward"])
+def test_agrees_on_3prr(route: str) -> None:
+    limit, history = registered()[f"mjx/{route}"], on_prr(route)
+    assert error(route) < (limit.relative_error or 0)
+    assert limit.closure_drift is None or (history.closure_drift or 0) < limit.closure_drift
+    assert limit.tracking_error is None or (history.tracking_error or 0) < limit.tracking_error
+
+
+def test_single_precision_is_single() -> None:
+    """Its machine number is half a billion times as large; what is left of it depends on the route."""
+    assert 1e-8 < error("kkt_single") < 1e-5
+    assert 1e-5 < error("forward_single") < 1e-2
+
+
+def test_a_precision_is_not_left_switched_on() -> None:
+    on_prr("kkt"), on_prr("forward_single")
+    assert jax.numpy.zeros(1).dtype == np.float32
+
+
+def test_forward_is_of_fourth_order() -> None:
+    """Seen in the changes from step to step alone, without a reference."""
+    efforts = [rung.effort for rung in on_prr("forward").ladder]
+    first, second = (np.abs(fine - coarse).max() for coarse, fine in pairwise(efforts))
+    assert np.log2(first / second) == pytest.approx(4, abs=0.3)
+
+
+def test_the_audit_names_what_mjx_leaves_out() -> None:
+    """J̇v in the reference accelerations of the loops, and nothing else."""
+    case, motion, _ = prr()
+    rows = audit(case, motion, ["mjx"])
+    wrong = [row for row in rows if row["verdict"] != "agree"]
+    assert [(row["tier"], row["quantity"]) for row in wrong] == [("instantaneous", "closure acceleration")]
+    assert wrong[0]["found"] == 0
+    assert not lost(rows)
+
+
+def test_ball_joints(model_case: CaseMaker) -> None:
+    """What turns freely is where conventions differ."""
+    case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1, duration=0.5)
+    motion = prescribe(case)
+    reference = Noc().compute_efforts(case, motion).effort
+    for route in ("kkt", "forward"):
+        effort = engines.load(f"mjx/{route}").compute_efforts(case, motion).effort
+        assert relative_error(effort, reference) < (registered()[f"mjx/{route}"].relative_error or 0)
+
+
+OWN_ROTOR = """
+<mujoco><worldbody><body><joint name="a" axis="0 0 1"/><geom size=".1"/></body></worldbody>
+<actuator><motor name="m" joint="a" {what}="0.1"/></actuator></mujoco>"""
+FLUID = """
+<mujoco><option viscosity="0.1" integrator="implicitfast"/>
+<worldbody><body><joint name="a" axis="0 0 1"/><geom size=".1"/></body></worldbody></mujoco>"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, model_case: CaseMaker) -> Callable[[str], Case]:
+    def make(text: str) -> Case:
+        (tmp_path / "own.xml").write_text(text, encoding="utf-8")
+        return model_case(tmp_path / "own.xml")
+
+    return make
+
+
+@pytest.mark.parametrize("what", ["armature", "damping"])
+@pytest.mark.parametrize("route", ["kkt", "forward", "kkt_single", "forward_single"])
+def test_what_mjx_would_drop_in_silence_is_refused(what: str, route: str, own: Callable[[str], Case]) -> None:
+    case = own(OWN_ROTOR.format(what=what))
+    with pytest.raises(NotRepresentableError, match=f"mjx: {what} of actuator 'm'"):
+        engines.load(f"mjx/{route}").compute_efforts(case, prescribe(case))
+
+
+def test_what_mjx_refuses_is_named() -> None:
+    from engines.mjx import _model
+
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(FLUID)
+    with pytest.raises(NotRepresentableError, match="mjx: implicitfast not implemented for fluid drag"):
+        _model.put(model)
+
+
+def test_it_runs_only_where_it_is_named() -> None:
+    assert engines.on_request("mjx")
+    assert not any(name.startswith("mjx/") for name in sources.names(load("3prr")))
+    sources.want_known(("mjx/kkt", "mjx/forward_single"))
+
+
+def test_it_is_no_vote_beside_mujoco() -> None:
+    assert engines.lineage("mjx") == engines.lineage("mujoco")
+    assert engines.versions()["mjx"]
+
+
+def test_the_own_setting_of_the_ladder_is_that_of_the_route() -> None:
+    from engines.mjx._ladders import ladders
+
+    case, motion, _ = prr()
+    (ladder,) = [found for found in ladders(motion) if found.own[0]]
+    (trial,) = [trial for trial in ladder.trials if np.isclose(trial.value, ladder.own[1])]
+    effort = trial.source.compute_efforts(case, motion).effort
+    np.testing.assert_allclose(effort, on_prr("forward").effort, atol=1e-9 * np.abs(effort).max())
