@@ -21,6 +21,10 @@ SHORTEST = 2.0**-6
 """Fraction of the way to a sample below which steps are not halved any more [-]."""
 MOST_ITERATIONS = 20
 """Newton steps on a closure that does not settle."""
+EXACT = 1e-14
+"""Closure residual that is not improved any more [m or rad]."""
+ON_THE_WAY = 1e-8
+"""The same of poses that are only passed [m or rad]."""
 
 
 def assemble_from(
@@ -31,7 +35,8 @@ def assemble_from(
     Args:
         mechanism: Robot.
         law: What is prescribed for the driven coordinates.
-        near: A pose from which each sample can be reached; it need not be closed [m or rad], shape (nt, nq).
+        near: A pose from which each sample can be reached, or one for all; it need not be closed [m or rad], shape
+            (nt, nq) or (1, nq).
         t: Increasing times [s], shape (nt,).
         drives: Prescribed coordinates in the order of the law.
         where: What is assembled, for the error messages.
@@ -46,16 +51,17 @@ def assemble_from(
     q = _closed(tracer, near)
     if tracer.undriven(q[:1]):
         return assemble(mechanism, law, q[0], t, drives=tracer.drives, where=where)
-    return motion_through(tracer, _moved(tracer, q, law(t).q), t)
+    wanted = law(t).q
+    return motion_through(tracer, _moved(tracer, np.broadcast_to(q, (len(t), mechanism.nq)), wanted), t)
 
 
 def _closed(tracer: Tracer, near: Array) -> Array:
     """The poses (nt, nq) with their loops closed, drives held."""
-    q, residual = _close(tracer.mechanism, near, tracer.passive)
+    q, residual = _close(tracer.mechanism, near, tracer.passive, enough=ON_THE_WAY)
     widest = float(residual.max())
     if widest > CLOSED:
         raise LoopClosureError(
-            f"{tracer.where}: the loops cannot be closed: want a gap of at most {CLOSED:g}, got {widest:.3g} (m or rad)",
+            f"{tracer.where}: the loops cannot be closed: want a gap of at most {CLOSED:g}, got {widest:.3g} m or rad",
             residual=widest,
             tolerance=CLOSED,
             time=float("nan"),
@@ -74,7 +80,7 @@ def _moved(tracer: Tracer, q: Array, wanted: Array) -> Array:
         move[:, dofs] = way
         move[:, passive] = solve_dependent(Phi[..., passive], Phi[..., dofs] @ way[..., None])[..., 0]
         predicted = retract(mechanism, q, move)
-        found, residual = _close(mechanism, predicted, passive)
+        found, residual = _close(mechanism, predicted, passive, enough=EXACT if done + step == 1 else ON_THE_WAY)
         trusted = 1e-4 + 0.5 * np.abs(move).max(axis=1)  # a larger correction may be a jump to another working mode
         if (residual <= CLOSED).all() and (np.abs(found - predicted).max(axis=1) <= trusted).all():
             q, done = found, done + step
@@ -91,7 +97,7 @@ def _moved(tracer: Tracer, q: Array, wanted: Array) -> Array:
     return q
 
 
-def _close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, Array]:
+def _close(mechanism: Mechanism, q: Array, passive: AnyArray, *, enough: float) -> tuple[Array, Array]:
     """Poses (nt, nq) after Newton's method on the passive dofs, until no residual falls, and their residuals (nt,)."""
     best, least = q, np.full(len(q), np.inf)
     for _ in range(MOST_ITERATIONS):
@@ -101,7 +107,7 @@ def _close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, Ar
         better = residual < least
         settled = not (residual < least / 2).any()
         best, least = np.where(better[:, None], q, best), np.where(better, residual, least)
-        if settled:
+        if settled or least.max() <= enough:
             break
         Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
         step = np.zeros((len(q), mechanism.nv))

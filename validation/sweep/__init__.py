@@ -1,1 +1,1 @@
-"""Monte-Carlo: thousands of robots, motions and poses, the effort errors that come of them, and what efforts hang on."""
+"""Monte-Carlo over robots, motions and poses: how effort errors are distributed, and what efforts hang on."""

@@ -16,8 +16,7 @@ from robots.robot import DEFAULT, Case, configurations, load, make_case, modes
 from validation import sources
 from validation.compare import relative_error
 from validation.evaluate import SIMULATED, Outcome, evaluate
-from validation.sweep import motions
-from validation.sweep.motions import Scene, make_motion, make_scene
+from validation.sweep.motions import KINDS, Kind, Scene, make_motion, make_scene
 from validation.sweep.parameters import Parameter, parameters, perturbed
 
 COMPUTED = "computed"
@@ -41,7 +40,7 @@ class Study:
     seed: int = 0
     spread: float = 1.0
     """How far each parameter may be off, uniformly distributed [%]."""
-    motions: tuple[str, ...] = motions.KINDS
+    motions: tuple[Kind, ...] = KINDS
     """Kinds of motion, taken in turn."""
     sources: tuple[str, ...] = ("analytic/lagrange", "mujoco/kkt")
     """Besides the reference, which always runs."""
@@ -134,7 +133,7 @@ def lost_cases(study: Study, cases: Sequence[int], reason: str) -> pa.Table:
     return pa.Table.from_pylist(rows, schema(of))
 
 
-def kind_of(study: Study, case: int) -> str:
+def kind_of(study: Study, case: int) -> Kind:
     """The kind of motion of a case."""
     return study.motions[case % len(study.motions)]
 

@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal["own", "random", "pose"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MEANING = {
     "own": "the robot's own motion, of its law",
-    "random": "from the pose of the own motion that is farthest from singular, every drive swings by a random sum of three harmonics, for 2 s",
+    "random": "from the most regular pose of the own motion, every drive swings by three random harmonics, for 2 s",
     "pose": "a single state: every drive at a random position, with a random velocity and acceleration",
 }
 SAMPLES = 11
@@ -88,8 +88,10 @@ def make_motion(scene: Scene, case: Case, kind: Kind, rng: np.random.Generator) 
     start = case.mechanism.values_of(scene.drives, scene.start)[0]
     if kind == "random":
         swing = _random_swing(scene, start, rng)
-        t, near = np.linspace(*SPAN, SAMPLES), np.repeat(scene.start, SAMPLES, axis=0)
-        return _largest(case.mechanism, scene.drives, lambda scale: assemble(partial(swing, scale=scale), near, t))
+        t = np.linspace(*SPAN, SAMPLES)
+        return _largest(
+            case.mechanism, scene.drives, lambda scale: assemble(partial(swing, scale=scale), scene.start, t)
+        )
     state = _random_state(scene, start, rng)
     return _largest(
         case.mechanism,

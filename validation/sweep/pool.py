@@ -85,20 +85,15 @@ def _handed_out(
             waiting.popleft()
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             item = running.pop(future)
-            result, died = _result(future)
-            sound = sound and not isinstance(died, BrokenProcessPool)
-            yield item, result
-
-
-def _result(future: "Future[R]") -> tuple[R | None, Exception | None]:
-    try:
-        return future.result(), None
-    except BrokenProcessPool as error:
-        return None, error
-    except Exception as error:
-        if type(error).__name__ == "KilledWorker":  # of distributed, which need not be installed
-            return None, error
-        raise
+            try:
+                yield item, future.result()
+            except BrokenProcessPool:
+                sound = False
+                yield item, None
+            except Exception as error:
+                if type(error).__name__ != "KilledWorker":  # of distributed, which need not be installed
+                    raise
+                yield item, None
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from the normal equations of a linear regression of the root mean square effort 
 the cases with the robot's own motion.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from robots.arrays import AnyArray, Array
-from validation import sources
-from validation.sweep.cases import COMPUTED, Study, effort_columns, nominal
+from validation.sources import REFERENCE
+from validation.sweep.cases import COMPUTED, NO_MOTION, Study, effort_columns, nominal
 from validation.sweep.dataset import tables
 from validation.tolerances import registered
 
@@ -128,7 +128,9 @@ def gather(study: Study, folder: Path, parts: int, nominal_efforts: Mapping[str,
     of = nominal(study)
     size, na = 1 + len(of.varied), of.case.mechanism.na
     regression = Regression(moments=np.zeros((size, size)), products=np.zeros((size, na)), squares=np.zeros(na))
-    tallies = {(kind, source): Tally() for kind in study.motions for source in study.every_source[1:]}
+    tallies: dict[tuple[str, str], Tally] = {
+        (kind, source): Tally() for kind in study.motions for source in study.every_source[1:]
+    }
     results: Counter[tuple[str, str, str]] = Counter()
     reasons: dict[tuple[str, str, str], list[int]] = {}
     seconds: dict[str, list[float]] = {source: [0.0, 0.0] for source in study.every_source}
@@ -139,7 +141,7 @@ def gather(study: Study, folder: Path, parts: int, nominal_efforts: Mapping[str,
         for source, rows in frame.dropna(subset="wall_time").groupby("source", observed=True):
             seconds[str(source)][0] += float(rows["wall_time"].sum())
             seconds[str(source)][1] += len(rows)
-        own = frame[(frame["source"] == sources.REFERENCE) & (frame["motion"] == "own") & (frame["result"] == COMPUTED)]
+        own = frame[(frame["source"] == REFERENCE) & (frame["motion"] == "own") & (frame["result"] == COMPUTED)]
         efforts = own[list(effort_columns(of))].to_numpy(float) - np.array(list(nominal_efforts.values()))
         regression.add(own[[parameter.name for parameter in of.varied]].to_numpy(float), efforts)
     return Statistics(
@@ -157,7 +159,7 @@ def _count(
     for key, rows in frame.groupby(["source", "motion", "result"], observed=True):
         source, motion, result = map(str, key)
         results[source, motion, result] += len(rows)
-        if result == COMPUTED and source != sources.REFERENCE:
+        if result == COMPUTED and source != REFERENCE:
             limit = registered()[source].relative_error if source in registered() else None
             tolerance = np.inf if limit is None else limit
             tallies[motion, source].add(rows["relative_error"].to_numpy(float), rows["case"].to_numpy(), tolerance)
@@ -165,19 +167,18 @@ def _count(
 
 def _note(frame: pd.DataFrame, reasons: dict[tuple[str, str, str], list[int]]) -> None:
     """Count reasons, the numbers in them apart; the first entry is the count, first cases follow."""
-    failed = frame[frame["result"] != COMPUTED]
+    failed = frame[(frame["result"] != COMPUTED) & ((frame["result"] != NO_MOTION) | (frame["source"] == REFERENCE))]
     for source, result, note, case in zip(
         failed["source"], failed["result"], failed["note"], failed["case"], strict=True
     ):
-        known = reasons.setdefault((source, result, _without_numbers(note)), [0])
+        whose = "all" if result == NO_MOTION else source
+        known = reasons.setdefault((whose, result, _without_numbers(note)), [0])
         known[0] += 1
         if len(known) <= KEPT:
             known.append(int(case))
 
 
 def _without_numbers(note: str) -> str:
-    import re
-
     return re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e[+-]?\d+)?(?![\w.]*\w)", "…", note)
 
 
@@ -223,8 +224,3 @@ def _sensitivity(study: Study, of: Regression, efforts: Mapping[str, float]) -> 
                 }
             )
     return pd.DataFrame(rows, columns=columns)
-
-
-def as_table(frame: pd.DataFrame) -> pa.Table:
-    """A frame as a table of Arrow."""
-    return pa.Table.from_pandas(frame, preserve_index=False)
