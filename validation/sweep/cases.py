@@ -15,7 +15,7 @@ from robots.motion import Motion
 from robots.robot import DEFAULT, Case, configurations, load, make_case, modes
 from validation import sources
 from validation.compare import relative_error
-from validation.evaluate import SIMULATED, Outcome, evaluate
+from validation.evaluate import SIMULATED, Outcome, attempt, evaluate
 from validation.sweep.motions import KINDS, Kind, Scene, make_motion, make_scene
 from validation.sweep.parameters import Parameter, parameters, perturbed
 
@@ -162,14 +162,16 @@ def _rows(study: Study, of: Nominal, number: int) -> list[Mapping[str, Any]]:
     except HarnessError as error:
         lost = [_failed(of.case, source, NO_MOTION, str(error)) for source in study.every_source]
         return [_row(study, of, number, outcome, None) for outcome in lost]
-    outcomes = [_evaluated(case, motion, source) for source in study.every_source]
+    outcomes = [_evaluated(case, motion, len(of.scene.drives), source) for source in study.every_source]
     return [_row(study, of, number, outcome, outcomes[0]) for outcome in outcomes]
 
 
-def _evaluated(case: Case, motion: Motion, source: str) -> Outcome:
+def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
     if len(motion.t) < 2 and source.split("/")[1] in SIMULATED:
         return _failed(case, source, "not comparable", "it simulates, and a single state has no time to do so")
-    return evaluate(case, motion, source)
+    if case.mechanism.na > drives:  # compared is the part of the efforts that moves the robot
+        return evaluate(case, motion, source)
+    return attempt(case, source, lambda: sources.load(source).compute_efforts(case, motion))
 
 
 def _failed(case: Case, source: str, result: str, note: str) -> Outcome:

@@ -64,7 +64,7 @@ def sensitivity_figure(sensitivity: pd.DataFrame) -> Figure | None:
     sizes = sensitivity.assign(size=sensitivity["elasticity"].abs()).groupby("parameter", sort=False)["size"].max()
     shown = list(sizes.sort_values(ascending=False, kind="stable").index[:BARS])
     actuators = list(sensitivity["actuator"].unique())
-    figure, panels = make_panels(len(actuators), legend=1, height=0.22 * len(shown) + 0.3)
+    figure, panels = make_panels(len(actuators), legend=0, height=0.22 * len(shown) + 0.3)
     _make_room(panels)
     places = np.arange(len(shown))[::-1]
     for k, (axes, actuator) in enumerate(zip(panels, actuators, strict=True)):

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import engines
-from robots.errors import EngineError, HarnessError
+from robots.errors import HarnessError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -110,7 +110,7 @@ def _cluster(address: str) -> Iterator[Crew]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise EngineError("Dask is not installed: pip install 'loopcheck[dask]'") from error
+        raise HarnessError("Dask is not installed: pip install 'loopcheck[dask]'") from error
     try:
         client = Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
