@@ -20,6 +20,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 AHEAD = 2
 """Calls that are handed out for each worker."""
+PATIENCE = 10.0
+"""How long a scheduler may take to answer [s]."""
 IDLE = 20.0
 """After how long a worker without work goes, also one whose parent was killed [s]."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -112,7 +114,7 @@ def _cluster(address: str) -> Iterator[Crew]:
     except ImportError as error:
         raise HarnessError("Dask is not installed: pip install 'loopcheck[dask]'") from error
     try:
-        client = Client(address, timeout=10, set_as_default=False)
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise HarnessError(f"scheduler {address}: cannot be reached: {_line(error)}") from error
     try:
