@@ -300,6 +300,13 @@ def ladder(out: Path, jobs: int | None, **selection: Any) -> int:
     help="How far masses, inertias and lengths may be off, in %.",
 )
 @click.option(
+    "--vary",
+    type=click.Choice(["all", "geometry", "inertia"]),
+    default="all",
+    show_default=True,
+    help="What is off; lengths of an overconstrained robot, as 2t1r, do not fit each other then.",
+)
+@click.option(
     "--motion",
     "motions",
     multiple=True,

@@ -17,7 +17,7 @@ from validation import sources
 from validation.compare import relative_error
 from validation.evaluate import SIMULATED, Outcome, attempt, evaluate
 from validation.sweep.motions import KINDS, Kind, Scene, make_motion, make_scene
-from validation.sweep.parameters import Parameter, parameters, perturbed
+from validation.sweep.parameters import Parameter, Part, parameters, perturbed
 
 COMPUTED = "computed"
 NO_MOTION = "no motion"
@@ -40,6 +40,8 @@ class Study:
     seed: int = 0
     spread: float = 1.0
     """How far each parameter may be off, uniformly distributed [%]."""
+    vary: Part = "all"
+    """What is off."""
     motions: tuple[Kind, ...] = KINDS
     """Kinds of motion, taken in turn."""
     sources: tuple[str, ...] = ("analytic/lagrange", "mujoco/kkt")
@@ -80,7 +82,7 @@ def nominal(study: Study) -> Nominal:
     mode = study.mode or next((mode for mode in modes(mechanism) if mode not in robot.expected), "")
     configuration = study.configuration or list(configurations(mechanism))[-1]
     case = make_case(robot, variant=study.variant, mode=mode, configuration=configuration)
-    varied = parameters(case.mechanism)
+    varied = parameters(case.mechanism, study.vary)
     if len({parameter.name for parameter in varied}) < len(varied):
         raise MechanismError(f"{mechanism.model.path}: want bodies and sites with names of their own")
     return Nominal(make_scene(case), varied)

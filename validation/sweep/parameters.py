@@ -9,7 +9,7 @@ closure that the MJCF gives without sites follows by MuJoCo's own rule: the loop
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -27,6 +27,9 @@ PREPOSITIONS: Mapping[Kind, str] = {
     "site": "closure point",
 }
 INERTIAL: tuple[Kind, ...] = ("mass", "inertia", "mass centre")
+Part: TypeAlias = Literal["all", "geometry", "inertia"]
+"""What is varied: everything, lengths alone, or masses, moments of inertia and mass centres alone."""
+PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class Parameter:
         return f"{PREPOSITIONS[self.kind]} {self.element}"
 
 
-def parameters(mechanism: Mechanism) -> tuple[Parameter, ...]:
+def parameters(mechanism: Mechanism, vary: Part = "all") -> tuple[Parameter, ...]:
     """What is varied of a robot; what is zero stays so and is left out."""
     middle = _middle(mechanism)
     found = []
@@ -63,7 +66,8 @@ def parameters(mechanism: Mechanism) -> tuple[Parameter, ...]:
     for site in _ends_of_closures(mechanism):
         arm = site.position - (middle if site.body == WORLD else 0)
         found.append(_parameter("site", site.name, "m", np.linalg.norm(arm)))
-    return tuple(parameter for parameter in found if parameter.value > 0)
+    wanted = [parameter for parameter in found if vary == "all" or (parameter.kind in INERTIAL) == (vary == "inertia")]
+    return tuple(parameter for parameter in wanted if parameter.value > 0)
 
 
 def perturbed(mechanism: Mechanism, varied: Sequence[Parameter], change: Array) -> Mechanism:

@@ -17,6 +17,11 @@ from validation.sweep.statistics import KEPT, PER_DECADE, QUANTILES
 from validation.sweep.study import Findings
 from validation.tolerances import registered
 
+_VARIED = {
+    "all": "masses, moments of inertia, mass centres and lengths",
+    "geometry": "lengths",
+    "inertia": "masses, moments of inertia and mass centres",
+}
 _HEADERS = {
     "slope": "effort per +1 % [unit]",
     "interval": "± [unit]",
@@ -101,9 +106,9 @@ def answer(found: Findings) -> Part:
     """What came of it, and the quantiles."""
     study, case = found.study, nominal(found.study).case
     about = (
-        f"Mode {case.mode}, {case.configuration}. In every case each of {len(nominal(study).varied)} masses, moments "
-        f"of inertia, mass centres and lengths is off by up to ±{study.spread:g} %, uniformly and independently, and "
-        "all sources get that robot. Kinds of motion, in turn:"
+        f"Mode {case.mode}, {case.configuration}. In every case each of {len(nominal(study).varied)} parameters, "
+        f"{_VARIED[study.vary]}, is off by up to ±{study.spread:g} %, uniformly and independently, and all sources get "
+        "that robot. Kinds of motion, in turn:"
     )
     said = quantiles(found).rename(columns={"tolerance": "tolerance [-]", "largest": "largest [-]"})
     said = said.rename(columns={_percent(fraction): f"{_percent(fraction)} [-]" for fraction in QUANTILES})
@@ -124,7 +129,7 @@ def answer(found: Findings) -> Part:
 
 def _again(found: Findings) -> str:
     study, case = found.study, nominal(found.study).case
-    options = [f"--seed {study.seed}", f"--spread {study.spread:g}", f"--mode {case.mode}"]
+    options = [f"--seed {study.seed}", f"--spread {study.spread:g}", f"--vary {study.vary}", f"--mode {case.mode}"]
     options += [f"--configuration {case.configuration}", *(f"--motion {kind}" for kind in study.motions)]
     options += [f"--source {source}" for source in study.sources]
     return f"loopcheck sweep {study.robot} {' '.join(options)} --case NUMBER"
