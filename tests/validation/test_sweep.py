@@ -197,9 +197,9 @@ def test_quantiles_of_a_histogram_are_those_of_its_errors() -> None:
 @pytest.mark.usefixtures("here")
 def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
     """Against central differences of the reference by hand, for the parameters with the largest effects."""
-    small = replace(OWN, spread=0.01)
+    small = replace(OWN, spread=1e-3)  # what is not linear leaves an error in proportion to it
     said = run_study(small, tmp_path).statistics.sensitivity
-    assert (said["told"] > 0.9999).all()
+    assert (said["told"] > 1 - 1e-6).all()
     assert len(said) == 3 * len(nominal(small).varied)
     of = nominal(small)
     largest = said.loc[said["elasticity"].abs().sort_values(ascending=False).index[:4]]
@@ -207,7 +207,7 @@ def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
         step = np.array([1e-6 if parameter.name == name else 0.0 for parameter in of.varied])
         column = [a.name for a in of.case.mechanism.actuators].index(actuator)
         above, below = (_rms(small, sign * step)[column] for sign in (1, -1))
-        assert slope == pytest.approx((above - below) / 2e-4, rel=2e-3)
+        assert slope == pytest.approx((above - below) / 2e-4, rel=1e-3)
 
 
 def _rms(of: Study, change: np.ndarray) -> np.ndarray:
