@@ -34,13 +34,25 @@ def swing(
         scale: Fraction of the largest swing [-].
         span: First and last time [s].
     """
-    start, size = mechanism.values_of(drives, q[None])[0], _size(mechanism, q)
-    swings = [
+    start = mechanism.values_of(drives, q[None])[0]
+    rate = 2 * np.pi * np.array([1.0 + k % 3 for k in range(len(drives))]) / (span[1] - span[0])
+    return partial(_cosines, start, scale * room(mechanism, q, drives), rate)
+
+
+def room(mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...]) -> Array:
+    """Half of the largest swing of each drive from its position, towards the side that has more room [m or rad].
+
+    Args:
+        mechanism: Robot.
+        q: Starting pose [m or rad], shape (nq,).
+        drives: Coordinates that move.
+    """
+    size = _size(mechanism, q)
+    rooms = [
         sum(w * _room(mechanism, j, q, size) for j, w in zip(drive.joints, drive.weights, strict=True))
         for drive in drives
     ]
-    rate = 2 * np.pi * np.array([1.0 + k % 3 for k in range(len(drives))]) / (span[1] - span[0])
-    return partial(_cosines, start, scale * np.array(swings), rate)
+    return np.array(rooms)
 
 
 def within_limits(mechanism: Mechanism, drives: tuple[Coordinate, ...], motion: Motion) -> bool:

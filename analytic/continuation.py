@@ -311,7 +311,21 @@ def follow(tracer: Tracer, known: list[State], t: Array) -> Motion:
     """
     state = min(known, key=lambda state: abs(state.t - t[0]))
     states = [state := tracer.advance(state, float(time)) for time in t]
-    q = np.concatenate([state.q for state in states])
+    return motion_through(tracer, np.concatenate([state.q for state in states]), t)
+
+
+def motion_through(tracer: Tracer, q: Array, t: Array) -> Motion:
+    """The motion through closed poses.
+
+    Args:
+        tracer: Mechanism and law.
+        q: Joint positions that close the loops where the law is then [m or rad], shape (nt, nq).
+        t: Increasing times [s], shape (nt,).
+
+    Raises:
+        SingularityError: If the motion meets a singularity; it says when.
+    """
+    states = [State(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
     tracer.refuse_singularities(states, tracer.dependent_jacobian(q))
     qd, qdd = tracer.rates(q, tracer.law(t))
     again = partial(follow, tracer, states)

@@ -21,7 +21,12 @@ from validation.ladder.advice import advice, answer
 from validation.tables import Results
 
 if TYPE_CHECKING:
+<<<<<<< HEAD
     from validation.versions.study import Findings
+=======
+    from validation.sweep.cases import Study
+    from validation.sweep.study import Findings
+>>>>>>> refs/h/d
 
 COLOURS = {
     "disagree": "bold red",
@@ -146,6 +151,39 @@ def print_advice(rungs: pd.DataFrame, folder: Path) -> None:
             matrix.add_row(row["route"].split("/")[0], f"{row['target']:g}", row["allowed"], answer(row), *numbers)
         Console().print(matrix)
     click.echo(f"what to set in full, and the diagrams: {folder / 'ladder.html'}")
+
+
+def print_sweep(found: "Findings", folder: Path) -> None:
+    """Print the quantiles of the error of each source, and what was not compared."""
+    from validation.sweep.report import quantiles, sentence
+
+    shown = quantiles(found)[["source", "motion", "cases", "median", "99 %", "largest", "its case", "beyond it"]]
+    shown = shown.rename(columns={"beyond it": "beyond tolerance"})
+    matrix = Table(*shown.columns, title="relative effort error", title_justify="left")
+    for row in shown.to_dict("records"):
+        matrix.add_row(*(f"{value:.1e}" if isinstance(value, float) else str(value) for value in row.values()))
+    Console().print(matrix)
+    for reason in found.statistics.reasons.to_dict("records"):
+        line = f"{reason['source']}: {reason['result']}: {reason['cases']} cases, as {reason['first cases'][0]}"
+        Console().print(f"{line}: {reason['reason']}", soft_wrap=True, markup=False, highlight=False)
+    click.echo(sentence(found))
+    click.echo(f"report: {folder / 'sweep.html'}")
+
+
+def print_case(study: "Study", case: int) -> None:
+    """Compute one case of a study and print what every source makes of it, and the changes of the parameters."""
+    from validation.sweep.cases import compute_cases, effort_columns, nominal
+
+    frame = compute_cases(study, (case,)).to_pandas()
+    columns = ["motion", "source", "result", "relative_error", "note", *effort_columns(nominal(study))]
+    for row in frame[columns].to_dict("records"):
+        click.echo(", ".join(f"{name} {value}" for name, value in row.items() if not _is_nothing(value)))
+    for parameter in nominal(study).varied:
+        click.echo(f"{frame[parameter.name].iloc[0]:+.6f} %  {parameter.name}")
+
+
+def _is_nothing(value: object) -> bool:
+    return value in (None, "") or (isinstance(value, float) and math.isnan(value))
 
 
 def print_bench(figures: pd.DataFrame, folder: Path) -> None:

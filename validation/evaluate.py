@@ -64,7 +64,23 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
 
 
 def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], EffortHistory]) -> Outcome:
-    """What comes of computing the efforts of a source; whatever goes wrong becomes an outcome that says so."""
+    """What comes of computing the efforts of a source, with its power balance and the part that moves the robot."""
+    outcome = attempt(case, source, compute)
+    history = outcome.history
+    if history is None:
+        return outcome
+    analytic = source in sources.ANALYTIC
+    projected = None if analytic else _projected(case, motion, history)
+    return replace(
+        outcome,
+        projected=projected,
+        note="; ".join(part for part in (history.note, _internal(case, history, projected)) if part),
+        power_imbalance=power_imbalance(case.mechanism, motion, history.effort) if analytic else None,
+    )
+
+
+def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Outcome:
+    """The efforts that a source computes; whatever goes wrong becomes an outcome that says so."""
     start = time.perf_counter()
     try:
         history = compute()
@@ -75,18 +91,7 @@ def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], Ef
     except Exception as error:  # a bug of ours or of an engine is a result too: the other rows must not be lost
         note = f"{INTERNAL}: {type(error).__name__}: {error}"
         return Outcome(case=case, source=source, history=None, failure="not run", note=note)
-    wall_time = time.perf_counter() - start
-    analytic = source in sources.ANALYTIC
-    projected = None if analytic else _projected(case, motion, history)
-    return Outcome(
-        case=case,
-        source=source,
-        history=history,
-        projected=projected,
-        note="; ".join(part for part in (history.note, _internal(case, history, projected)) if part),
-        wall_time=wall_time,
-        power_imbalance=power_imbalance(case.mechanism, motion, history.effort) if analytic else None,
-    )
+    return Outcome(case=case, source=source, history=history, note=history.note, wall_time=time.perf_counter() - start)
 
 
 def _projected(case: Case, motion: Motion, history: EffortHistory) -> EffortHistory | None:

@@ -1,0 +1,379 @@
+"""`loopcheck sweep`: what it varies, what it finds, and that nothing is lost or counted twice whatever dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from distributed import LocalCluster
+from scipy.optimize import least_squares
+
+from analytic.assembly import assemble
+from analytic.closures import closure_residual
+from analytic.kinematics import poses
+from analytic.noc import Noc
+from robots.errors import HarnessError, LoopClosureError, OutputError
+from robots.mechanism import Mechanism
+from robots.robot import Case, load, make_case
+from tests.validation.conftest import Command
+from validation.sweep import pool, study
+from validation.sweep.cases import COMPUTED, Study, compute_cases, drawn, nominal, prepare
+from validation.sweep.dataset import chunks, missing, part, tables, write_part
+from validation.sweep.motions import KINDS, SAMPLES
+from validation.sweep.parameters import parameters, perturbed
+from validation.sweep.statistics import Tally
+from validation.sweep.study import run_study
+
+SMALL = Study(robot="3prr", cases=30, sources=("mujoco/kkt",))
+TEXTS = dict.fromkeys(("motion", "source", "result"), str)
+OWN = replace(SMALL, cases=60, motions=("own",), sources=())
+
+
+@cache
+def _case(name: str = "3prr", mode: str = "plus") -> Case:
+    return make_case(load(name), variant="default", mode=mode, configuration="vertical")
+
+
+def _plain(mechanism: Mechanism, place: str) -> float:
+    """A length of the 3-PRR, read from where the bodies are."""
+    names = [body.name for body in mechanism.bodies]
+    if place == "platform":
+        return float(np.linalg.norm(mechanism.bodies[names.index("platform")].position))
+    return float(np.linalg.norm(mechanism.site(place).position))
+
+
+def _rows(folder: Path, cases: int) -> pd.DataFrame:
+    """The data set, times aside."""
+    return pa.concat_tables(tables(folder, len(chunks(cases)))).drop_columns("wall_time").to_pandas().astype(TEXTS)
+
+
+def test_each_parameter_is_multiplied_by_its_own_factor() -> None:
+    """Masses, tensors, mass centres and lengths, as MuJoCo compiles them; what stands in one plane stays there."""
+    mechanism = _case().mechanism
+    varied = parameters(mechanism)
+    change = np.random.default_rng(3).uniform(-0.05, 0.05, len(varied))
+    found = perturbed(mechanism, varied, change)
+    factors = {parameter.name: 1 + c for parameter, c in zip(varied, change, strict=True)}
+    for old, new in zip(mechanism.bodies, found.bodies, strict=True):
+        assert new.mass == pytest.approx(old.mass * factors[f"mass of {old.name}"], rel=1e-14)
+        tensor = old.inertia * factors[f"moments of inertia of {old.name}"]
+        np.testing.assert_allclose(new.inertia, tensor, rtol=1e-13, atol=1e-15 * tensor.max())
+        center = old.center * factors.get(f"mass centre of {old.name}", 1.0)
+        np.testing.assert_allclose(new.center, center, rtol=1e-14)
+        assert new.position[2] == 0
+    assert _plain(found, "platform") == pytest.approx(0.3 * factors["place of body platform"], rel=1e-14)
+    for site in ("link2_end", "link3_end", "platform2", "platform3"):
+        wanted = _plain(mechanism, site) * factors[f"closure point {site}"]
+        assert _plain(found, site) == pytest.approx(wanted, rel=1e-14)
+    base = np.array([body.position for body in found.bodies if body.parent < 0])
+    middle = np.array([0.5, np.sqrt(3) / 6, 0])
+    sliders = np.array([factors[f"place of body slider{i}"] for i in (1, 2, 3)])
+    np.testing.assert_allclose(np.linalg.norm(base - middle, axis=1), sliders / np.sqrt(3), rtol=1e-14)
+    np.testing.assert_array_equal(found.gravity, mechanism.gravity)
+
+
+def test_effort_scales_and_wrenches_stay() -> None:
+    mechanism = load("2pur2rpu").mechanism()
+    varied = parameters(mechanism)
+    found = perturbed(mechanism, varied, np.full(len(varied), 0.01))
+    np.testing.assert_array_equal(found.effort_scales, mechanism.effort_scales)
+    assert len(found.wrenches) == len(mechanism.wrenches)
+
+
+def test_samples_closed_at_once_are_those_closed_one_after_the_other() -> None:
+    """A random motion of a perturbed robot, against the continuation along time."""
+    wide = Study(robot="3rrr", spread=2.0, motions=("random",))
+    case, motion = prepare(wide, 1)
+    drives = nominal(wide).scene.drives
+    again = assemble(case.mechanism, motion.law, motion.q[0], motion.t, drives=drives)
+    np.testing.assert_allclose(again.q, motion.q, atol=1e-12)
+    np.testing.assert_allclose(again.qd, motion.qd, atol=1e-10)
+    np.testing.assert_allclose(again.qdd, motion.qdd, atol=1e-9)
+
+
+def test_a_robot_that_is_said_not_to_close_does_not() -> None:
+    """Least squares from many starts finds no pose of the robot either; the nominal one it closes."""
+    wrong = replace(OWN, spread=5.0, cases=40)
+    refused = next(number for number in range(wrong.cases) if _refusal(wrong, number))
+    of = nominal(wrong)
+    change, _ = drawn(wrong, refused)
+    for mechanism, closes in ((of.case.mechanism, True), (perturbed(of.case.mechanism, of.varied, change), False)):
+        assert (_gap(mechanism, of.scene.own.q[0]) < 1e-9) == closes
+
+
+def _refusal(wanted: Study, number: int) -> str:
+    try:
+        prepare(wanted, number)
+    except LoopClosureError as error:
+        return str(error)
+    return ""
+
+
+def _gap(mechanism: Mechanism, q: np.ndarray) -> float:
+    """Smallest opening of the loops that any position of the passive joints leaves, the drives held."""
+    driven = [mechanism.q_slices[drive.joints[0]].start for drive in mechanism.drives]
+    passive = [k for k in range(mechanism.nq) if k not in driven]
+
+    def opening(x: np.ndarray) -> np.ndarray:
+        at = q.copy()
+        at[passive] = x
+        return np.asarray(closure_residual(mechanism, poses(mechanism, at[None]), at[None])[0])
+
+    rng = np.random.default_rng(0)
+    starts = [q[passive], *rng.uniform(-np.pi, np.pi, (6, len(passive)))]
+    return min(
+        float(np.abs(least_squares(opening, start, xtol=1e-15, ftol=1e-15, gtol=1e-15).fun).max()) for start in starts
+    )
+
+
+def test_a_case_depends_on_its_number_alone() -> None:
+    """Alone, and among others, also of a study with another number of cases."""
+    some = compute_cases(SMALL, range(3, 8)).drop_columns("wall_time")
+    alone = compute_cases(replace(SMALL, cases=7), (5,)).drop_columns("wall_time")
+    assert some.filter(pc.equal(some["case"], 5)).to_pylist() == alone.to_pylist()
+    other = compute_cases(replace(SMALL, seed=1), (5,)).drop_columns("wall_time")
+    assert other.to_pylist() != alone.to_pylist()
+
+
+def test_motions_are_what_they_are_said_to_be() -> None:
+    for number, kind in enumerate(KINDS):
+        case, motion = prepare(SMALL, number)
+        assert len(motion.t) == (1 if kind == "pose" else SAMPLES)
+        at = poses(case.mechanism, motion.q)
+        assert np.abs(closure_residual(case.mechanism, at, motion.q)).max() < 1e-13
+        if kind == "random":
+            np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=1e-12)
+            np.testing.assert_allclose(motion.qdd[-1], motion.qdd[0], atol=1e-9)
+
+
+def test_an_engine_with_another_robot_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the engine gets the nominal robot, and the reference the perturbed one, errors are as large as that."""
+    from engines.mujoco.kkt import MujocoKkt
+
+    right = MujocoKkt.compute_efforts
+    wrong = nominal(SMALL).case
+    monkeypatch.setattr(MujocoKkt, "compute_efforts", lambda self, case, motion: right(self, wrong, motion))
+    frame = compute_cases(SMALL, range(9)).to_pandas()
+    errors = frame.loc[(frame["source"] == "mujoco/kkt") & (frame["result"] == COMPUTED), "relative_error"]
+    assert len(errors) > 6
+    assert errors.between(1e-4, 0.5).all()
+
+
+def test_a_source_that_fails_and_a_reference_that_fails_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Noc, "compute_efforts", _broken)
+    frame = compute_cases(SMALL, (1,)).to_pandas().set_index("source")
+    assert frame.loc["analytic/noc", ["result", "note"]].tolist() == ["not run", "no luck"]
+    assert frame.loc["mujoco/kkt", ["result", "note"]].tolist() == ["not comparable", "the reference did not run"]
+    assert np.isnan(frame["relative_error"].to_numpy(float)).all()
+
+
+def _broken(*_: object) -> None:
+    raise HarnessError("no luck")
+
+
+def test_quantiles_of_a_histogram_are_those_of_its_errors() -> None:
+    errors = 10.0 ** np.random.default_rng(0).normal(-9, 2, 4000)
+    tally = Tally()
+    for some in np.split(errors, 8):
+        tally.add(some, np.arange(len(some)), 1e-7)
+    for fraction in (0.01, 0.5, 0.99):
+        assert tally.quantile(fraction) == pytest.approx(np.quantile(errors, fraction), rel=0.06)
+    assert tally.quantile(1.0) == tally.worst[0].error == errors.max()
+    assert tally.beyond == (errors > 1e-7).sum()
+    tally.add(np.zeros(1), np.zeros(1, int), 1e-7)
+    assert tally.count == 4001
+
+
+@pytest.mark.usefixtures("here")
+def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
+    """Against central differences of the reference by hand, for the parameters with the largest effects."""
+    small = replace(OWN, spread=1e-3)  # what is not linear leaves an error in proportion to it
+    said = run_study(small, tmp_path).statistics.sensitivity
+    assert (said["told"] > 1 - 1e-6).all()
+    assert len(said) == 3 * len(nominal(small).varied)
+    of = nominal(small)
+    largest = said.loc[said["elasticity"].abs().sort_values(ascending=False).index[:4]]
+    for actuator, name, slope in largest[["actuator", "parameter", "slope"]].itertuples(index=False):
+        step = np.array([1e-6 if parameter.name == name else 0.0 for parameter in of.varied])
+        column = [a.name for a in of.case.mechanism.actuators].index(actuator)
+        above, below = (_rms(small, sign * step)[column] for sign in (1, -1))
+        assert slope == pytest.approx((above - below) / 2e-4, rel=1e-3)
+
+
+def _rms(of: Study, change: np.ndarray) -> np.ndarray:
+    """Root mean square efforts of a perturbed robot in its own motion, assembled along time."""
+    scene, varied = nominal(of).scene, nominal(of).varied
+    case = replace(scene.case, mechanism=perturbed(scene.case.mechanism, varied, change))
+    motion = assemble(case.mechanism, scene.own.law, scene.own.q[0], scene.own.t)
+    return np.asarray(np.sqrt((Noc().compute_efforts(case, motion).effort ** 2).mean(axis=0)))
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls are made in this process."""
+    monkeypatch.setattr(pool, "calls", lambda call, items, **_: ((item, call(item)) for item in items))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An uninterrupted study in this process."""
+    folder = tmp_path_factory.mktemp("whole")
+    for chunk, cases in enumerate(chunks(SMALL.cases)):
+        write_part(compute_cases(SMALL, cases), part(folder, chunk))
+    return folder
+
+
+@pytest.mark.usefixtures("here")
+def test_a_study_that_is_killed_goes_on_and_ends_the_same(whole: Path, tmp_path: Path) -> None:
+    """Killed without notice once a part is there and another is not; what is torn is computed again."""
+    arguments: list[str | Path] = [
+        "sweep",
+        "3prr",
+        "--cases",
+        "30",
+        "--source",
+        "mujoco/kkt",
+        "--jobs",
+        "1",
+        "--out",
+        tmp_path / "out",
+    ]
+    first = subprocess.Popen([sys.executable, "-m", "validation", *arguments], cwd=Path(__file__).parents[2])
+    try:
+        _wait_for(part(tmp_path / "out", 0))
+    finally:
+        first.kill()
+        first.wait()
+    part(tmp_path / "out", 2).write_bytes(part(whole, 2).read_bytes()[:-100])  # as a disk may leave it
+    assert 2 in missing(tmp_path / "out", chunks(SMALL.cases), 2)
+    found = run_study(SMALL, tmp_path / "out")
+    assert found.record["cases computed now"] < SMALL.cases
+    pd.testing.assert_frame_equal(_rows(tmp_path / "out", SMALL.cases), _rows(whole, SMALL.cases), check_exact=True)
+    assert run_study(SMALL, tmp_path / "out").record["cases computed now"] == 0
+
+
+def _wait_for(path: Path) -> None:
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end, f"no {path.name}"
+        time.sleep(0.02)
+
+
+def _deadly(cases: Sequence[int]) -> list[int]:
+    if 13 in cases:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return list(cases)
+
+
+def test_a_call_that_kills_its_worker_is_told_and_takes_no_other_along() -> None:
+    parts = chunks(40)
+    done = dict(pool.calls(_deadly, parts, jobs=2))
+    assert set(done) == set(parts)
+    assert done[parts[1]] is None
+    assert all(result is None or result == list(cases) for cases, result in done.items())
+    alone = dict(pool.alone(_deadly, [(12,), (13,), (14,)]))
+    assert alone == {(12,): [12], (13,): None, (14,): [14]}
+
+
+def test_a_case_that_kills_its_worker_reads_not_run(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others of its chunk are there as ever."""
+    monkeypatch.setattr(pool, "calls", lambda call, items, **_: ((item, None) for item in items))
+    monkeypatch.setattr(pool, "alone", _all_but_13)
+    found = run_study(SMALL, tmp_path)
+    rows, wanted = _rows(tmp_path, SMALL.cases), _rows(whole, SMALL.cases)
+    lost = rows["case"] == 13
+    assert (rows.loc[lost, "result"] == "not run").all()
+    assert (rows.loc[lost, "note"] == study.DIED).all()
+    pd.testing.assert_frame_equal(rows[~lost], wanted[~lost], check_exact=True)
+    assert found.statistics.reasons["cases"].sum() >= lost.sum()
+
+
+def _all_but_13(call: partial[pa.Table], items: list[tuple[int]]) -> Iterator[tuple[tuple[int], pa.Table | None]]:
+    return ((item, None if item == (13,) else call(item)) for item in items)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cluster_that_loses_a_worker_loses_nothing(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two worker processes, one killed after the first chunk: the data set is that of one process."""
+    written: list[Path] = []
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+
+        def write_and_kill(table: pa.Table, path: Path) -> None:
+            write_part(table, path)
+            written.append(path)
+            if len(written) == 1:
+                os.kill(cluster.workers[0].pid, signal.SIGKILL)
+
+        monkeypatch.setattr(study, "write_part", write_and_kill)
+        run_study(SMALL, tmp_path, scheduler=cluster.scheduler_address)
+    assert sorted(written) == [part(tmp_path, chunk) for chunk in range(len(chunks(SMALL.cases)))]
+    pd.testing.assert_frame_equal(_rows(tmp_path, SMALL.cases), _rows(whole, SMALL.cases), check_exact=True)
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(
+    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "PATIENCE", 0.5)
+    status, _, err = loopcheck("sweep", "3prr", "--cases", "5", "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path)
+    assert status == 2
+    assert err.startswith("loopcheck: scheduler tcp://127.0.0.1:9: cannot be reached")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
+    tiny = replace(SMALL, cases=2)
+    run_study(tiny, tmp_path)
+    with pytest.raises(OutputError, match="another seed 0; want another folder"):
+        run_study(replace(tiny, seed=5), tmp_path)
+
+
+def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:
+    """The quantiles that are printed are those of the data set; a case alone gives the same error again."""
+    options = ["--source", "mujoco/kkt", "--spread", "0.5"]
+    status, out, err = loopcheck("sweep", "3prr", "--cases", "40", "--jobs", "1", "--out", tmp_path, *options)
+    assert (status, err) == (0, "")
+    assert "40 cases of 3prr" in out
+    frame = pd.read_parquet(tmp_path / "sweep_cases")
+    own = frame[(frame["source"] == "mujoco/kkt") & (frame["motion"] == "own")]
+    said = pd.read_csv(tmp_path / "sweep_quantiles.csv").set_index("motion")
+    assert said.loc["own", "largest"] == own["relative_error"].max()
+    assert said.loc["own", "cases"] == own["relative_error"].notna().sum()
+    worst = int(said["its case"]["own"])
+    page = (tmp_path / "sweep.md").read_text(encoding="utf-8")
+    assert "Quantiles" in page
+    assert "--seed 0 --spread 0.5" in page
+    status, out, _ = loopcheck("sweep", "3prr", "--case", str(worst), *options)
+    assert status == 0
+    assert f"relative_error {own['relative_error'].max()}" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing"], "unknown robot 'nothing'"),
+        (["3prr", "--motion", "wild"], "unknown kind of motion 'wild'"),
+        (["3prr", "--source", "mujoco/none"], "unknown source 'mujoco/none'"),
+        (["3prr", "--mode", "none"], "unknown mode of 3prr 'none'"),
+        (["andrews"], "no actuators"),
+    ],
+)
+def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, arguments: list[str], words: str) -> None:
+    status, _, err = loopcheck("sweep", *arguments, "--out", tmp_path)
+    assert status == 2
+    assert words in err
+    assert err.count("\n") == 1

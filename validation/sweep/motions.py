@@ -1,0 +1,182 @@
+"""The motions of a study: the robot's own, random ones, and random poses, all on few samples."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from analytic.assembly import prescribe
+from analytic.automatic import SPAN, room, within_limits
+from analytic.continuation import Tracer, conditioning
+from analytic.laws import LAWS, prescription
+from analytic.redundancy import independent_drives
+from analytic.together import assemble_from
+from robots.arrays import Array
+from robots.errors import SingularityError
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Drive, Law, Motion
+from robots.robot import Case
+
+Kind: TypeAlias = Literal["own", "random", "pose"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MEANING = {
+    "own": "the robot's own motion, of its law",
+    "random": "from the most regular pose of the own motion, every drive swings by three random harmonics, for 2 s",
+    "pose": "a single state: every drive at a random position, with a random velocity and acceleration",
+}
+SAMPLES = 11
+"""Of a motion, at equal steps from its first to its last time."""
+HARMONICS = np.arange(1.0, 4.0)
+"""Periods of the terms of a random motion in its span [-]."""
+MOST_HALVINGS = 6
+"""How often a random motion is halved before it is given up."""
+
+
+class Scene(NamedTuple):
+    """What all cases of a study start from."""
+
+    case: Case
+    """Nominal."""
+    own: Motion
+    """The nominal robot's own motion, on the samples of the study."""
+    start: Array
+    """The pose of the own motion that is farthest from singular, where random motions begin, shape (1, nq)."""
+    drives: tuple[Coordinate, ...]
+    """Driven coordinates that move independently, which random motions prescribe."""
+    room: Array
+    """How far each may swing to either side of the start [m or rad], shape (drives,)."""
+
+
+def make_scene(case: Case) -> Scene:
+    """What all cases start from, for the nominal robot.
+
+    Raises:
+        HarnessError: If it has no motion.
+    """
+    motion = prescribe(case)
+    own = motion.assemble(np.linspace(motion.t[0], motion.t[-1], SAMPLES))
+    drives = independent_drives(case.mechanism, own.q[len(own.q) // 2])
+    Phi_u = Tracer(mechanism=case.mechanism, law=own.law, drives=drives, where="").dependent_jacobian(own.q)
+    best = int(np.argmax(conditioning(Phi_u)[0])) if Phi_u.size else 0
+    return Scene(
+        case=case,
+        own=own,
+        start=own.q[[best]],
+        drives=drives,
+        room=2 * np.abs(room(case.mechanism, own.q[best], drives)),
+    )
+
+
+def make_motion(scene: Scene, case: Case, kind: Kind, rng: np.random.Generator) -> Motion:
+    """A motion of a perturbed robot.
+
+    Args:
+        scene: What it starts from.
+        case: The perturbed robot.
+        kind: What kind of motion.
+        rng: Where a random one comes from.
+
+    Raises:
+        HarnessError: If the loops cannot be closed, or random motions meet singularities however small they are.
+    """
+    where = f"{case.robot.name}, {kind} motion"
+    assemble = partial(assemble_from, case.mechanism, drives=scene.drives, where=where)
+    if kind == "own":
+        return assemble(_own_law(scene, case), scene.own.q, scene.own.t)
+    start = case.mechanism.values_of(scene.drives, scene.start)[0]
+    if kind == "random":
+        swing = _random_swing(scene, start, rng)
+        t = np.linspace(*SPAN, SAMPLES)
+        return _largest(
+            case.mechanism, scene.drives, lambda scale: assemble(partial(swing, scale=scale), scene.start, t)
+        )
+    state = _random_state(scene, start, rng)
+    return _largest(
+        case.mechanism,
+        scene.drives,
+        lambda scale: assemble(partial(state, scale=scale), scene.start, np.zeros(1)),
+    )
+
+
+def _largest(mechanism: Mechanism, drives: tuple[Coordinate, ...], move: Callable[[float], Motion]) -> Motion:
+    """The motion, halved until it can be assembled inside the joint limits."""
+    for halvings in range(MOST_HALVINGS):
+        try:
+            motion = move(2.0**-halvings)
+        except SingularityError as error:
+            refused = error
+            continue
+        if within_limits(mechanism, drives, motion):
+            return motion
+        refused = SingularityError(
+            f"{mechanism.model.path.name}: no random motion inside the joint limits",
+            time=0.0,
+            singular_value=float("nan"),
+        )
+    raise refused
+
+
+def _own_law(scene: Scene, case: Case) -> Law:
+    """The law of the robot for its perturbed parameters, of the independent drives."""
+    law = prescription(case).law if case.robot.motion.law in LAWS else scene.own.law
+    names = [drive.name for drive in case.mechanism.drives]
+    return partial(_chosen, law, [names.index(drive.name) for drive in scene.drives])
+
+
+def _chosen(law: Law, columns: list[int], t: Array) -> Drive:
+    return Drive(*(x[:, columns] for x in law(t)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Swing:
+    """Sums of harmonics, which start at a position and stay within a distance of it."""
+
+    start: Array
+    amplitudes: Array
+    """Of each harmonic and drive [m or rad], shape (harmonics, drives)."""
+    phases: Array
+    """Of the same [rad], shape (harmonics, drives)."""
+
+    def __call__(self, t: Array, scale: float = 1.0) -> Drive:
+        rate = (2 * np.pi / (SPAN[1] - SPAN[0]) * HARMONICS)[:, None]
+        angle = t[:, None, None] * rate + self.phases
+        a = scale * self.amplitudes
+        return Drive(
+            q=self.start + (a * (np.cos(self.phases) - np.cos(angle))).sum(axis=1),
+            qd=(a * rate * np.sin(angle)).sum(axis=1),
+            qdd=(a * rate**2 * np.cos(angle)).sum(axis=1),
+        )
+
+
+def _random_swing(scene: Scene, start: Array, rng: np.random.Generator) -> _Swing:
+    shape = (len(HARMONICS), len(start))
+    weights = rng.uniform(size=shape) / HARMONICS[:, None]
+    weights = weights / weights.sum(axis=0) * rng.uniform(size=len(start))
+    return _Swing(start, weights * scene.room / 2, rng.uniform(0, 2 * np.pi, shape))
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Constant accelerations through a state at time zero."""
+
+    start: Array
+    away: Drive
+    """Position from the start, velocity and acceleration, each of shape (drives,)."""
+
+    def __call__(self, t: Array, scale: float = 1.0) -> Drive:
+        q, qd, qdd = (scale * x for x in self.away)
+        time = t[:, None]
+        return Drive(
+            q=self.start + q + qd * time + qdd * time**2 / 2,
+            qd=qd + qdd * time,
+            qdd=np.broadcast_to(qdd, (len(t), len(qdd))),
+        )
+
+
+def _random_state(scene: Scene, start: Array, rng: np.random.Generator) -> _State:
+    """Uniform in the room about the start, and in the speeds and accelerations of swings through it once a second."""
+    rate = 2 * np.pi
+    q, qd, qdd = (rng.uniform(-1, 1, len(start)) * scene.room for _ in range(3))
+    return _State(start, Drive(q=q, qd=qd * rate / 2, qdd=qdd * rate**2 / 2))
