@@ -140,7 +140,6 @@ def matrices(engine: str, mechanism: Mechanism, q: Array, qd: Array) -> Matrices
     return found
 
 
-
 def _want_installed(engine: str) -> None:
     if not installed(engine):
         raise EngineNotInstalledError(engine, extra(engine))

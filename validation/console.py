@@ -21,12 +21,9 @@ from validation.ladder.advice import advice, answer
 from validation.tables import Results
 
 if TYPE_CHECKING:
-<<<<<<< HEAD
-    from validation.versions.study import Findings
-=======
     from validation.sweep.cases import Study
-    from validation.sweep.study import Findings
->>>>>>> refs/h/d
+    from validation.sweep.study import Findings as Swept
+    from validation.versions.study import Findings as Compared
 
 COLOURS = {
     "disagree": "bold red",
@@ -122,7 +119,7 @@ def print_mutants(found: pd.DataFrame, folder: Path) -> None:
     console.print(f"report: {folder / 'mutants.html'}", soft_wrap=True)
 
 
-def print_versions(found: "Findings", folder: Path) -> None:
+def print_versions(found: "Compared", folder: Path) -> None:
     """Print the worst verdict of each source on each robot in each version, and what changes."""
     from validation.versions.report import steps
 
@@ -153,7 +150,7 @@ def print_advice(rungs: pd.DataFrame, folder: Path) -> None:
     click.echo(f"what to set in full, and the diagrams: {folder / 'ladder.html'}")
 
 
-def print_sweep(found: "Findings", folder: Path) -> None:
+def print_sweep(found: "Swept", folder: Path) -> None:
     """Print the quantiles of the error of each source, and what was not compared."""
     from validation.sweep.report import quantiles, sentence
 

@@ -211,8 +211,8 @@ def _closures(system: System, left_out: Collection[int]) -> Iterator[int]:
             yield int(system.mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers)))
             row += 6
         else:
-            axes = [int(row + k not in left_out) for k in range(3)]
-            yield int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers, constrainedAxes=axes)))
+            held = [int(row + k not in left_out) for k in range(3)]
+            yield int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers, constrainedAxes=held)))
             row += 3
 
 

@@ -21,6 +21,7 @@ from validation import sources, tables
 from validation.compare import relative_error
 from validation.ledger import known_issues
 from validation.run import run
+from validation.workers import Workers
 from validation.versions import study
 from validation.versions.environments import Environment, made_by_uv, rooms, run_in
 from validation.versions.report import section, steps, write_report
@@ -35,12 +36,12 @@ Old = Mapping[str, tables.Results | str]
 def two(prr: Case) -> Old:
     """Results as they are, and with the term left out that MuJoCo did not have before 3.7."""
     wanted = ("mujoco/kkt", "mujoco/forward")
-    new = run([prr], wanted=wanted, jobs=1)
+    new = run([prr], wanted=wanted, workers=Workers(jobs=1))
     fault = engines.faults("mujoco/forward")["velocity term dropped"]
     with pytest.MonkeyPatch.context() as patch:
         load = sources.load
         patch.setattr(sources, "load", lambda name: fault(1.0) if name == "mujoco/forward" else load(name))
-        old = run([prr], wanted=wanted, jobs=1)
+        old = run([prr], wanted=wanted, workers=Workers(jobs=1))
     return {"3.6.0": old, "3.7.0": "no network", "4.0.0": new}
 
 
@@ -104,8 +105,8 @@ def test_a_version_that_did_not_run_has_rows_that_say_so(found: Findings) -> Non
 def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case) -> None:
     """The reference moves only if the model does, here by a millionth of the weight, which is no load lying flat."""
     heavier = replace(prr, mechanism=replace(prr.mechanism, gravity=prr.mechanism.gravity * (1 + 1e-6)))
-    both = {"3.6.0": run([prr], wanted=("analytic/lagrange",), jobs=1)}
-    both["4.0.0"] = run([heavier], wanted=("analytic/lagrange",), jobs=1)
+    both = {"3.6.0": run([prr], wanted=("analytic/lagrange",), workers=Workers(jobs=1))}
+    both["4.0.0"] = run([heavier], wanted=("analytic/lagrange",), workers=Workers(jobs=1))
     found = Findings(table=versions_table(both), run=_record(both))
     row = _cell(found.table, sources.REFERENCE, "4.0.0")
     flat = make_case(prr.robot, variant=prr.variant, mode=prr.mode, configuration="horizontal")
