@@ -39,7 +39,7 @@ class Settings:
     """Steps that divide the report grid, coarsest first [s]; empty for the route's own."""
     double: bool = True
     """Double or single precision."""
-    compliances: tuple[float, ...] = (1e-2, 2e-2)
+    compliances: tuple[float, ...] = (2e-3, 4e-3)
     """Factors on the inverse weights of bodies and dofs, extrapolated to zero if there are several [-]."""
     iterations: int = 1
     """Of Newton's method, which needs one: all constraints are equalities."""

@@ -7,7 +7,7 @@ own by as much as the extrapolation to none allows.
 
 from engines.mjx.forward import MjxForward, Settings
 
-OWN = Settings(double=False, compliances=(10.0, 20.0))
+OWN = Settings(double=False, compliances=(3.0, 6.0))
 """Those of the route."""
 
 

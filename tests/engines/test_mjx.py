@@ -52,9 +52,9 @@ def test_agrees_on_3prr(route: str) -> None:
 
 
 def test_single_precision_is_single() -> None:
-    """Its machine number is half a billion times as large; what is left of it depends on the route."""
-    assert 1e-8 < error("kkt_single") < 1e-5
-    assert 1e-5 < error("forward_single") < 1e-2
+    """Its unit round-off, 6e-8, is the least that can be left."""
+    assert 6e-8 < error("kkt_single") < 1e-5
+    assert 1e-4 < error("forward_single") < 5e-2
 
 
 def test_a_precision_is_not_left_switched_on() -> None:
@@ -63,8 +63,12 @@ def test_a_precision_is_not_left_switched_on() -> None:
 
 
 def test_forward_is_of_fourth_order() -> None:
-    """Seen in the changes from step to step alone, without a reference."""
-    efforts = [rung.effort for rung in on_prr("forward").ladder]
+    """Seen in the changes from step to step alone, and at compliances that keep round-off below them."""
+    from engines.mjx.forward import MjxForward, Settings
+
+    case, motion, _ = prr()
+    softer = MjxForward(Settings(compliances=(0.02, 0.04)))
+    efforts = [rung.effort for rung in softer.compute_efforts(case, motion).ladder]
     first, second = (np.abs(fine - coarse).max() for coarse, fine in pairwise(efforts))
     assert np.log2(first / second) == pytest.approx(4, abs=0.3)
 
@@ -72,7 +76,7 @@ def test_forward_is_of_fourth_order() -> None:
 def test_the_audit_names_what_mjx_leaves_out() -> None:
     """J̇v in the reference accelerations of the loops, and nothing else."""
     case, motion, _ = prr()
-    rows = audit(case, motion, "mjx")
+    rows = audit(case, motion, ["mjx"])
     wrong = [row for row in rows if row["verdict"] != "agree"]
     assert [(row["tier"], row["quantity"]) for row in wrong] == [("instantaneous", "closure acceleration")]
     assert wrong[0]["found"] == 0

@@ -21,11 +21,11 @@ from validation import sources, tables
 from validation.compare import relative_error
 from validation.ledger import known_issues
 from validation.run import run
-from validation.workers import Workers
 from validation.versions import study
 from validation.versions.environments import Environment, made_by_uv, rooms, run_in
 from validation.versions.report import section, steps, write_report
 from validation.versions.study import Findings, environments, exit_status, read_tables, versions_table, write_tables
+from validation.workers import Workers
 
 HERE = importlib.metadata.version("mujoco")
 ONE_CASE = ("3prr", "--variant", "default", "--mode", "plus", "--configuration", "vertical", "--jobs", "1")
