@@ -76,7 +76,7 @@ def test_forward_is_of_fourth_order() -> None:
 def test_the_audit_names_what_mjx_leaves_out() -> None:
     """J̇v in the reference accelerations of the loops, and nothing else."""
     case, motion, _ = prr()
-    rows = audit(case, motion, ["mjx"])
+    rows = audit(case, motion, "mjx")
     wrong = [row for row in rows if row["verdict"] != "agree"]
     assert [(row["tier"], row["quantity"]) for row in wrong] == [("instantaneous", "closure acceleration")]
     assert wrong[0]["found"] == 0
