@@ -87,7 +87,7 @@ def _at_state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, ...]:
     """M, bias, passive forces and loop Jacobian in the coordinates of the joints."""
     chain = frames(mechanism)
     found = poses(mechanism, chain, q, qd, 0 * qd)
-    T, (_, c_t, c_tt) = rates_of_bodies(mechanism, chain, q), coordinates(found)
+    T, (_, c_t, c_tt) = rates_of_bodies(mechanism, chain, q), coordinates(chain, found)
     with built(mechanism, found) as system:
         system.mbs.Assemble()
         terms = equations(system, [c_t, -c_t])

@@ -1,35 +1,37 @@
-"""Coordinates of a rigid body of Exudyn: position and Euler parameters (w, x, y, z), and how they move."""
+"""Coordinates of a rigid body of Exudyn: where its mass centre is, and Euler parameters (w, x, y, z)."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.exudyn._frames import Pose
+from engines.exudyn._frames import Frame, Pose
 from robots.arrays import Array
 
 COORDINATES = 7
 """Of a body."""
 
 
-def coordinates(found: Sequence[Pose]) -> tuple[Array, Array, Array]:
+def coordinates(chain: Sequence[Frame], found: Sequence[Pose]) -> tuple[Array, Array, Array]:
     """Coordinates of all bodies, their velocities and accelerations, each of shape (7 bodies,).
 
     Args:
-        found: Poses of the bodies.
+        chain: Frames of the bodies.
+        found: Their poses.
     """
     R = np.array([pose.R for pose in found])
     e = np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=1)
     w, alpha = (np.array([getattr(pose, name) for pose in found]) for name in ("w", "alpha"))
     e_t = _half_product(w, e)
     e_tt = _half_product(alpha, e) + _half_product(w, e_t)
-    linear = (np.array([getattr(pose, name) for pose in found]) for name in ("p", "v", "a"))
+    at_center = [pose.at(frame.center) for frame, pose in zip(chain, found, strict=True)]
+    linear = map(np.array, zip(*at_center, strict=True))
     c, c_t, c_tt = (np.hstack(parts).ravel() for parts in zip(linear, (e, e_t, e_tt), strict=True))
     return c, c_t, c_tt
 
 
 def poses_of(c: Array) -> tuple[Array, Array]:
-    """Rotations [-], shape (nt, bodies, 3, 3), and origins [m], shape (nt, bodies, 3), of all bodies.
+    """Rotations [-], shape (nt, bodies, 3, 3), and mass centres [m], shape (nt, bodies, 3), of all bodies.
 
     Args:
         c: Coordinates of all bodies [m or -], shape (nt, 7 bodies).

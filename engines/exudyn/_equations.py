@@ -70,7 +70,7 @@ def rates_of_bodies(mechanism: Mechanism, chain: Sequence[Frame], q: Array) -> A
         q: Joint positions [m or rad], shape (nq,).
     """
     at_rest = np.zeros(mechanism.nv)
-    columns = [coordinates(poses(mechanism, chain, q, unit, at_rest))[1] for unit in np.eye(mechanism.nv)]
+    columns = [coordinates(chain, poses(mechanism, chain, q, unit, at_rest))[1] for unit in np.eye(mechanism.nv)]
     return np.stack(columns, axis=1)
 
 

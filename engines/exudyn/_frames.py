@@ -27,6 +27,8 @@ class Frame:
     """Its origin in that frame where the joint is at its reference [m], shape (3,)."""
     rotation: Array
     """Rotation from its axes to those of that frame there [-], shape (3, 3)."""
+    center: Array
+    """Its mass centre, where Exudyn counts from: a tiny inertia about another point would be lost [m], shape (3,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,11 @@ def frames(mechanism: Mechanism) -> tuple[Frame, ...]:
     last = {WORLD: WORLD}
     for b, body in enumerate(mechanism.bodies):
         before, position, rotation = last[body.parent], body.position, body.rotation
-        for j in mechanism.joints_of[b] or (None,):
-            found.append(Frame(body=b, joint=j, before=before, position=position, rotation=rotation))
+        joints = mechanism.joints_of[b] or (None,)
+        for k, j in enumerate(joints, start=1):
+            center = body.center if k == len(joints) else np.zeros(3)
+            frame = Frame(body=b, joint=j, before=before, position=position, rotation=rotation, center=center)
+            found.append(frame)
             before, position, rotation = len(found) - 1, np.zeros(3), np.eye(3)
         last[b] = before
     return tuple(found)

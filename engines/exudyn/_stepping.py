@@ -62,7 +62,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     with built(mechanism, found, run.left_out) as system:
         driven = [_drive(system, k, run.dt, prescribed.qd[:, k]) for k in run.drives]
         system.mbs.Assemble()
-        acceleration = coordinates(found)[2] if run.exact_start else np.zeros(len(coordinates(found)[2]))
+        acceleration = coordinates(chain, found)[2] if run.exact_start else np.zeros(len(coordinates(chain, found)[2]))
         states, multipliers = _march(system.mbs, acceleration, steps, run)
         rows = [int(system.mbs.systemData.GetObjectLTGAE(drive)[0]) for drive in driven]
     if len(states) != steps + 1 or not (np.isfinite(states).all() and np.isfinite(multipliers).all()):
@@ -92,7 +92,7 @@ def _drive(system: System, k: int, dt: float, rates: Array) -> int:
         slide=joint.kind == "slide",
         grounded=frame.before == WORLD,
         axis=tuple((frame.rotation @ joint.axis).tolist()),
-        after=tuple(joint.anchor.tolist()),
+        after=tuple((joint.anchor - frame.center).tolist()),
         dt=dt,
         rates=rates.tolist(),
     )
@@ -147,7 +147,7 @@ def _opening(system: System, R: Array, p: Array) -> float:
     for closure in system.mechanism.closures:
         assert isinstance(closure, ConnectClosure | WeldClosure)
         ends = [(last[closure.body1], closure.point1), (last[closure.body2], closure.point2)]
-        gaps = np.subtract(*(_point(R, p, place, point) for place, point in ends))
+        gaps = np.subtract(*(_point(system, R, p, place, point) for place, point in ends))
         widest = max(widest, float(np.linalg.norm(gaps, axis=-1).max()))
         if isinstance(closure, WeldClosure):
             R1, R2 = (np.eye(3) if place == WORLD else R[:, place] for place, _ in ends)
@@ -167,8 +167,8 @@ def _misses(system: System, R: Array, p: Array, wanted: Array) -> Array:
         relative = np.swapaxes(R0 @ frame.rotation, -1, -2) @ R[:, place]
         x = wanted[:, k] - joint.reference[0]
         if joint.kind == "slide":
-            way = _point(R, p, place, joint.anchor) - _point(
-                R, p, frame.before, frame.position + frame.rotation @ joint.anchor
+            way = _point(system, R, p, place, joint.anchor) - _point(
+                system, R, p, frame.before, frame.position + frame.rotation @ joint.anchor
             )
             misses.append(way[..., None, :] @ (R0 @ frame.rotation @ joint.axis)[..., None])
             misses[-1] = misses[-1].ravel() - x
@@ -178,6 +178,6 @@ def _misses(system: System, R: Array, p: Array, wanted: Array) -> Array:
     return np.stack(misses, axis=1)
 
 
-def _point(R: Array, p: Array, place: int, point: Array) -> Array:
+def _point(system: System, R: Array, p: Array, place: int, point: Array) -> Array:
     """A point of a frame in world axes [m], shape (nt, 3), or (3,) if the frame is the world."""
-    return point if place == WORLD else p[:, place] + R[:, place] @ point
+    return point if place == WORLD else p[:, place] + R[:, place] @ (point - system.chain[place].center)

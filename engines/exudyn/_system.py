@@ -53,7 +53,7 @@ class System:
             axes: Rotation from the marker's axes to those of the frame [-], shape (3, 3).
         """
         pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = axes, point
+        pose[:3, :3], pose[:3, 3] = axes, point - (0.0 if place == WORLD else self.chain[place].center)
         return int(self.mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=self.object_of(place), localHT=pose)))
 
 
@@ -140,19 +140,18 @@ def _bodies(
     mechanism: Mechanism, chain: Sequence[Frame], found: Sequence[Pose], mbs: Any
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Nodes and objects of all frames; those on the way to a body have no mass."""
-    c, c_t, _ = coordinates(found)
+    c, c_t, _ = coordinates(chain, found)
     last, nodes, bodies = places(chain), [], []
     for place, frame in enumerate(chain):
         own = slice(COORDINATES * place, COORDINATES * (place + 1))
         node = items.NodeRigidBodyEP(referenceCoordinates=c[own].tolist(), initialVelocities=c_t[own].tolist())
         nodes.append(int(mbs.AddNode(node)))
         body = mechanism.bodies[frame.body]
-        mass, center, I = 0.0, np.zeros(3), np.zeros((3, 3))
+        mass, I = 0.0, np.zeros((3, 3))
         if last[frame.body] == place:
-            mass, center = body.mass, body.center
-            I = body.inertia + mass * (center @ center * np.eye(3) - np.outer(center, center))
+            mass, I = body.mass, body.inertia
         tensor = [I[0, 0], I[1, 1], I[2, 2], I[1, 2], I[0, 2], I[0, 1]]
-        rigid = items.ObjectRigidBody(mass=mass, inertia=tensor, centerOfMass=center.tolist(), nodeNumber=nodes[-1])
+        rigid = items.ObjectRigidBody(mass=mass, inertia=tensor, nodeNumber=nodes[-1])
         bodies.append(int(mbs.AddObject(rigid)))
     return tuple(nodes), tuple(bodies)
 

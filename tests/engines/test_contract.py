@@ -31,11 +31,12 @@ def test_every_route_is_there() -> None:
         *(f"mujoco/{route}" for route in ("kkt", "forward", "default", "inverse")),
         *(f"pinocchio/{route}" for route in ("kkt", "forward")),
         *(f"pybullet/{route}" for route in ("kkt", "forward", "default")),
+        "exudyn/forward",
     }
 
 
 def test_an_unknown_route_is_refused() -> None:
-    with pytest.raises(NotFoundError, match="unknown source 'mujoco/_model': known are mujoco/default"):
+    with pytest.raises(NotFoundError, match="unknown source 'mujoco/_model': known are exudyn/forward, mujoco/default"):
         engines.load("mujoco/_model")
 
 

@@ -104,9 +104,6 @@ def test_external_wrenches_act(tmp_path: Path, model_case: CaseMaker) -> None:
     want_agreement(run(loaded, motion), wanted)
 
 
-PAPERS = [("3rrr", "pmp"), ("2pur2rpu", "home"), ("2t1r", "home"), ("6spu", "home"), ("6x6r", "home")]
-
-
 @pytest.mark.parametrize("robot", ["3prr", "2t1r"])
 def test_steps_are_of_second_order(robot: str) -> None:
     """Seen against the reference and, without one, in the changes from step to step."""
@@ -136,7 +133,7 @@ def test_redundant_drives_are_left_off(tmp_path: Path, model_case: CaseMaker) ->
     want_agreement(replace(history, actuators=("a",), effort=on_the_dof, ladder=()), reference(one, motion))
 
 
-def test_an_end_at_rest_is_needed_in_the_start(prr: Case, prr_motion: Motion) -> None:
+def test_a_start_without_accelerations_is_never_forgotten(prr: Case, prr_motion: Motion) -> None:
     """Without the accelerations that the motion has, the trapezoidal rule rings from beginning to end."""
     late = engines.faults("exudyn/forward")["start at rest"](1.0).compute_efforts(prr, prr_motion)
     assert relative_error(late.effort, reference(prr, prr_motion)) > 1e-3

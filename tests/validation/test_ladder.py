@@ -111,6 +111,13 @@ def test_pinocchio_has_the_order_of_its_integrator(scene: Scene, order: int, nam
         assert found.loc[f"{name}, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
 
 
+def test_exudyn_is_of_second_order(scene: Scene) -> None:
+    pytest.importorskip("exudyn")
+    found = _summary(climb(scene, _first_rungs(scene.motion, "exudyn/forward", "trapezoidal rule", 5)))
+    assert found.loc["trapezoidal rule", "order"] == pytest.approx(2, abs=0.1)
+    assert found.loc["trapezoidal rule", "verdict"] == CONVERGES
+
+
 @pytest.mark.parametrize("name", ["mj_step Euler, default softness", "mj_step Euler, own inverse weights"])
 def test_soft_constraints_stall_though_the_changes_fall(scene: Scene, name: str) -> None:
     ladder = _first_rungs(scene.motion, "mujoco/forward", name, 7)
@@ -145,7 +152,7 @@ def test_ladders_are_told_apart_and_ever_finer(prr_motion: Motion, dt: float) ->
         np.testing.assert_allclose(counts, np.round(counts), rtol=1e-12, err_msg=ladder.name)
 
 
-@pytest.mark.parametrize("route", ["mujoco/forward", "pinocchio/forward", "pybullet/forward"])
+@pytest.mark.parametrize("route", ["exudyn/forward", "mujoco/forward", "pinocchio/forward", "pybullet/forward"])
 def test_the_own_setting_is_that_of_the_route(route: str, prr: Case, prr_motion: Motion) -> None:
     if not engines.installed(route.split("/")[0]):
         pytest.skip(f"{route} is not installed")
@@ -259,7 +266,10 @@ def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
     [
         (["3ppr"], "unknown robot '3ppr'"),
         (["3prr", "--mode", "home"], "unknown mode of 3prr 'home': known are plus, minus"),
-        (["3prr", "--source", "mujoco/kkt"], "unknown route with ladders 'mujoco/kkt': known are mujoco/forward"),
+        (
+            ["3prr", "--source", "mujoco/kkt"],
+            "unknown route with ladders 'mujoco/kkt': known are exudyn/forward, mujoco/forward",
+        ),
     ],
 )
 def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, arguments: list[str], said: str) -> None:
