@@ -32,9 +32,9 @@ class Solver:
     """Regularisation of a proximal iteration [1/kg or 1/(kg m²)]; without it redundant loops give NaN."""
     iterations: int = 5
     """Proximal iterations, each of which takes away most of what the regularisation leaves."""
-    stiffness: float = 100.0
+    stiffness: float = 10.0
     """Feedback on the drift of loops and drives [1/s²]; for the loops, Pinocchio's own."""
-    damping: float = 20.0
+    damping: float = 2 * 10**0.5
     """The same on its rate [1/s]."""
 
 

@@ -30,7 +30,7 @@ from robots.robot import Case
 
 FINEST = 2.5e-3
 """Upper bound of the finest step [s]; the ladder doubles it twice."""
-FINEST_FREE = FINEST / 8
+FINEST_FREE = FINEST / 16
 """The same where something moves that nothing drives: it may vibrate on its springs."""
 RUNGS = 3
 
