@@ -35,8 +35,8 @@ def assemble_from(
     Args:
         mechanism: Robot.
         law: What is prescribed for the driven coordinates.
-        near: A pose from which each sample can be reached, or one for all; it need not be closed [m or rad], shape
-            (nt, nq) or (1, nq).
+        near: A pose from which each sample can be reached, or one for all; it need not be closed [m or rad],
+            shape (nt, nq) or (1, nq).
         t: Increasing times [s], shape (nt,).
         drives: Prescribed coordinates in the order of the law.
         where: What is assembled, for the error messages.

@@ -1,6 +1,7 @@
 """Published free motions: analytic forward dynamics and the engines' own solvers against the numbers of others."""
 
 import importlib
+import importlib.util
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -81,7 +82,7 @@ def benchmarks_table(names: Sequence[str], *, workers: Workers = ALL_CORES) -> p
         HarnessError: If a robot is unknown, has no benchmark, or its files are bad.
     """
     wanted = [load_benchmark(name) for name in names or benchmark_names()]
-    ways = [ANALYTIC, *(f"{engine}/{way}" for engine in engines.versions() for way in SETTINGS)]
+    ways = [ANALYTIC, *(f"{engine}/{way}" for engine in _free_engines() for way in SETTINGS)]
     tasks = [(benchmark, way) for benchmark in wanted for way in ways]
     with crew(workers) as staff:
         found = staff.all_of([Call(measure, task) for task in tasks], "benchmarks")
@@ -91,6 +92,11 @@ def benchmarks_table(names: Sequence[str], *, workers: Workers = ALL_CORES) -> p
         for row in (_without_motion(benchmark, way, some.reason) if isinstance(some, Lost) else some)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def _free_engines() -> list[str]:
+    """The engines installed here that can be left to themselves."""
+    return [engine for engine in engines.versions() if importlib.util.find_spec(f"engines.{engine}._free")]
 
 
 def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
