@@ -36,7 +36,7 @@ def test_every_route_is_there() -> None:
 
 
 def test_an_unknown_route_is_refused() -> None:
-    with pytest.raises(NotFoundError, match="unknown source 'mujoco/_model': known are exudyn/forward, mujoco/default"):
+    with pytest.raises(NotFoundError, match="unknown source 'mujoco/_model': known are exudyn/forward, mjx/forward"):
         engines.load("mujoco/_model")
 
 

@@ -104,11 +104,12 @@ def test_pybullet_is_of_first_order(scene: Scene) -> None:
 @pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta"), (1, "semi-implicit Euler")])
 def test_pinocchio_has_the_order_of_its_integrator(scene: Scene, order: int, name: str) -> None:
     pytest.importorskip("pinocchio")
-    found = _summary(climb(scene, _first_rungs(scene.motion, "pinocchio/forward", name, 4)))
-    assert found.loc[name, "order"] == pytest.approx(order, abs=0.1)
-    assert found.loc[name, "verdict"] == CONVERGES
+    rungs = climb(scene, _first_rungs(scene.motion, "pinocchio/forward", name, 4))
+    orders = rungs.groupby("ladder")["order"].last()  # that of fourth order is soon below the registered noise
+    assert orders[name] == pytest.approx(order, abs=0.1)
+    assert _summary(rungs).loc[name, "verdict"] == CONVERGES
     if order == 1:
-        assert found.loc[f"{name}, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
+        assert orders[f"{name}, Richardson 2"] == pytest.approx(2, abs=0.15)
 
 
 def test_exudyn_is_of_second_order(scene: Scene) -> None:
@@ -268,7 +269,7 @@ def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
         (["3prr", "--mode", "home"], "unknown mode of 3prr 'home': known are plus, minus"),
         (
             ["3prr", "--source", "mujoco/kkt"],
-            "unknown route with ladders 'mujoco/kkt': known are exudyn/forward, mujoco/forward",
+            "unknown route with ladders 'mujoco/kkt': known are exudyn/forward, mjx/forward, mujoco/forward",
         ),
     ],
 )
