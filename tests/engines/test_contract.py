@@ -13,8 +13,10 @@ from robots.robot import Case
 from validation.evaluate import SIMULATED
 from validation.tolerances import registered
 
-ROUTES = pytest.mark.parametrize("history", engines.names(), indirect=True)
-FORWARD = pytest.mark.parametrize("history", [n for n in engines.names() if n.endswith("/forward")], indirect=True)
+NAMES = [name for name in engines.names() if not engines.on_request(name.split("/")[0])]
+"""Those on request are slow to begin with: their own tests hold them to the same contract."""
+ROUTES = pytest.mark.parametrize("history", NAMES, indirect=True)
+FORWARD = pytest.mark.parametrize("history", [n for n in NAMES if n.endswith("/forward")], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +34,7 @@ def test_every_route_is_there() -> None:
         *(f"pinocchio/{route}" for route in ("kkt", "forward")),
         *(f"pybullet/{route}" for route in ("kkt", "forward", "default")),
         "exudyn/forward",
+        *(f"mjx/{route}" for route in ("kkt", "forward", "kkt_single", "forward_single")),
     }
 
 

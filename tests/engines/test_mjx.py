@@ -17,6 +17,7 @@ from robots.errors import NotRepresentableError
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
+from tests.engines import test_contract
 from validation import sources
 from validation.audit import audit, lost
 from validation.compare import relative_error
@@ -49,6 +50,15 @@ def test_agrees_on_3prr(route: str) -> None:
     assert error(route) < (limit.relative_error or 0)
     assert limit.closure_drift is None or (history.closure_drift or 0) < limit.closure_drift
     assert limit.tracking_error is None or (history.tracking_error or 0) < limit.tracking_error
+
+
+@pytest.mark.parametrize("route", ["kkt", "kkt_single", "forward", "forward_single"])
+def test_keeps_the_contract_of_all_routes(route: str) -> None:
+    case, motion, _ = prr()
+    test_contract.test_a_history_matches_the_motion(on_prr(route), case, motion)
+    test_contract.test_a_simulation_reports_how_well_it_kept_to_the_motion(on_prr(route))
+    if route == "forward":
+        test_contract.test_a_forward_route_shows_its_convergence(on_prr(route))
 
 
 def test_single_precision_is_single() -> None:
