@@ -1,12 +1,16 @@
 """Fixtures of the tests of the judge."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
+from pebble import ThreadPool
 
+from validation import workers
 from validation.cli import main
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
@@ -25,3 +29,21 @@ def loopcheck(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         return int(end.value.code or 0), out, err
 
     return call
+
+
+class Threads(ThreadPool):
+    """Stands in for worker processes, which see nothing of what a test puts in place of what they call."""
+
+    def __init__(self, count: int, **_: Any) -> None:
+        super().__init__(count)
+
+    def schedule(self, function: Callable[..., Any], args: Any = (), timeout: float = 0) -> Future[Any]:  # type: ignore[override]
+        return super().schedule(function, args=args)
+
+
+@contextmanager
+def in_this_process() -> Iterator[pytest.MonkeyPatch]:
+    """Calls run in threads; what is patched meanwhile holds for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "ProcessPool", Threads)
+        yield patch

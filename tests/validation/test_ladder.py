@@ -1,6 +1,6 @@
 """`loopcheck ladder`: orders and verdicts, what it advises, and that it goes on where it stopped."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import nan
 from pathlib import Path
@@ -16,7 +16,7 @@ from engines.ladder import STEP, Ladder, ladders
 from robots.errors import OutputError
 from robots.motion import Motion
 from robots.robot import Case
-from tests.validation.conftest import Command
+from tests.validation.conftest import Command, in_this_process
 from validation.ladder import study
 from validation.ladder.advice import ANY, PLAIN, advice, answer, own_settings
 from validation.ladder.analysis import CONVERGES, DIVERGES, NOT_RUN, STALLED, floor_of, refinements, summary, verdict
@@ -206,11 +206,13 @@ def test_where_the_own_setting_stands() -> None:
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> None:
+def few(scene: Scene) -> Iterator[None]:
     """Two ladders of three rungs on a short motion, instead of all."""
     short = [_first_rungs(scene.motion, "mujoco/forward", name, 3) for name in FEW]
-    monkeypatch.setattr(declared, "ladders", lambda motion: short)
-    monkeypatch.setattr(study, "_scene", lambda case: scene)
+    with in_this_process() as patch:
+        patch.setattr(declared, "ladders", lambda motion: short)
+        patch.setattr(study, "_scene", lambda case: scene)
+        yield
 
 
 @pytest.mark.usefixtures("few")

@@ -16,7 +16,7 @@ from analytic.assembly import prescribe
 from analytic.noc import Noc
 from robots.errors import HarnessError
 from robots.robot import Case, make_case
-from tests.validation.conftest import Command
+from tests.validation.conftest import Command, in_this_process
 from validation import sources, tables
 from validation.compare import relative_error
 from validation.ledger import known_issues
@@ -38,7 +38,7 @@ def two(prr: Case) -> Old:
     wanted = ("mujoco/kkt", "mujoco/forward")
     new = run([prr], wanted=wanted, workers=Workers(jobs=1))
     fault = engines.faults("mujoco/forward")["velocity term dropped"]
-    with pytest.MonkeyPatch.context() as patch:
+    with in_this_process() as patch:
         load = sources.load
         patch.setattr(sources, "load", lambda name: fault(1.0) if name == "mujoco/forward" else load(name))
         old = run([prr], wanted=wanted, workers=Workers(jobs=1))
