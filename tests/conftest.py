@@ -24,9 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="A source whose engine is not installed fails instead of being skipped.",
     )
-
     parser.addoption(
-        "--kills", type=int, default=3, metavar="N", help="How often a run is killed at a random moment and resumed."
+        "--kills", type=int, default=2, metavar="N", help="How often a run is killed at a random moment and resumed."
     )
     parser.addoption(
         "--robots",

@@ -1,6 +1,5 @@
 """Writes a list of parts as a self-contained HTML page and as the same in Markdown."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import jinja2
 from robots.errors import OutputError
 from validation.blocks import Block, Part, Picture, line, pipes
 from validation.interactive import plotly_script
-from validation.tables import put
+from validation.tables import drafts
 
 
 def write_pages(sections: Sequence[Part], folder: Path, *, stem: str, title: str) -> None:
@@ -28,13 +27,11 @@ def write_pages(sections: Sequence[Part], folder: Path, *, stem: str, title: str
     environment.filters |= {"line": line, "pipes": pipes}
     charted = any(_has_chart(section) for section in sections)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
+        with drafts(folder) as draft:
             for kind in ("html", "md"):
                 page = environment.get_template(f"report.{kind}")
                 text = page.render(title=title, sections=sections, plotly=plotly_script() if charted else "")
-                (Path(name) / f"{stem}.{kind}").write_text(text, encoding="utf-8")
-            put(Path(name), folder)
+                (draft / f"{stem}.{kind}").write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{folder}: cannot write {stem}.html: {error.strerror}") from error
 

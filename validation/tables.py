@@ -1,8 +1,10 @@
 """The tables of a run: their columns declared once, written whole or not at all, read back with a check."""
 
 import json
+import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from pandera.errors import SchemaError
 from robots.errors import OutputError
 
 RECORD = "run.json"
+DRAFTS = ".writing"
+"""Where files are written before they take their places."""
 VERDICTS = ("agree", "disagree", "not comparable", "not run", "informational")
 
 _CASE = {name: pa.Column(str) for name in ("robot", "variant", "mode", "configuration", "source")}
@@ -154,24 +158,33 @@ def write(results: Results, folder: Path) -> None:
         OutputError: If the folder cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
-            draft = Path(name)
+        with drafts(folder) as draft:
             for table_name in SCHEMAS:
                 frame: pd.DataFrame = getattr(results, table_name)
                 frame.to_csv(draft / f"{table_name}.csv", index=False, float_format="%.17g")
             results.efforts.to_parquet(draft / "efforts.parquet", index=False)
             (draft / RECORD).write_text(json.dumps(results.run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
             (folder / RECORD).unlink(missing_ok=True)  # tables of two runs must never pass for one
-            put(draft, folder)
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the results: {error.strerror}") from error
 
 
-def put(draft: Path, folder: Path) -> None:
-    """Move every file of a draft folder into its place, replacing what was there, `run.json` last."""
-    for path in sorted(draft.iterdir(), key=lambda path: (path.name == RECORD, path.name)):
-        path.replace(folder / path.name)
+@contextmanager
+def drafts(folder: Path) -> Iterator[Path]:
+    """A folder for files that take their places together at the end, `run.json` last; on an error none does.
+
+    Args:
+        folder: Where they go; made if it is not there. What a killed command left half-written there goes.
+    """
+    draft = folder / DRAFTS
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        for path in sorted(draft.iterdir(), key=lambda path: (path.name == RECORD, path.name)):
+            path.replace(folder / path.name)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def read(folder: Path) -> Results:
