@@ -25,6 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="A source whose engine is not installed fails instead of being skipped.",
     )
     parser.addoption(
+        "--all-commands", action="store_true", help="Run every command of the documents, which takes half an hour."
+    )
+    parser.addoption(
         "--kills", type=int, default=2, metavar="N", help="How often a run is killed at a random moment and resumed."
     )
     parser.addoption(

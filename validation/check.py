@@ -26,7 +26,7 @@ def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", mo
     spec = MotionSpec(law=RECORDED if recorded else AUTOMATIC, parameters=recorded)
     robot = Robot(
         name=path.stem,
-        folder=path.parent,
+        folder=path.absolute().parent,  # a worker stands elsewhere
         title=path.name,
         mjcf=path.name,
         motion=spec,

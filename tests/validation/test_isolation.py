@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,12 +14,12 @@ import pandas as pd
 import pytest
 from diskcache import Cache
 
+from tests.house import copy_house, start
 from tests.validation.conftest import Command
 from validation.evaluate import Outcome
 from validation.journal import JOURNAL, LOCK, claimed
 from validation.tables import SCHEMAS, read
 
-ROOT = Path(__file__).parents[2]
 TIMES = ["wall_time"]
 LIMIT = 8
 """How long a call may take where some hang [s]."""
@@ -53,10 +52,7 @@ BODIES = {
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the house with two engines more: one whose routes all go wrong, and one that is not installed."""
-    house = tmp_path_factory.mktemp("house")
-    for room in ("robots", "analytic", "engines", "validation"):
-        shutil.copytree(ROOT / room, house / room, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "loopcheck.py", house)
+    house = copy_house(tmp_path_factory.mktemp("house"))
     for engine, requires in {"broken": "numpy", "absent": "no_such_module"}.items():
         folder = house / "engines" / engine
         folder.mkdir()
@@ -69,15 +65,6 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
             text = ROUTE.format(name=f"{engine}/{route}", body=body or "pass")
             (folder / f"{route}.py").write_text(text, encoding="utf-8")
     return house
-
-
-def start(house: Path, *arguments: Any) -> "subprocess.Popen[str]":
-    """The command in the background, in a house of its own."""
-    command = [sys.executable, "-m", "loopcheck", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(house), "PYTHONSAFEPATH": "1"}
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=house.parent
-    )
 
 
 def status(house: Path, *arguments: Any) -> int:
@@ -168,9 +155,8 @@ def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path
 
 
 def test_nothing_an_engine_drops_lands_in_the_users_folder(house: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "loopcheck", "run", *FAST, *_sources("mujoco/default", "broken/aborts")]
-    environment = {**os.environ, "PYTHONPATH": str(house), "PYTHONSAFEPATH": "1"}
-    subprocess.run([*command, "--out", "out"], env=environment, cwd=tmp_path, capture_output=True, check=False)
+    chosen = ("run", *FAST, *_sources("mujoco/default", "broken/aborts"))
+    start(house, *chosen, "--out", "out", at=tmp_path).communicate()
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
 
 
