@@ -35,7 +35,14 @@ COLOURS = {
     "reference": "dim",
 }
 """Colours of the verdicts."""
+PIPED = 160
+"""Width of what goes into a file or a log, where nothing need be cut [characters]."""
 _FINDING = ["verdict", "relative_error", "tolerance", "note"]
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=PIPED)
 
 
 def print_catalogue(folders: Sequence[Path]) -> None:
@@ -66,7 +73,7 @@ def print_catalogue(folders: Sequence[Path]) -> None:
 
 def print_summary(results: Results, folder: Path) -> None:
     """Print the worst verdict of each source in each configuration, the counts, and where the report is."""
-    console = Console()
+    console = _console()
     by_robot: dict[str, dict[str, dict[str, list[Finding]]]] = {}
     grounds = bases(results)
     for (robot, _, _, configuration), of_case in findings(results).items():
@@ -96,7 +103,7 @@ def print_errata(costs: pd.DataFrame, folder: Path) -> None:
     worst = costs.groupby(["robot", "configuration", "erratum"], sort=False)["relative_error"].max()
     for robot, of_robot in worst.groupby("robot", sort=False):
         wide = of_robot.droplevel("robot").unstack("configuration", sort=False)
-        Console().print(_errors(wide, title=f"{robot}: effort error over the peak"))
+        _console().print(_errors(wide, title=f"{robot}: effort error over the peak"))
     click.echo(f"report: {folder / 'errata.html'}")
 
 
@@ -105,7 +112,7 @@ def print_mutants(found: pd.DataFrame, folder: Path) -> None:
     from validation.mutants.report import KINDS, sentence
     from validation.mutants.study import CAUGHT
 
-    console = Console()
+    console = _console()
     for robot, rows in found.groupby("robot", sort=False):
         wide = rows.pivot(index="mutant", columns="source", values="result").reindex(rows["mutant"].unique())
         matrix = Table("mutant", *wide.columns, title=f"{robot}: what came of each fault", title_justify="left")
@@ -123,7 +130,7 @@ def print_versions(found: "Compared", folder: Path) -> None:
     """Print the worst verdict of each source on each robot in each version, and what changes."""
     from validation.versions.report import steps
 
-    console = Console()
+    console = _console()
     for robot, of_robot in found.table.groupby("robot", sort=False):
         title = f"{robot}: worst relative effort error"
         matrix = Table("source", "configuration", *(f"MuJoCo {v}" for v in found.versions), title=title)
@@ -146,7 +153,7 @@ def print_advice(rungs: pd.DataFrame, folder: Path) -> None:
         for row in rows.to_dict("records"):
             numbers = (f"{row['relative_error']:.1e}", f"{row['cost']:.2g}")
             matrix.add_row(row["route"].split("/")[0], f"{row['target']:g}", row["allowed"], answer(row), *numbers)
-        Console().print(matrix)
+        _console().print(matrix)
     click.echo(f"what to set in full, and the diagrams: {folder / 'ladder.html'}")
 
 
@@ -159,10 +166,10 @@ def print_sweep(found: "Swept", folder: Path) -> None:
     matrix = Table(*shown.columns, title="relative effort error", title_justify="left")
     for row in shown.to_dict("records"):
         matrix.add_row(*(f"{value:.1e}" if isinstance(value, float) else str(value) for value in row.values()))
-    Console().print(matrix)
+    _console().print(matrix)
     for reason in found.statistics.reasons.to_dict("records"):
         line = f"{reason['source']}: {reason['result']}: {reason['cases']} cases, as {reason['first cases'][0]}"
-        Console().print(f"{line}: {reason['reason']}", soft_wrap=True, markup=False, highlight=False)
+        _console().print(f"{line}: {reason['reason']}", soft_wrap=True, markup=False, highlight=False)
     click.echo(sentence(found))
     click.echo(f"report: {folder / 'sweep.html'}")
 
@@ -190,7 +197,7 @@ def print_bench(figures: pd.DataFrame, folder: Path) -> None:
         for row in of_subject.to_dict(orient="records"):
             spread = (f"{row[part]:.3g}" for part in ("lowest", "median", "highest"))
             matrix.add_row(row["quantity"], str(row["size"]), *spread, f"{row['unit']} {row['note']}")
-        Console().print(matrix)
+        _console().print(matrix)
     if importlib.util.find_spec("pinocchio") is None:
         click.echo("not measured: Pinocchio is not installed: pip install 'loopcheck[bench]'")
     if importlib.util.find_spec("numba") is None:
@@ -203,7 +210,7 @@ def print_benchmarks(found: pd.DataFrame, folder: Path) -> None:
     from validation.benchmarks import matrix
 
     for name, of_robot in found.groupby("benchmark", sort=False):
-        Console().print(_errors(matrix(of_robot).set_index("source"), title=f"{name}: error"))
+        _console().print(_errors(matrix(of_robot).set_index("source"), title=f"{name}: error"))
     click.echo(f"report: {folder / 'benchmarks.html'}")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from validation.figures import COLORS, FLOOR, MARKERS, WIDTH, as_svg, literal
 
@@ -39,6 +40,9 @@ def errors_figure(table: pd.DataFrame, versions: Sequence[str]) -> Figure | None
         for tolerance in rows.loc[rows["source"] == source, "tolerance"].dropna().unique()[:1]:
             axes.axvline(tolerance, color="black", linestyle=(0, (2, 1)), linewidth=1, label="tolerance of the source")
         axes.set(xscale="log", xlabel="relative effort error [-]", title=literal(source), ylim=(len(lines) - 0.5, -0.5))
+        low, high = axes.get_xlim()
+        axes.set_xlim(10 ** np.floor(np.log10(low)), 10 ** np.ceil(np.log10(high)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     panels[0].set_yticks(range(len(lines)), [literal(", ".join(line)) for line in lines])
     entries = {
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
