@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup, escape
 
 from robots.errors import OutputError
 from validation.blocks import Block, Part, Picture, line, pipes
@@ -24,7 +25,7 @@ def write_pages(sections: Sequence[Part], folder: Path, *, stem: str, title: str
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"line": line, "pipes": pipes}
+    environment.filters |= {"line": line, "pipes": pipes, "breakable": _breakable}
     charted = any(_has_chart(section) for section in sections)
     try:
         with drafts(folder) as draft:
@@ -34,6 +35,11 @@ def write_pages(sections: Sequence[Part], folder: Path, *, stem: str, title: str
                 (draft / f"{stem}.{kind}").write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{folder}: cannot write {stem}.html: {error.strerror}") from error
+
+
+def _breakable(text: str) -> Markup:
+    """A text that may be broken behind a slash, so that the names of sources make narrow columns."""
+    return escape(text).replace("/", Markup("/<wbr>"))
 
 
 def _has_chart(block: Block) -> bool:
