@@ -14,26 +14,18 @@ import pytest
 
 import engines
 from analytic.assembly import prescribe
-from analytic.noc import Noc
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import Wrench
 from robots.motion import Drive, Motion
 from robots.robot import Case, load, make_case
-from tests.conftest import CaseMaker
-from tests.engines.test_pybullet import FIVE_BAR, PARALLEL_CRANKS, SPATIAL, TO_WORLD
+from tests.engines.mechanisms import FIVE_BAR, OWN, PARALLEL_CRANKS, Own, reference, want_agreement
 from validation.compare import relative_error
 from validation.tolerances import registered
 
-# The five-bar without rotors: springs, dampers, references, gears and held weight are left.
-OWN = {
-    "spatial": SPATIAL,
-    "five_bar": FIVE_BAR.replace('armature="0.02"', "").replace('armature="0.003"', ""),
-    "to_world": TO_WORLD,
-    "parallel_cranks": PARALLEL_CRANKS.format(""),
-}
-
+WITHOUT_ROTORS = FIVE_BAR.replace('armature="0.02"', "").replace('armature="0.003"', "")
+"""The five-bar with springs, dampers, references, gears and held weight."""
 LOST = {
     "floating_rotors": "exudyn: tendon 'both'",
     "four_bar": "exudyn: armature of hinge joint 'crank'",
@@ -50,12 +42,6 @@ def exudyn() -> Any:
     return pytest.importorskip("exudyn")
 
 
-def own(folder: Path, model_case: CaseMaker, name: str, text: str = "") -> Case:
-    path = folder / f"{name}.xml"
-    path.write_text(text or OWN[name], encoding="utf-8")
-    return model_case(path, amplitude=0.15)
-
-
 def run(case: Case, motion: Motion) -> EffortHistory:
     return engines.load("exudyn/forward").compute_efforts(case, motion)
 
@@ -66,42 +52,31 @@ def at_steps(case: Case, motion: Motion, parts: Sequence[int]) -> EffortHistory:
     return ExudynForward(Settings(parts=tuple(parts))).compute_efforts(case, motion)
 
 
-def reference(case: Case, motion: Motion) -> Array:
-    return Noc().compute_efforts(case, motion).effort
-
-
-def want_agreement(history: EffortHistory, wanted: Array) -> None:
-    limit = registered()["exudyn/forward"]
-    assert relative_error(history.effort, wanted) < (limit.relative_error or 0)
-    assert (history.closure_drift or 0) < (limit.closure_drift or 0)
-    assert (history.tracking_error or 0) < (limit.tracking_error or 0)
-
-
 def test_agrees_on_the_zoo(zoo_case: Case, zoo_motion: Motion) -> None:
     """Welds, balls and universal joints; what its joints do not have is refused by name."""
     if lost := LOST.get(zoo_case.robot.name):
         with pytest.raises(NotRepresentableError, match=lost):
             run(zoo_case, zoo_motion)
         return
-    want_agreement(run(zoo_case, zoo_motion), reference(zoo_case, zoo_motion))
+    want_agreement(run(zoo_case, zoo_motion), reference(zoo_case, zoo_motion), registered()["exudyn/forward"])
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_agrees_on_any_mechanism(name: str, tmp_path: Path, model_case: CaseMaker) -> None:
-    case = own(tmp_path, model_case, name)
+def test_agrees_on_any_mechanism(name: str, own: Own) -> None:
+    case = own(name, WITHOUT_ROTORS if name == "five_bar" else "")
     motion = prescribe(case)
-    want_agreement(run(case, motion), reference(case, motion))
+    want_agreement(run(case, motion), reference(case, motion), registered()["exudyn/forward"])
 
 
-def test_external_wrenches_act(tmp_path: Path, model_case: CaseMaker) -> None:
-    case = own(tmp_path, model_case, "spatial")
+def test_external_wrenches_act(own: Own) -> None:
+    case = own("spatial")
     vectors = {"point": [0.2, -0.1, 0.3], "moment": [0.3, -0.2, 0.5], "force": [2.0, 1.0, -3.0]}
     load = Wrench(body=2, **{name: np.array(vector) for name, vector in vectors.items()})
     loaded = replace(case, mechanism=replace(case.mechanism, wrenches=(load,)))
     motion = prescribe(loaded)
     wanted = reference(loaded, motion)
     assert relative_error(wanted, reference(case, motion)) > 0.1
-    want_agreement(run(loaded, motion), wanted)
+    want_agreement(run(loaded, motion), wanted, registered()["exudyn/forward"])
 
 
 @pytest.mark.parametrize("robot", ["3prr", "2t1r"])
@@ -117,10 +92,10 @@ def test_steps_are_of_second_order(robot: str) -> None:
         assert np.log2([a / b for a, b in pairwise(found)]) == pytest.approx(2, abs=0.05)
 
 
-def test_redundant_drives_are_left_off(tmp_path: Path, model_case: CaseMaker) -> None:
+def test_redundant_drives_are_left_off(own: Own) -> None:
     """What the drives that are on do to the one degree of freedom is what a single one would."""
-    one = own(tmp_path, model_case, "parallel_cranks")
-    two = own(tmp_path, model_case, "two", PARALLEL_CRANKS.format('<motor name="d" joint="d" gear="2"/>'))
+    one = own("parallel_cranks")
+    two = own("two", PARALLEL_CRANKS.format('<motor name="d" joint="d" gear="2"/>'))
     motion = prescribe(one)
 
     def both(t: Array) -> Drive:  # equal cranks turn alike
@@ -130,7 +105,11 @@ def test_redundant_drives_are_left_off(tmp_path: Path, model_case: CaseMaker) ->
     assert "not driven" in history.note
     assert (history.effort == 0).all(axis=0).sum() == 1
     on_the_dof = history.effort @ two.mechanism.selection.sum(axis=1, keepdims=True)
-    want_agreement(replace(history, actuators=("a",), effort=on_the_dof, ladder=()), reference(one, motion))
+    want_agreement(
+        replace(history, actuators=("a",), effort=on_the_dof, ladder=()),
+        reference(one, motion),
+        registered()["exudyn/forward"],
+    )
 
 
 def test_a_start_without_accelerations_is_never_forgotten(prr: Case, prr_motion: Motion) -> None:
@@ -139,9 +118,9 @@ def test_a_start_without_accelerations_is_never_forgotten(prr: Case, prr_motion:
     assert relative_error(late.effort, reference(prr, prr_motion)) > 1e-3
 
 
-def test_mass_matrix_and_forces_are_those_of_the_joints(tmp_path: Path, model_case: CaseMaker) -> None:
+def test_mass_matrix_and_forces_are_those_of_the_joints(own: Own) -> None:
     """M q̈ + bias = passive + Sᵀ τ + Jᵀ λ, with the reference's efforts, on a mechanism with springs and dampers."""
-    case = own(tmp_path, model_case, "five_bar")
+    case = own("five_bar", WITHOUT_ROTORS)
     motion = prescribe(case)
     at = [20, 70]
     terms = engines.matrices("exudyn", case.mechanism, motion.q[at], motion.qd[at])

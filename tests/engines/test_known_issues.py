@@ -19,7 +19,7 @@ from robots.efforts import Source
 from robots.motion import Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
-from tests.engines.test_pybullet import SPATIAL
+from tests.engines.mechanisms import SPATIAL
 from validation.compare import relative_error
 from validation.ledger import Issue, known_issues
 

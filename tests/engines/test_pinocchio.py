@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,14 @@ import pytest
 
 import engines
 from analytic.assembly import prescribe
-from analytic.noc import Noc
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import ConnectClosure, Wrench
 from robots.motion import Drive, Motion
 from robots.robot import Case
-from tests.conftest import MODELS, CaseMaker
-from tests.engines.test_pybullet import OWN, PARALLEL_CRANKS, Own, want_agreement
+from tests.conftest import MODELS
+from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, Own, reference, want_agreement
 from validation.compare import relative_error
 from validation.tolerances import registered
 
@@ -28,22 +26,8 @@ def pin() -> Any:
     return pytest.importorskip("pinocchio")
 
 
-@pytest.fixture
-def made(tmp_path: Path, model_case: CaseMaker) -> Own:
-    def make(name: str, text: str = "") -> Case:
-        path = tmp_path / f"{name}.xml"
-        path.write_text(text or OWN[name], encoding="utf-8")
-        return model_case(path, amplitude=0.15)
-
-    return make
-
-
 def run(route: str, case: Case, motion: Motion) -> EffortHistory:
     return engines.load(f"pinocchio/{route}").compute_efforts(case, motion)
-
-
-def reference(case: Case, motion: Motion) -> Array:
-    return Noc().compute_efforts(case, motion).effort
 
 
 def want_right(route: str, case: Case, motion: Motion) -> None:
@@ -77,17 +61,17 @@ def test_agrees_on_the_zoo(zoo_case: Case, zoo_motion: Motion, route: str) -> No
 
 @pytest.mark.parametrize("route", ["kkt", "forward"])
 @pytest.mark.parametrize("name", OWN)
-def test_agrees_on_any_mechanism(made: Own, name: str, route: str) -> None:
+def test_agrees_on_any_mechanism(own: Own, name: str, route: str) -> None:
     """Full tensors, joints away from the origins of bodies, references, gears, armature, dampers, springs."""
-    case = made(name)
+    case = own(name)
     want_right(route, case, prescribe(case))
 
 
-def test_rotors_of_free_and_ball_joints_are_carried(made: Own) -> None:
+def test_rotors_of_free_and_ball_joints_are_carried(own: Own) -> None:
     from engines.pinocchio.forward import PinocchioForward, Settings
 
     text = (MODELS / "floating_rotors.xml").read_text(encoding="utf-8")
-    case = made("rotors", text.replace('<fixed name="both" armature="0.1">', '<fixed name="both">'))
+    case = own("rotors", text.replace('<fixed name="both" armature="0.1">', '<fixed name="both">'))
     assert [joint.kind for joint in case.mechanism.joints if joint.armature][:1] == ["free"]
     motion = prescribe(case)
     want_right("kkt", case, motion)
@@ -96,8 +80,8 @@ def test_rotors_of_free_and_ball_joints_are_carried(made: Own) -> None:
 
 
 @pytest.mark.parametrize("route", ["kkt", "forward"])
-def test_external_wrenches_act(made: Own, route: str) -> None:
-    case = made("spatial")
+def test_external_wrenches_act(own: Own, route: str) -> None:
+    case = own("spatial")
     vectors = {"point": [0.2, -0.1, 0.3], "moment": [0.3, -0.2, 0.5], "force": [2.0, 1.0, -3.0]}
     load = Wrench(body=2, **{name: np.array(vector) for name, vector in vectors.items()})
     loaded = replace(case, mechanism=replace(case.mechanism, wrenches=(load,)))
@@ -140,10 +124,10 @@ def test_a_regularised_constraint_gives_way_in_proportion(prr: Case, prr_motion:
     assert relative_error(effort(1e-4, 5), rigid) < 1e-12
 
 
-def test_redundant_motors_are_left_off(made: Own) -> None:
+def test_redundant_motors_are_left_off(own: Own) -> None:
     """What the motors that are on do to the one degree of freedom is what a single motor would."""
-    one = made("parallel_cranks")
-    two = made("two", PARALLEL_CRANKS.format('<motor name="d" joint="d" gear="2"/>'))
+    one = own("parallel_cranks")
+    two = own("two", PARALLEL_CRANKS.format('<motor name="d" joint="d" gear="2"/>'))
     motion = prescribe(one)
 
     def both(t: Array) -> Drive:  # equal cranks turn alike
@@ -158,11 +142,11 @@ def test_redundant_motors_are_left_off(made: Own) -> None:
 
 
 @pytest.mark.parametrize("name", ["spatial", "five_bar", "to_world"])
-def test_loop_jacobian_is_the_derivative_of_pinocchios_own_poses(made: Own, pin: Any, name: str) -> None:
+def test_loop_jacobian_is_the_derivative_of_pinocchios_own_poses(own: Own, pin: Any, name: str) -> None:
     from engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
     from engines.pinocchio._tree import Tree, build
 
-    case = made(name)
+    case = own(name)
     h, q = 1e-6, prescribe(case).q[30]
 
     def gap(tree: Tree, q: Array) -> Array:
@@ -184,11 +168,11 @@ def test_loop_jacobian_is_the_derivative_of_pinocchios_own_poses(made: Own, pin:
     np.testing.assert_allclose(frame @ J, sign * slopes, atol=1e-9)
 
 
-def test_quaternions_are_turned_over(made: Own, pin: Any) -> None:
+def test_quaternions_are_turned_over(own: Own, pin: Any) -> None:
     """Pose of the rod behind a ball joint, from Pinocchio and from the definition."""
     from engines.pinocchio._tree import build
 
-    tree = build(made("ball", (MODELS / "ball_and_universal.xml").read_text(encoding="utf-8")).mechanism)
+    tree = build(own("ball", (MODELS / "ball_and_universal.xml").read_text(encoding="utf-8")).mechanism)
     ball = [joint.kind for joint in tree.mechanism.joints].index("ball")
     q, turn = np.array(tree.mechanism.reference), np.array([np.cos(0.3), np.sin(0.3), 0, 0])
     before = _rotation_of_body(tree, pin, q, tree.mechanism.joints[ball].body)
@@ -205,10 +189,10 @@ def _rotation_of_body(tree: Any, pin: Any, q: Array, body: int) -> Array:
     return np.array(tree.data.oMf[tree.bodies[body]].rotation)
 
 
-def test_a_driven_tendon_is_refused(made: Own) -> None:
+def test_a_driven_tendon_is_refused(own: Own) -> None:
     tendon = '<tendon><fixed name="sum"><joint joint="crank" coef="1"/></fixed></tendon>'
     text = OWN["spatial"].replace("<actuator>", f"{tendon}<actuator>")
-    case = made("driven_tendon", text.replace('joint="crank" gear="2"', 'tendon="sum"'))
+    case = own("driven_tendon", text.replace('joint="crank" gear="2"', 'tendon="sum"'))
     motion = prescribe(case)
     want_right("kkt", case, motion)
     if not case.mechanism.drives[0].is_joint:
@@ -224,10 +208,10 @@ def test_a_simulation_that_blows_up_is_an_error(prr: Case, prr_motion: Motion) -
         run("forward", prr, replace(prr_motion, law=nowhere))
 
 
-def test_what_pinocchio_raises_becomes_an_engine_error(made: Own, pin: Any) -> None:
+def test_what_pinocchio_raises_becomes_an_engine_error(own: Own, pin: Any) -> None:
     from engines.pinocchio._tree import build, guarded
 
-    tree = build(made("to_world").mechanism)
+    tree = build(own("to_world").mechanism)
     with pytest.raises(EngineError, match="pinocchio: "), guarded("pinocchio"):
         pin.crba(tree.model, tree.data, np.zeros(99))
 

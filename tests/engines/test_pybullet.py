@@ -3,15 +3,13 @@
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pytest
 
 import engines
 from analytic.assembly import prescribe
-from analytic.noc import Noc
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
@@ -19,8 +17,9 @@ from robots.mechanism import ConnectClosure, Wrench
 from robots.motion import Drive, Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
+from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, SPATIAL, Own, reference, want_agreement
 from validation.compare import relative_error
-from validation.tolerances import Tolerance, registered
+from validation.tolerances import registered
 
 CASES_3PRR = [
     (variant, mode, configuration)
@@ -29,132 +28,10 @@ CASES_3PRR = [
     for configuration in ("horizontal", "vertical")
 ]
 
-# Full tensors, frames turned every way, two joints on one body away from its origin, a loop in space.
-SPATIAL = """
-<mujoco><compiler angle="radian"/><option gravity="0.3 -0.5 -9.81"/>
-  <worldbody>
-    <body name="frame" pos="0.1 -0.2 0.3" euler="0.4 -1.1 0.7">
-      <body name="crank" pos="0.05 0.02 -0.1" euler="0.2 0.5 -0.9">
-        <joint name="crank" axis="0.2 0.3 1" pos="0.02 -0.01 0.03"/>
-        <inertial pos="0.06 0.01 -0.02" mass="0.7" fullinertia="3e-3 4e-3 5e-3 4e-4 -3e-4 5e-4"/>
-        <body name="coupler" pos="0.2 0.05 0.02" euler="-0.6 0.3 1.2">
-          <joint name="pitch" axis="0 1 0" pos="0.01 0.02 -0.01"/>
-          <joint name="yaw" axis="0.1 0 1" pos="-0.02 0.01 0.02"/>
-          <inertial pos="0.25 0.03 0.02" mass="1.3" fullinertia="6e-3 2e-2 2.2e-2 2e-3 -1e-3 1.5e-3"/>
-        </body>
-      </body>
-    </body>
-    <body name="rocker" pos="0.5 0.3 0.1" euler="1.3 0.2 -0.4">
-      <joint name="rocker" axis="1 0.4 -0.2" pos="0 0.05 0"/>
-      <inertial pos="0.02 0.1 0.04" mass="0.9" fullinertia="4e-3 3e-3 5e-3 -2e-4 6e-4 3e-4"/>
-    </body>
-  </worldbody>
-  <equality><connect name="ball" body1="coupler" body2="rocker" anchor="0.5 0.02 0.03"/></equality>
-  <actuator><motor name="crank" joint="crank" gear="2"/></actuator>
-</mujoco>"""
-
-# Planar, with all that a joint or body may carry besides: references, gears, armature, damping, a spring, held weight.
-FIVE_BAR = """
-<mujoco><compiler angle="radian"/><option gravity="0.4 -9 0.2"/>
-  <worldbody>
-    <body name="left" pos="-0.05 0.1 0" euler="0 0 1.9">
-      <joint name="left" axis="0 0 1" pos="-0.1 0.02 0" ref="0.4" armature="0.02" damping="0.1"/>
-      <inertial pos="0.05 0.01 0" mass="0.5" diaginertia="1e-3 2e-3 3e-3"/>
-      <body name="left2" pos="0.3 0 0" euler="0 0 -1.2">
-        <joint name="left2" axis="0 0 1" pos="-0.03 0 0.01" stiffness="2" springref="0.7" damping="0.05"/>
-        <inertial pos="0.12 0.01 0" mass="0.4" diaginertia="1e-3 3e-3 4e-3"/>
-      </body>
-    </body>
-    <body name="right" pos="0.3 0 0.1" euler="0 0 0.6" gravcomp="0.5">
-      <joint name="right" axis="0 0 1" pos="0.02 0 0" ref="-0.3"/>
-      <inertial pos="0.1 0.01 0.02" mass="0.6" diaginertia="1e-3 2e-3 3e-3"/>
-      <body name="right2" pos="0.3 0 0" euler="0 0 0.9">
-        <joint name="right2" axis="0 0 -1" pos="-0.01 0 0" armature="0.003"/>
-        <inertial pos="0.15 0 0" mass="0.3" diaginertia="1e-3 2e-3 2.5e-3"/>
-      </body>
-    </body>
-  </worldbody>
-  <equality><connect name="tip" body1="left2" body2="right2" anchor="0.3 0 0"/></equality>
-  <actuator>
-    <motor name="left" joint="left" gear="2"/>
-    <motor name="right" joint="right" gear="-3"/>
-    <motor name="right again" joint="right" gear="1"/>
-  </actuator>
-</mujoco>"""
-
-# A chain in space that ends at the world.
-TO_WORLD = """
-<mujoco><compiler angle="radian"/>
-  <worldbody>
-    <body name="a" euler="0.1 0.2 0.3">
-      <joint name="a" axis="0 0.3 1"/>
-      <inertial pos="0.03 0.02 0.1" mass="1" fullinertia="3e-3 4e-3 5e-3 4e-4 -3e-4 5e-4"/>
-      <body name="b" pos="0.3 0 0.2" euler="0.5 0.4 0">
-        <joint name="b" axis="1 0 0" pos="0 0.02 0"/>
-        <joint name="slide" type="slide" axis="0 1 0.2" ref="0.2"/>
-        <inertial pos="0.1 0.02 0.1" mass="1" fullinertia="3e-3 4e-3 5e-3 4e-4 -3e-4 5e-4"/>
-        <body name="c" pos="0.1 0.3 0" euler="0 0.6 0.4">
-          <joint name="c" axis="0 1 0"/>
-          <inertial pos="0.03 0.02 0.1" mass="1" fullinertia="3e-3 4e-3 5e-3 4e-4 -3e-4 5e-4"/>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-  <equality><connect name="end" body1="c" anchor="0.2 0.01 0.03"/></equality>
-  <actuator><motor name="slide" joint="slide"/></actuator>
-</mujoco>"""
-
-# Three equal cranks: the planar loops are redundant, and two motors drive one degree of freedom.
-PARALLEL_CRANKS = """
-<mujoco><compiler angle="radian"/><option gravity="0 -9.81 0"/>
-  <worldbody>
-    <body name="a">
-      <joint name="a" axis="0 0 1"/><inertial pos="0 0.15 0.01" mass="1" diaginertia="1e-2 2e-3 1e-2"/>
-      <body name="bar" pos="0 0.3 0">
-        <joint name="bar" axis="0 0 1"/><inertial pos="0.3 0 0" mass="2" diaginertia="1e-2 2e-2 2.5e-2"/>
-      </body>
-    </body>
-    <body name="b" pos="0.35 0 0">
-      <joint name="b" axis="0 0 1"/><inertial pos="0 0.15 0" mass="1" diaginertia="1e-2 2e-3 1e-2"/>
-    </body>
-    <body name="d" pos="0.6 0 0">
-      <joint name="d" axis="0 0 1"/><inertial pos="0 0.15 0" mass="1" diaginertia="1e-2 2e-3 1e-2"/>
-    </body>
-  </worldbody>
-  <equality>
-    <connect name="b" body1="b" body2="bar" anchor="0 0.3 0"/>
-    <connect name="d" body1="d" body2="bar" anchor="0 0.3 0"/>
-  </equality>
-  <actuator><motor name="a" joint="a"/>{}</actuator>
-</mujoco>"""
-
-OWN = {
-    "spatial": SPATIAL,
-    "five_bar": FIVE_BAR,
-    "to_world": TO_WORLD,
-    "parallel_cranks": PARALLEL_CRANKS.format(""),
-}
-
-
-class Own(Protocol):
-    """Makes a case of one of the models above, or of any text."""
-
-    def __call__(self, name: str, text: str = "") -> Case: ...
-
 
 @pytest.fixture(autouse=True)
 def pybullet() -> Any:
     return pytest.importorskip("pybullet")
-
-
-@pytest.fixture
-def own(tmp_path: Path, model_case: CaseMaker) -> Own:
-    def make(name: str, text: str = "") -> Case:
-        path = tmp_path / f"{name}.xml"
-        path.write_text(text or OWN[name], encoding="utf-8")
-        return model_case(path, amplitude=0.15)
-
-    return make
 
 
 @cache
@@ -166,20 +43,6 @@ def case_3prr(key: tuple[str, str, str]) -> tuple[Case, Motion]:
 
 def run(route: str, case: Case, motion: Motion) -> EffortHistory:
     return engines.load(f"pybullet/{route}").compute_efforts(case, motion)
-
-
-def reference(case: Case, motion: Motion) -> Array:
-    return Noc().compute_efforts(case, motion).effort
-
-
-def want_agreement(history: EffortHistory, wanted: Array, limit: Tolerance) -> None:
-    assert relative_error(history.effort, wanted) < (limit.relative_error or 0)
-    for found, most in (
-        (history.closure_drift, limit.closure_drift),
-        (history.tracking_error, limit.tracking_error),
-    ):
-        assert (found is None) == (most is None)
-        assert found is None or found < (most or 0)
 
 
 @pytest.mark.parametrize("route", ["kkt", "forward"])
