@@ -11,10 +11,11 @@ import pytest
 
 import engines
 from analytic.noc import Noc
+from robots.efforts import EffortHistory, Source
 from robots.errors import EngineError, MechanismError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
-from robots.robot import Case, load, names
+from robots.robot import Case, load, make_case, names
 from tests.validation.conftest import Command
 from validation.compare import relative_error
 from validation.mutants import faults, study
@@ -97,9 +98,26 @@ def test_a_fault_that_does_nothing_agrees(prepared: Prepared) -> None:
         assert rows(prepared, source, [none])["none"]["verdict"] == "agree"
 
 
-def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: Prepared) -> None:
-    blind = Mutant(key="mass 1 %", text="", compute=lambda source, case, motion: source.compute_efforts(case, motion))
-    row = rows(prepared, "mujoco/kkt", [blind])["mass 1 %"]
+def test_a_mirror_image_that_moves_likewise_is_no_fault_of_a_simulation() -> None:
+    """Two equal cranks that start upright: with the axis turned round they swing to the other side."""
+    robot = load("n_four_bar_2")
+    fault = [by_key("axis flipped")]
+    of_two = prepare(make_case(robot, variant="default", mode="home", configuration="vertical"), fault)
+    assert rows(of_two, "mujoco/kkt", fault)["axis flipped"]["result"] == "killed"
+    row = rows(of_two, "pinocchio/forward", fault)["axis flipped"]
+    assert (row["result"], row["verdict"]) == ("below tolerance", "agree")
+    assert row["effect"] < 1e-12
+    assert row["note"].endswith("in states found anew")
+
+
+@pytest.mark.parametrize("source", ["mujoco/kkt", "mujoco/forward"])
+def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: Prepared, source: str) -> None:
+    """A fault that never reaches the engine."""
+
+    def compute(of: Source, case: Case, motion: Motion) -> EffortHistory:
+        return by_key("mass 1 %").compute(of, case, motion) if of.name == Noc.name else of.compute_efforts(case, motion)
+
+    row = rows(prepared, source, [Mutant(key="mass 1 %", text="", compute=compute)])["mass 1 %"]
     assert (row["result"], row["verdict"]) == ("survived", "agree")
     assert "above the tolerance" in row["note"]
     assert exit_status(pd.DataFrame([row])) == 1

@@ -229,6 +229,8 @@ def _swapped(effort: Array) -> Array:
 
 
 def _one_sign(effort: Array) -> Array:
+    if not effort[:, -1].any():
+        raise NotCarriedError("it leaves the last actuator off, whose effort has no sign then")
     return effort * np.append(np.ones(effort.shape[1] - 1), -1.0)
 
 
