@@ -47,11 +47,14 @@ class Picture(NamedTuple):
 
 
 class Movie(NamedTuple):
-    """A robot that moves when it is asked to; only where there is JavaScript."""
+    """A robot that moves when it is asked to; only where there is JavaScript, or as a still picture."""
 
     movie: Mapping[str, Any]
+    """Shapes or pictures over time, as `validation.interactive` makes them."""
     alt: str
     caption: str
+    still: str = ""
+    """Its first pose as a data URI, if it is made of pictures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 
 from robots.arrays import Array
 from validation.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
+from validation.geometry import SAME, TRACE
 
-WORLD, TRACE = "world", "trace"
-SAME = 1e-9
-"""Points closer than this are one [m]."""
+WORLD = "world"
 MOST_IN_PANEL = 4
 """Entries of a legend that have room beside the curves."""
 

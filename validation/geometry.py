@@ -6,11 +6,15 @@ from typing import Any
 import numpy as np
 
 from analytic.kinematics import Poses, poses
-from robots.arrays import AnyArray
+from robots.arrays import AnyArray, Array
 from robots.mechanism import WORLD, CoordinateClosure, Mechanism
 from robots.motion import Motion
 
 TRACE = "trace"
+SAME = 1e-9
+"""Points closer than this are one [m]."""
+FRAMES = 60
+"""Largest number of steps of an animation."""
 
 
 def point_rows(mechanism: Mechanism, motion: Motion, trace: str | None) -> Iterator[Mapping[str, Any]]:
@@ -25,9 +29,41 @@ def point_rows(mechanism: Mechanism, motion: Motion, trace: str | None) -> Itera
         NotFoundError: If there is no such site.
     """
     at = poses(mechanism, motion.q)
-    for body, name, paths in _points(mechanism, at, trace):
-        for t, (x, y, z) in zip(motion.t, np.broadcast_to(paths, (len(motion.t), 3)), strict=True):
+    for body, name, path in _points(mechanism, at, trace):
+        for t, (x, y, z) in zip(motion.t, np.broadcast_to(path, (len(motion.t), 3)), strict=True):
             yield {"t": t, "body": body, "point": name, "x": x, "y": y, "z": z}
+
+
+def paths(mechanism: Mechanism, q: Array, trace: str | None) -> Mapping[str, Array]:
+    """Paths of the points of each body, by its name [m], each of shape (points, nt, 3); the traced point as a body.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions over time [m or rad], shape (nt, nq).
+        trace: Site whose path is drawn, or None.
+
+    Raises:
+        NotFoundError: If there is no such site.
+    """
+    found: dict[str, list[AnyArray]] = {}
+    for body, _, path in _points(mechanism, poses(mechanism, q), trace):
+        found.setdefault(body, []).append(np.broadcast_to(path, (len(q), 3)))
+    return {body: np.stack(of_body) for body, of_body in found.items()}
+
+
+def is_planar(points: Array) -> bool:
+    """Whether nothing moves out of the plane that a drawing of the points shows.
+
+    Args:
+        points: Paths of points [m], shape (points, nt, 3).
+    """
+    across = min((2, 1, 0), key=lambda axis: np.ptp(points[..., axis]))
+    return bool(np.ptp(points[..., across], axis=1).max() < SAME)
+
+
+def steps_shown(count: int) -> AnyArray:
+    """Which of some samples an animation shows: few enough, evenly spaced, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(FRAMES, count)).round().astype(int))
 
 
 def _points(mechanism: Mechanism, at: Poses, trace: str | None) -> Iterator[tuple[str, str, AnyArray]]:

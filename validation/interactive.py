@@ -12,14 +12,14 @@ from importlib.resources import files
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from robots.arrays import Array
 from validation.drawing import Scene, corners
 from validation.figures import FLOOR, Curves, Look
+from validation.geometry import steps_shown
 
 Json: TypeAlias = Mapping[str, Any]
-FRAMES = 60
-"""Largest number of steps of an animation."""
 GAP = 0.07
 """Room between the panels of a chart, and below them, over its width and height [-]."""
 
@@ -65,7 +65,7 @@ def errors_chart(of: Curves, styles: Mapping[str, Look]) -> Json:
 
 def movie(of: Scene) -> Json | None:
     """The moving robot: corners of each body in a few poses, in the plane of the scene [m]; None without a motion."""
-    chosen = np.unique(np.linspace(0, len(of.t) - 1, min(FRAMES, len(of.t))).round().astype(int))
+    chosen = steps_shown(len(of.t))
     hulls = {name: [corners(points[k]) for k in chosen] for name, points in of.bodies.items()}
     drawn = [of.fixed, of.path, *(hull for frames in hulls.values() for hull in frames)]
     everything = np.concatenate([points[np.isfinite(points).all(axis=1)] for points in drawn])
@@ -85,6 +85,12 @@ def movie(of: Scene) -> Json | None:
         "bodies": {name: [rounded(hull) for hull in frames] for name, frames in hulls.items()},
         "traced": rounded(of.path[chosen]) if np.isfinite(of.path).all() else [],
     }
+
+
+def pictures(frames: pd.DataFrame) -> Json:
+    """The moving robot as pictures, from the rows of a mode in the table of frames."""
+    uris = ["data:image/webp;base64," + base64.b64encode(image).decode() for image in frames["image"]]
+    return {"t": [_short(t) for t in frames["t"]], "pictures": uris}
 
 
 def _columns(count: int) -> int:

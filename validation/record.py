@@ -28,6 +28,7 @@ from validation.findings import Key
 from validation.geometry import point_rows
 from validation.independence import lineage
 from validation.ledger import concerning
+from validation.rendering import NO_MOVIES, Movies
 from validation.tables import Results, table
 from validation.tolerances import REGISTER, Tolerance, audits, digest, registered
 
@@ -58,6 +59,7 @@ class Found(NamedTuple):
     """Rows of the audit of every engine on every case."""
     unanswered: int
     """How many audits and sources were interrupted, died or hung."""
+    movies: Movies = NO_MOVIES
 
 
 def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
@@ -68,7 +70,7 @@ def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
         found: What was found.
         request: What was asked for, and when.
     """
-    motions, outcomes, audited, _ = found
+    motions, outcomes, audited = found.motions, found.outcomes, found.audited
     first = {case.key[:3]: case for case in reversed(cases) if case.key in motions}
     free = [case for case in cases if case.key in motions and _is_own(case, cases, motions)]
     references = {outcome.case.key: outcome.history for outcome in outcomes if outcome.source == sources.REFERENCE}
@@ -104,6 +106,7 @@ def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
                 for row in point_rows(case.mechanism, motions[case.key], case.robot.trace)
             ],
         ),
+        frames=found.movies.frames,
         run=_run_record(cases, found, request),
     )
 
@@ -182,7 +185,7 @@ def _of_motion(case: Case) -> dict[str, str]:
 
 def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[str, Any]:
     """What `run.json` holds."""
-    motions, outcomes, _, unanswered = found
+    motions, outcomes = found.motions, found.outcomes
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
     first = {case.robot.name: case for case in reversed(cases)}
     return {
@@ -190,7 +193,8 @@ def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[s
         "command": list(request.command),
         "start": request.start.isoformat(timespec="seconds"),
         "dt": request.dt,
-        "unanswered": unanswered,
+        "unanswered": found.unanswered,
+        "not_drawn": dict(found.movies.missing),
         "duration_s": (datetime.now(UTC) - request.start).total_seconds(),
         "versions": {
             "python": platform.python_version(),

@@ -219,7 +219,7 @@ def robots(results: Results) -> Part:
                 anchor=f"robot-{len(parts) + 1}",
                 blocks=[
                     *blocks,
-                    *_drawings(name, results.points),
+                    *_drawings(name, results),
                     *_motions(name, about, results.motion),
                     *_tasks(name, results.task),
                 ],
@@ -228,9 +228,9 @@ def robots(results: Results) -> Part:
     return Part(title="Robots", anchor="robots", blocks=parts)
 
 
-def _drawings(robot: str, points: pd.DataFrame) -> Iterable[Picture | Movie]:
+def _drawings(robot: str, results: Results) -> Iterable[Picture | Movie]:
     """The robot in each of its modes, in the first variant that has it."""
-    for mode, rows in _rows(points, robot=robot).groupby("mode", sort=False):
+    for mode, rows in _rows(results.points, robot=robot).groupby("mode", sort=False):
         scene = drawing.scene(_rows(rows, variant=str(rows["variant"].iloc[0])))
         svg = drawing.robot_figure(scene) if scene else None
         if scene and svg:
@@ -241,12 +241,30 @@ def _drawings(robot: str, points: pd.DataFrame) -> Iterable[Picture | Movie]:
                 alt=f"{robot}, mode {mode}: first and last pose in {plane}, {path}",
                 caption=f"Mode {mode}, seen in {plane}. Triangles: fixed points. Grey: initial pose. Orange: {path}.",
             )
-        if scene and (moving := interactive.movie(scene)):
-            yield Movie(
-                moving,
-                alt=f"{robot}, mode {mode}, as it moves, seen in {' and '.join(scene.axes)}",
-                caption=f"Mode {mode} in motion.",
-            )
+        if scene:
+            yield from _movie(robot, str(mode), scene, results)
+
+
+def _movie(robot: str, mode: str, scene: drawing.Scene, results: Results) -> Iterable[Movie]:
+    """The robot as it moves: drawn by MuJoCo if it was, else projected onto a plane."""
+    frames = _rows(results.frames, robot=robot, mode=mode)
+    if len(frames):
+        drawn = interactive.pictures(frames)
+        yield Movie(
+            drawn,
+            alt=f"{robot}, mode {mode}, as it moves, drawn in perspective",
+            caption=f"Mode {mode} in motion, drawn by MuJoCo. Orange: path of the traced point."
+            if scene.traced
+            else f"Mode {mode} in motion, drawn by MuJoCo.",
+            still=drawn["pictures"][0],
+        )
+    elif moving := interactive.movie(scene):
+        why = (results.run.get("not_drawn") or {}).get(f"{robot}, {mode}")
+        yield Movie(
+            moving,
+            alt=f"{robot}, mode {mode}, as it moves, seen in {' and '.join(scene.axes)}",
+            caption=f"Mode {mode} in motion" + (f", projected, because it was not drawn: {why}." if why else "."),
+        )
 
 
 def _motions(robot: str, about: Mapping[str, Any], motion: pd.DataFrame) -> Iterable[Picture]:

@@ -14,9 +14,10 @@ from validation.audit import Row, audit, failed_row
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
 from validation.findings import Key
 from validation.record import Found, Request, collect
+from validation.rendering import NO_MOVIES, movies
 from validation.tables import Results
 from validation.tolerances import with_own_limits
-from validation.workers import ALL_CORES, Call, Crew, Lost, Workers, crew, or_raise
+from validation.workers import ALL_CORES, INTERRUPTED, Call, Crew, Lost, Workers, crew, or_raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,7 @@ def run(
             *(Call(evaluate, (case, motions[case.key], source)) for case, source in computed),
         ]
         results = staff.all_of(calls, "audits and sources")
+        drawn = NO_MOVIES if INTERRUPTED in results else movies(cases, motions, staff)
     audited, evaluated = results[: len(to_audit)], iter(results[len(to_audit) :])
     outcomes = []
     for case, source in tasks:
@@ -80,6 +82,7 @@ def run(
         outcomes=outcomes,
         audited=[row for task, rows in zip(to_audit, audited, strict=True) for row in _audit_rows(*task, rows)],
         unanswered=sum(isinstance(result, Lost) for result in results),
+        movies=drawn,
     )
     return collect(cases, found, request)
 

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pandera.errors import SchemaError
 from robots.errors import OutputError
 
 RECORD = "run.json"
+FRAMES = "frames.parquet"
 DRAFTS = ".writing"
 """Where files are written before they take their places."""
 VERDICTS = ("agree", "disagree", "not comparable", "not run", "informational")
@@ -113,6 +114,19 @@ SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
     }.items()
 }
 
+_FRAMES = pa.DataFrameSchema(
+    {"robot": pa.Column(str), "mode": pa.Column(str), "t": pa.Column(float), "image": pa.Column(object)},
+    strict=True,
+    ordered=True,
+    coerce=True,
+)
+
+
+def frames_table(rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
+    """Pictures of robots that move out of a plane, as WebP, over time [s]; the only table that may be missing."""
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(_FRAMES.columns))
+    return _FRAMES.validate(frame)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
@@ -129,6 +143,7 @@ class Results:
     points: pd.DataFrame
     run: Mapping[str, Any]
     """What `run.json` holds."""
+    frames: pd.DataFrame = field(default_factory=lambda: frames_table([]))
 
 
 def table(name: str, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
@@ -164,7 +179,10 @@ def write(results: Results, folder: Path) -> None:
                 frame.to_csv(draft / f"{table_name}.csv", index=False, float_format="%.17g")
             results.efforts.to_parquet(draft / "efforts.parquet", index=False)
             (draft / RECORD).write_text(json.dumps(results.run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            (folder / RECORD).unlink(missing_ok=True)  # tables of two runs must never pass for one
+            if len(results.frames):
+                results.frames.to_parquet(draft / FRAMES, index=False)
+            for name in (RECORD, FRAMES):
+                (folder / name).unlink(missing_ok=True)  # tables of two runs must never pass for one
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the results: {error.strerror}") from error
 
@@ -199,7 +217,14 @@ def read(folder: Path) -> Results:
         run = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise OutputError(f"{path}: want what `loopcheck run` has written: {error}") from error
-    return Results(**frames, run=run)
+    return Results(**frames, run=run, frames=_read_frames(folder / FRAMES))
+
+
+def _read_frames(path: Path) -> pd.DataFrame:
+    try:
+        return frames_table(pd.read_parquet(path) if path.exists() else [])
+    except (OSError, ValueError, SchemaError) as error:
+        raise OutputError(f"{path}: want pictures of `loopcheck run`: {' '.join(str(error).split())}") from error
 
 
 def _read_table(path: Path, name: str) -> pd.DataFrame:

@@ -69,6 +69,9 @@ class Lost(NamedTuple):
     reason: str
 
 
+INTERRUPTED = Lost("interrupted")
+
+
 def or_raise(what: str, result: Any) -> Any:
     """The result of a call that one cannot go on without.
 
@@ -126,7 +129,7 @@ class Crew:
                     self.journal.keep(keys[missing[k]], result)
         except KeyboardInterrupt:
             pass
-        results = [known.get(key, Lost("interrupted")) for key in keys]
+        results = [known.get(key, INTERRUPTED) for key in keys]
         if self.journal:
             self.journal.lost += sum(isinstance(result, Lost) for result in results)
         return results

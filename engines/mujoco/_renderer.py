@@ -1,0 +1,267 @@
+"""Pictures of a mechanism in given poses, drawn off-screen by MuJoCo's renderer."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from ctypes.util import find_library
+from itertools import combinations, pairwise, product
+from typing import Any, TypeAlias
+
+import mujoco
+import numpy as np
+
+from robots.arrays import AnyArray, Array
+from robots.errors import EngineError, HarnessError
+from robots.mechanism import WORLD, Mechanism
+from robots.mjcf import captured_warnings, compile_model
+
+WIDTH, HEIGHT = 480, 360
+"""Size of a picture [pixels]."""
+BACKGROUND = (0.93, 0.945, 0.96)
+"""Light, so that it suits light and dark pages, but not white, as many robots are."""
+PATH_COLOR = (0.835, 0.369, 0.0, 1.0)
+FIXED_COLOR = (0.11, 0.125, 0.14, 1.0)
+BODY_COLORS = ((0.0, 0.447, 0.698, 1.0), (0.902, 0.624, 0.0, 1.0), (0.0, 0.62, 0.451, 1.0), (0.337, 0.706, 0.914, 1.0))
+THICK, THIN = 0.012, 0.004
+"""Radius of what stands for a body, and of a path, over the size of the robot [-]."""
+MARGIN = 1.08
+VIEW = (120.0, -25.0)
+"""Azimuth and elevation of the camera where the file asks for none [deg]."""
+
+_UNSET_VIEW = (90.0, -45.0)
+_OFF = ("disable", "disabled", "off", "false", "0")
+_PLANE, _SKYBOX = int(mujoco.mjtGeom.mjGEOM_PLANE), mujoco.mjtTexture.mjTEXTURE_SKYBOX
+_CAPSULE, _SPHERE = int(mujoco.mjtGeom.mjGEOM_CAPSULE), int(mujoco.mjtGeom.mjGEOM_SPHERE)
+_OFFSCREEN = mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value
+_PLAIN = (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION, mujoco.mjtRndFlag.mjRND_HAZE)
+_SHOWN_GROUPS = 3
+"""MuJoCo shows the groups below this one; the others hold shapes for collisions."""
+
+Draw: TypeAlias = Callable[[Any], AnyArray]
+"""Takes an `MjvScene`; returns its picture."""
+
+
+def render(mechanism: Mechanism, q: Array, points: Mapping[int, Array], path: Array) -> AnyArray:
+    """Draw a mechanism in each of some poses, all seen by one camera that does not move.
+
+    Bodies look as the MJCF says; one without a shape is drawn as rods between its points.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (frames, nq).
+        points: Points of each body by its index, or `WORLD`, world axes [m], each of shape (points, frames, 3).
+        path: Path of the traced point, a pose each, world axes [m], shape (frames, 3), or (0, 3) if none is traced.
+
+    Returns:
+        Red, green and blue, 0 to 255, shape (frames, HEIGHT, WIDTH, 3).
+
+    Raises:
+        EngineError: If there is no renderer, or it fails.
+    """
+    try:
+        with captured_warnings():
+            model = _model(mechanism)
+            data = mujoco.MjData(model)
+            camera = _camera(model, _extent(model, data, q, [*points.values(), path]))
+            scene = mujoco.MjvScene(model, maxgeom=10000)
+            for flag in _PLAIN:
+                scene.flags[flag] = False
+            bare = _without_shape(model, points)
+            with _renderer(model) as draw:
+                pictures = []
+                for frame, pose in enumerate(q):
+                    _move(model, data, pose)
+                    _update(scene, model, data, camera)
+                    _add_rods(scene, {body: of[:, frame] for body, of in bare.items()}, THICK * model.stat.extent)
+                    _add_path(scene, path, frame, THIN * model.stat.extent)
+                    pictures.append(draw(scene))
+    except HarnessError:
+        raise
+    except Exception as error:  # whatever libraries of graphics raise
+        raise EngineError(f"MuJoCo cannot draw here: {' '.join(str(error).split())}") from error
+    return _not_blank(np.stack(pictures))
+
+
+def _model(mechanism: Mechanism) -> Any:
+    """The model on a plain background, in plain light, without floors."""
+    model = compile_model(mechanism.model, _set_background)
+    model.geom_group[model.geom_type == _PLANE] = _SHOWN_GROUPS
+    model.light_active[:] = False
+    light = model.vis.headlight
+    light.active, light.ambient[:], light.diffuse[:], light.specular[:] = 1, 0.45, 0.55, 0.0
+    model.vis.global_.offwidth, model.vis.global_.offheight = WIDTH, HEIGHT
+    quality = model.vis.quality
+    quality.offsamples, quality.numslices, quality.numstacks = 4, 12, 6  # smooth enough at this size
+    return model
+
+
+def _set_background(spec: Any) -> None:
+    for texture in list(spec.textures):
+        if texture.type == _SKYBOX:
+            spec.delete(texture)
+    sky = spec.add_texture(name="background", type=_SKYBOX, width=8, height=48)
+    sky.builtin, sky.rgb1, sky.rgb2 = mujoco.mjtBuiltin.mjBUILTIN_FLAT, BACKGROUND, BACKGROUND
+
+
+def _move(model: Any, data: Any, q: Array) -> None:
+    data.qpos[:] = q
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_camlight(model, data)
+    mujoco.mj_tendon(model, data)
+
+
+def _has_shape(model: Any) -> AnyArray:
+    """Whether each geom is seen, and moves."""
+    shown = (model.geom_group < _SHOWN_GROUPS) & (model.geom_rgba[:, 3] > 0)
+    return shown & (model.body_weldid[model.geom_bodyid] != 0)
+
+
+def _extent(model: Any, data: Any, q: Array, points: Iterable[Array]) -> Array:
+    """Points that enclose all that moves, in all poses, and its anchors [m], shape (n, 3)."""
+    seen = np.flatnonzero(_has_shape(model))
+    signs = np.array(list(product((-1, 1), repeat=3)))
+    boxes = model.geom_aabb[seen, None, :3] + signs * model.geom_aabb[seen, None, 3:]
+    found = [np.reshape(of_body, (-1, 3)) for of_body in points]
+    for pose in q:
+        _move(model, data, pose)
+        turned = np.einsum("gij,gcj->gci", data.geom_xmat[seen].reshape(-1, 3, 3), boxes)
+        found.append((data.geom_xpos[seen, None] + turned).reshape(-1, 3))
+    return np.concatenate(found)
+
+
+def _camera(model: Any, points: Array) -> Any:
+    """A camera that sees all points; where it looks is up to the file if it says so, how far it stands is not."""
+    camera = mujoco.MjvCamera()
+    mujoco.mjv_defaultFreeCamera(model, camera)
+    if (camera.azimuth, camera.elevation) == _UNSET_VIEW:
+        camera.azimuth, camera.elevation = VIEW
+    axes = _axes_of(camera)
+    seen = points @ axes.T
+    center = (seen.min(axis=0) + seen.max(axis=0)) / 2
+    aside, depth = np.abs(seen - center)[:, :2] / (WIDTH / HEIGHT, 1), (seen - center)[:, 2]
+    slope = np.tan(np.radians(model.vis.global_.fovy) / 2) / MARGIN
+    camera.lookat[:] = center @ axes
+    camera.distance = (aside.max(axis=1) / slope - depth).max()
+    model.stat.center[:] = camera.lookat
+    model.stat.extent = np.ptp(seen, axis=0).max()  # what is much farther or nearer is cut off
+    return camera
+
+
+def _axes_of(camera: Any) -> Array:
+    """Axes of a camera to the right, up and ahead in world axes [-], shape (3, 3)."""
+    azimuth, elevation = np.radians((camera.azimuth, camera.elevation))
+    ahead = np.array(
+        [np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)],
+    )
+    right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
+    return np.stack([right, np.cross(right, ahead), ahead])
+
+
+def _update(scene: Any, model: Any, data: Any, camera: Any) -> None:
+    """Put the shapes of a pose into the scene, lit from above on the left."""
+    options = mujoco.MjvOption()
+    options.sitegroup[:] = False
+    options.flags[mujoco.mjtVisFlag.mjVIS_RANGEFINDER] = False
+    mujoco.mjv_updateScene(model, data, options, None, camera, mujoco.mjtCatBit.mjCAT_ALL.value, scene)
+    scene.lights[0].dir[:] = np.array([0.45, -0.5, 0.74]) @ _axes_of(camera)
+
+
+def _without_shape(model: Any, points: Mapping[int, Array]) -> Mapping[int, Array]:
+    """The points of the moving bodies that the file gives no shape to; those of the world if no geom stands still."""
+    seen = _has_shape(model)
+    shaped = set(model.body_weldid[model.geom_bodyid[seen]])
+    if not seen.all():
+        shaped.add(0)
+    return {body: of for body, of in points.items() if model.body_weldid[body + 1] not in shaped}  # the world is 0
+
+
+def _add_rods(scene: Any, points: Mapping[int, Array], radius: float) -> None:
+    for body, of_body in points.items():
+        color = FIXED_COLOR if body == WORLD else BODY_COLORS[body % len(BODY_COLORS)]
+        for point in of_body:
+            _add_sphere(scene, point, 1.6 * radius, color)
+        for ends in combinations(of_body, 2) if body != WORLD else ():
+            _add_rod(scene, ends, radius, color)
+
+
+def _add_path(scene: Any, path: Array, frame: int, radius: float) -> None:
+    for ends in pairwise(path):
+        _add_rod(scene, ends, radius, PATH_COLOR)
+    for point in path[frame : frame + 1]:
+        _add_sphere(scene, point, 3 * radius, PATH_COLOR)
+
+
+def _add_rod(scene: Any, ends: Sequence[Array], radius: float, color: Sequence[float]) -> None:
+    if scene.ngeom < scene.maxgeom:
+        rod = _new_geom(scene, _CAPSULE, color)
+        mujoco.mjv_connector(rod, _CAPSULE, radius, *ends)
+
+
+def _add_sphere(scene: Any, point: Array, radius: float, color: Sequence[float]) -> None:
+    if scene.ngeom < scene.maxgeom:
+        _new_geom(scene, _SPHERE, color, size=radius, at=point)
+
+
+def _new_geom(scene: Any, kind: int, color: Sequence[float], *, size: float = 0.0, at: Array | None = None) -> Any:
+    geom = scene.geoms[scene.ngeom]
+    scene.ngeom += 1
+    place = np.zeros(3) if at is None else at
+    mujoco.mjv_initGeom(geom, kind, np.full(3, size), place, np.eye(3).ravel(), np.array(color, np.float32))
+    return geom
+
+
+@contextmanager
+def _renderer(model: Any) -> Iterator[Draw]:
+    """A renderer of a model's scenes."""
+    graphics = _graphics()(WIDTH, HEIGHT)
+    try:
+        graphics.make_current()
+        context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+        try:
+            mujoco.mjr_setBuffer(_OFFSCREEN, context)
+            if context.currentBuffer != _OFFSCREEN:
+                raise EngineError("MuJoCo cannot draw here: there is no off-screen buffer")
+            whole = mujoco.MjrRect(0, 0, WIDTH, HEIGHT)
+
+            def draw(scene: Any) -> AnyArray:
+                picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
+                mujoco.mjr_render(whole, scene, context)
+                mujoco.mjr_readPixels(picture, None, whole, context)
+                return picture[::-1]  # OpenGL counts rows from below
+
+            yield draw
+        finally:
+            context.free()
+    finally:
+        graphics.free()
+
+
+def _graphics() -> Any:
+    """MuJoCo's class of graphics contexts that need no screen.
+
+    On Linux MuJoCo takes the one for screens unless `MUJOCO_GL` names another before it is imported; here it may have
+    been imported long ago.
+
+    Raises:
+        EngineError: If there is none.
+    """
+    wanted = os.environ.get("MUJOCO_GL", "").lower().strip()
+    if wanted in _OFF:
+        raise EngineError(f"MuJoCo cannot draw here: MUJOCO_GL={wanted} forbids it")
+    if not sys.platform.startswith("linux") or wanted == "glfw":
+        return mujoco.GLContext
+    if wanted != "osmesa" and find_library("EGL"):
+        from mujoco.egl import GLContext
+    elif find_library("OSMesa"):
+        from mujoco.osmesa import GLContext
+    else:
+        raise EngineError("MuJoCo cannot draw here: neither EGL nor OSMesa is installed")
+    return GLContext
+
+
+def _not_blank(pictures: AnyArray) -> AnyArray:
+    if (np.ptp(pictures, axis=(1, 2)) == 0).all():
+        raise EngineError("MuJoCo cannot draw here: the pictures are blank")
+    return pictures
