@@ -92,7 +92,7 @@ def _model(mechanism: Mechanism) -> Any:
     light.active, light.ambient[:], light.diffuse[:], light.specular[:] = 1, 0.45, 0.55, 0.0
     model.vis.global_.offwidth, model.vis.global_.offheight = WIDTH, HEIGHT
     quality = model.vis.quality
-    quality.offsamples, quality.numslices, quality.numstacks = 4, 12, 6  # smooth enough at this size
+    quality.offsamples, quality.numslices, quality.numstacks = 4, 16, 8  # smooth enough at this size
     return model
 
 
@@ -112,15 +112,15 @@ def _move(model: Any, data: Any, q: Array) -> None:
     mujoco.mj_tendon(model, data)
 
 
-def _has_shape(model: Any) -> AnyArray:
-    """Whether each geom is seen, and moves."""
-    shown = (model.geom_group < _SHOWN_GROUPS) & (model.geom_rgba[:, 3] > 0)
-    return shown & (model.body_weldid[model.geom_bodyid] != 0)
+def _seen(model: Any) -> AnyArray:
+    """Indices of the geoms that are seen."""
+    return np.flatnonzero((model.geom_group < _SHOWN_GROUPS) & (model.geom_rgba[:, 3] > 0))
 
 
 def _extent(model: Any, data: Any, q: Array, points: Iterable[Array]) -> Array:
     """Points that enclose all that moves, in all poses, and its anchors [m], shape (n, 3)."""
-    seen = np.flatnonzero(_has_shape(model))
+    seen = _seen(model)
+    seen = seen[model.body_weldid[model.geom_bodyid[seen]] != 0]  # the world is 0
     signs = np.array(list(product((-1, 1), repeat=3)))
     boxes = model.geom_aabb[seen, None, :3] + signs * model.geom_aabb[seen, None, 3:]
     found = [np.reshape(of_body, (-1, 3)) for of_body in points]
@@ -169,19 +169,16 @@ def _update(scene: Any, model: Any, data: Any, camera: Any) -> None:
 
 
 def _without_shape(model: Any, points: Mapping[int, Array]) -> Mapping[int, Array]:
-    """The points of the moving bodies that the file gives no shape to; those of the world if no geom stands still."""
-    seen = _has_shape(model)
-    shaped = set(model.body_weldid[model.geom_bodyid[seen]])
-    if not seen.all():
-        shaped.add(0)
-    return {body: of for body, of in points.items() if model.body_weldid[body + 1] not in shaped}  # the world is 0
+    """The points of the bodies that the file gives no shape to, of which the world may be one."""
+    shaped = set(model.body_weldid[model.geom_bodyid[_seen(model)]])
+    return {body: of for body, of in points.items() if model.body_weldid[body + 1] not in shaped}
 
 
 def _add_rods(scene: Any, points: Mapping[int, Array], radius: float) -> None:
     for body, of_body in points.items():
         color = FIXED_COLOR if body == WORLD else BODY_COLORS[body % len(BODY_COLORS)]
         for point in of_body:
-            _add_sphere(scene, point, 1.6 * radius, color)
+            _add_sphere(scene, point, (2.2 if body == WORLD else 1.5) * radius, color)
         for ends in combinations(of_body, 2) if body != WORLD else ():
             _add_rod(scene, ends, radius, color)
 
