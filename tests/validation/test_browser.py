@@ -1,16 +1,21 @@
 """The report in a real browser: nothing complains, links lead somewhere, controls work; printed and without script."""
 
+import io
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from PIL import Image
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from tests.conftest import MODELS
 from validation.check import cases_of_file
 from validation.report import write_report
 from validation.run import run
+from validation.tables import Results, frames_table
 from validation.workers import Workers
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -42,17 +47,38 @@ CONTRAST = """() => {
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Address of a report with an engine that agrees and one whose verdict is informational."""
-    folder = tmp_path_factory.mktemp("report")
-    results = run(
+def results() -> Results:
+    """Of an engine that agrees and one whose verdict is informational."""
+    return run(
         cases_of_file(MODELS / "four_bar.xml")[1:],
         wanted=("mujoco/kkt", "mujoco/default"),
         dt=0.1,
         workers=Workers(jobs=1),
     )
+
+
+@pytest.fixture(scope="module")
+def report(results: Results, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Address of a report."""
+    folder = tmp_path_factory.mktemp("report")
     write_report(results, folder)
     return (folder / "report.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def rendered(results: Results, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Address of the same report, as if the robot had been drawn: a picture for each instant, its number as a grey."""
+    folder = tmp_path_factory.mktemp("rendered")
+    [(robot, mode)] = set(zip(results.points["robot"], results.points["mode"], strict=True))
+    frames = [{"robot": robot, "mode": mode, "t": t / 10, "image": grey(40 * t)} for t in range(5)]
+    write_report(replace(results, frames=frames_table(frames)), folder)
+    return (folder / "report.html").as_uri()
+
+
+def grey(level: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (480, 360), (level, level, level)).save(file, "WEBP", lossless=True)
+    return file.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +92,16 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture
 def page(chromium: Browser, report: str) -> Iterator[Page]:
     """The report, open; whatever the page complains of fails the test, and so does anything it asks a server for."""
+    with _opened(chromium, report) as page:
+        yield page
+
+
+@contextmanager
+def _opened(chromium: Browser, address: str) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1300, "height": 900})
     complaints = _listen(context)
     page = context.new_page()
-    page.goto(report)
+    page.goto(address)
     yield page
     context.close()
     assert complaints == []
@@ -157,6 +189,47 @@ def test_the_robot_moves_when_asked_to(page: Page) -> None:
     page.keyboard.press("ArrowRight")
     expect(time).to_have_text("t = 0.10 s")
     assert movie.evaluate(pose) != first
+
+
+def test_pictures_of_the_robot_move_when_asked_to(chromium: Browser, rendered: str) -> None:
+    with _opened(chromium, rendered) as page:
+        movie = page.locator("figure.movie").first
+        button, slider, time = movie.get_by_role("button"), movie.get_by_label("time"), movie.locator("output")
+        shown = movie.get_by_role("img")
+        expect(shown).to_have_accessible_name(re.compile("as it moves, drawn in perspective"))
+        assert [_grey(shown), time.text_content()] == [0, "t = 0.00 s"]
+        slider.focus()
+        for key, level, instant in (("ArrowRight", 40, "0.10"), ("End", 160, "0.40"), ("Home", 0, "0.00")):
+            page.keyboard.press(key)
+            assert [_grey(shown), time.text_content()] == [level, f"t = {instant} s"]
+        button.click()
+        expect(button).to_have_text("Pause")
+        expect(time).not_to_have_text("t = 0.00 s")
+        button.click()
+        assert _grey(shown) == 400 * float(str(time.text_content())[4:8])
+        page.emulate_media(media="print")
+        expect(shown).to_be_visible()
+        expect(button).to_be_hidden()
+
+
+def test_without_script_the_first_picture_of_the_robot_is_there(chromium: Browser, rendered: str) -> None:
+    page = chromium.new_page(java_script_enabled=False)
+    page.goto(rendered)
+    movie = page.locator("figure.movie").first
+    expect(movie.locator("img")).to_be_visible()
+    assert movie.locator("button, input").count() == 0
+    page.close()
+
+
+def _grey(picture: Locator) -> int:
+    """What is seen in the middle of a picture, 0 to 255."""
+    level: int = picture.evaluate("""async (picture) => {
+      await picture.decode();
+      const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+      canvas.drawImage(picture, 240, 180, 1, 1, 0, 0, 1, 1);
+      return canvas.getImageData(0, 0, 1, 1).data[0];
+    }""")
+    return level
 
 
 def test_paper_shows_the_still_figures_and_what_is_folded(page: Page) -> None:

@@ -1,0 +1,118 @@
+"""MuJoCo's pictures show the whole robot as it moves, and where there is no renderer one line says so."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analytic.assembly import prescribe
+from engines.mujoco import _renderer
+from engines.mujoco._renderer import BACKGROUND, HEIGHT, WIDTH, render
+from robots.arrays import AnyArray, Array
+from robots.errors import EngineError
+from robots.mechanism import WORLD, Mechanism
+from robots.robot import load, make_case
+from tests.conftest import MODELS, CaseMaker
+from validation.geometry import paths
+
+NOTHING = np.zeros((0, 3))
+
+
+@pytest.fixture(scope="module")
+def graphics() -> None:
+    """What OpenGL needs; a test that finds it must pass."""
+    try:
+        _renderer._graphics()(8, 8).free()
+    except Exception as error:
+        pytest.skip(f"no renderer on this machine: {error}")
+
+
+@pytest.fixture(scope="module")
+def bricard() -> tuple[Mechanism, Array]:
+    """Bricard's mechanism, whose rods have shapes, in three poses of its motion."""
+    case = make_case(load("bricard"), variant="default", mode="home", configuration="horizontal")
+    return case.mechanism, prescribe(case).q[:21:10]
+
+
+def drawn(mechanism: Mechanism, q: Array, trace: str | None = None) -> AnyArray:
+    bodies = ["world", *(body.name for body in mechanism.bodies)]
+    of_names = dict(paths(mechanism, q, trace))
+    path = of_names.pop("trace", NOTHING[None])[0]
+    return render(mechanism, q, {bodies.index(name) + WORLD: points for name, points in of_names.items()}, path)
+
+
+def shapes(pictures: AnyArray) -> AnyArray:
+    """Where there is something else than background."""
+    return np.abs(pictures - 255 * np.array(BACKGROUND)).max(axis=-1) > 10
+
+
+@pytest.mark.usefixtures("graphics")
+def test_pictures_show_the_whole_motion(bricard: tuple[Mechanism, Array]) -> None:
+    mechanism, q = bricard
+    pictures = drawn(mechanism, q)
+    assert pictures.shape == (len(q), HEIGHT, WIDTH, 3)
+    something = shapes(pictures)
+    assert something[:, HEIGHT // 4 : -HEIGHT // 4, WIDTH // 4 : -WIDTH // 4].any(axis=(1, 2)).all()
+    ever = something.any(axis=0)
+    assert not np.concatenate([ever[0], ever[-1], ever[:, 0], ever[:, -1]]).any(), "cut off at the border"
+    assert max(ever.any(axis=1).sum() / HEIGHT, ever.any(axis=0).sum() / WIDTH) > 0.8, "small in the picture"
+    moved = np.diff(pictures.astype(int), axis=0).any(axis=-1).sum(axis=(1, 2))
+    assert moved.min() > 500
+
+
+@pytest.mark.usefixtures("graphics")
+def test_a_pose_looks_the_same_whenever_it_comes(bricard: tuple[Mechanism, Array]) -> None:
+    mechanism, q = bricard
+    there_and_back = drawn(mechanism, np.concatenate([q, q[::-1]]))
+    np.testing.assert_array_equal(there_and_back, there_and_back[::-1])
+
+
+@pytest.mark.usefixtures("graphics")
+def test_the_path_of_the_traced_point_is_drawn(bricard: tuple[Mechanism, Array]) -> None:
+    mechanism, q = bricard
+    orange = np.array([213, 94, 0]) / np.linalg.norm([213, 94, 0])
+    with_path, without = drawn(mechanism, q, "P4"), drawn(mechanism, q)
+    colors = with_path[(with_path != without).any(axis=-1)].astype(float)
+    assert len(colors) > 500
+    alike = (colors @ orange) / np.linalg.norm(colors, axis=1)
+    assert np.median(alike) > 0.97
+
+
+@pytest.mark.usefixtures("graphics")
+def test_a_robot_without_shapes_is_drawn_as_rods(model_case: CaseMaker) -> None:
+    case = model_case(MODELS / "spinning_rod.xml", amplitude=0.1)
+    something = shapes(drawn(case.mechanism, prescribe(case).q[::25]))
+    assert something.sum(axis=(1, 2)).min() > 1000
+    assert (something[0] != something[1]).any()
+
+
+@pytest.mark.usefixtures("graphics")
+def test_floors_and_shapes_for_collisions_are_not_in_the_way(tmp_path: Path, model_case: CaseMaker) -> None:
+    text = (MODELS / "spinning_rod.xml").read_text(encoding="utf-8")
+    extra = '<geom type="plane" size="0 0 1" pos="0 0 0.05"/><geom type="box" size="9 9 9" group="3"/>'
+    (tmp_path / "floor.xml").write_text(text.replace("<worldbody>", f"<worldbody>{extra}"), encoding="utf-8")
+    bare, floor = (model_case(path, amplitude=0.1) for path in (MODELS / "spinning_rod.xml", tmp_path / "floor.xml"))
+    q = prescribe(bare).q[:2]
+    np.testing.assert_array_equal(shapes(drawn(bare.mechanism, q)), shapes(drawn(floor.mechanism, q)))
+
+
+def test_it_says_why_it_cannot_draw(bricard: tuple[Mechanism, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism, q = bricard
+    monkeypatch.setenv("MUJOCO_GL", "disable")
+    with pytest.raises(EngineError, match="cannot draw here: MUJOCO_GL=disable forbids it"):
+        render(mechanism, q, {}, NOTHING)
+    monkeypatch.setenv("MUJOCO_GL", "")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(_renderer, "find_library", lambda name: None)
+    with pytest.raises(EngineError, match="cannot draw here: neither EGL nor OSMesa is installed"):
+        render(mechanism, q, {}, NOTHING)
+
+
+def test_what_a_driver_raises_is_one_line(bricard: tuple[Mechanism, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(width: int, height: int) -> None:
+        raise OSError("no display,\nsays the driver")
+
+    monkeypatch.setattr(_renderer, "_graphics", lambda: broken)
+    with pytest.raises(EngineError, match="cannot draw here: no display, says the driver"):
+        drawn(*bricard)

@@ -1,0 +1,114 @@
+"""Robots that move out of a plane are drawn; where they cannot be, the projection stays and nothing else is lost."""
+
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from analytic.assembly import prescribe
+from robots.errors import EngineError, OutputError
+from robots.motion import Motion
+from robots.robot import Case
+from tests.conftest import MODELS, CaseMaker
+from tests.validation.conftest import in_this_process
+from validation import drawing, pictures, rendering
+from validation.findings import exit_status
+from validation.geometry import is_planar, paths, point_rows
+from validation.rendering import movies
+from validation.report import write_report
+from validation.run import run
+from validation.tables import FRAMES, Results, frames_table, read, write
+from validation.workers import Call, Workers, crew
+
+CHOSEN: dict[str, Any] = {"wanted": ("mujoco/kkt",), "dt": 0.1, "workers": Workers(jobs=1)}
+DRAWN = "Mode home in motion, drawn by MuJoCo."
+
+
+@pytest.fixture(scope="module")
+def spatial(model_case: CaseMaker) -> Case:
+    return model_case(MODELS / "spinning_rod.xml", configuration="vertical", amplitude=0.1)
+
+
+@pytest.fixture(scope="module")
+def results(spatial: Case) -> Results:
+    """Of a robot that moves out of every plane."""
+    with in_this_process():
+        results = run([spatial], **CHOSEN)
+    if why := results.run["not_drawn"]:
+        pytest.skip(f"no renderer on this machine: {why}")
+    return results
+
+
+def page(results: Results, folder: Path) -> str:
+    write_report(results, folder)
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_movie_follows_the_motion(results: Results, spatial: Case) -> None:
+    frames = results.frames
+    assert set(zip(frames["robot"], frames["mode"], strict=True)) == {("spinning_rod", "home")}
+    assert frames["t"].tolist() == results.motion["t"].unique().tolist()
+    first, last = (np.asarray(Image.open(io.BytesIO(frames["image"].iloc[k])), float) for k in (0, 1))
+    assert np.abs(first - last).max() > 100
+    assert frames["image"].map(len).sum() < 400_000
+
+
+def test_the_report_is_rebuilt_from_the_folder(results: Results, tmp_path: Path) -> None:
+    write(results, tmp_path)
+    first = page(results, tmp_path)
+    assert DRAWN in first
+    assert "Animation (in report.html): spinning_rod" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert page(read(tmp_path), tmp_path) == first
+    (tmp_path / FRAMES).unlink()  # as in a folder of an older version
+    assert DRAWN not in page(read(tmp_path), tmp_path)
+
+
+def test_pictures_of_an_earlier_run_do_not_stay(results: Results, tmp_path: Path) -> None:
+    write(results, tmp_path)
+    write(replace(results, frames=frames_table([])), tmp_path)
+    assert not (tmp_path / FRAMES).exists()
+    (tmp_path / FRAMES).write_bytes(b"no pictures")
+    with pytest.raises(OutputError, match=r"frames\.parquet: want pictures"):
+        read(tmp_path)
+
+
+def test_without_a_renderer_the_reason_is_told(spatial: Case, prr: Case, prr_motion: Motion) -> None:
+    def refuses(*_: Any) -> None:
+        raise EngineError("no <graphics> here")
+
+    motions = {spatial.key: prescribe(spatial), prr.key: prr_motion}
+    with in_this_process() as patch, crew(Workers(jobs=1)) as staff:
+        patch.setattr(pictures, "render", refuses)
+        found = movies([spatial, prr], motions, staff)
+    assert found.frames.empty
+    assert found.missing == {"spinning_rod, home": "no <graphics> here"}
+
+
+def test_a_renderer_that_dies_takes_nothing_along(
+    spatial: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "Call", lambda function, args: Call(os._exit, (3,)))
+    results = run([spatial], **CHOSEN)
+    assert results.frames.empty
+    assert exit_status(results) == 0
+    assert results.run["unanswered"] == 0
+    assert set(results.summary["verdict"]) == {"agree", "informational"}
+    write(results, tmp_path)
+    assert not (tmp_path / FRAMES).exists()
+    said = "Mode home in motion, projected, because it was not drawn: its process died: exit status 3."
+    assert said in page(read(tmp_path), tmp_path)
+
+
+def test_a_scene_is_planar_where_nothing_is_drawn(prr: Case, spatial: Case) -> None:
+    for case, planar in ((prr, True), (spatial, False)):
+        motion = prescribe(case)
+        scene = drawing.scene(pd.DataFrame(list(point_rows(case.mechanism, motion, case.robot.trace))))
+        assert scene is not None
+        assert scene.planar is planar
+        assert is_planar(np.concatenate(list(paths(case.mechanism, motion.q, case.robot.trace).values()))) is planar
