@@ -54,7 +54,7 @@ def test_pictures_show_the_whole_motion(bricard: tuple[Mechanism, Array]) -> Non
     assert pictures.shape == (len(q), HEIGHT, WIDTH, 3)
     something = shapes(pictures)
     assert something[:, HEIGHT // 4 : -HEIGHT // 4, WIDTH // 4 : -WIDTH // 4].any(axis=(1, 2)).all()
-    ever = something.any(axis=0)
+    ever = np.asarray(something.any(axis=0))
     assert not np.concatenate([ever[0], ever[-1], ever[:, 0], ever[:, -1]]).any(), "cut off at the border"
     assert max(ever.any(axis=1).sum() / HEIGHT, ever.any(axis=0).sum() / WIDTH) > 0.8, "small in the picture"
     moved = np.diff(pictures.astype(int), axis=0).any(axis=-1).sum(axis=(1, 2))
