@@ -250,12 +250,11 @@ def _movie(robot: str, mode: str, scene: drawing.Scene, results: Results) -> Ite
     frames = _rows(results.frames, robot=robot, mode=mode)
     if len(frames):
         drawn = interactive.pictures(frames)
+        path = f" Orange: path of {scene.traced}." if scene.traced else ""
         yield Movie(
             drawn,
             alt=f"{robot}, mode {mode}, as it moves, drawn in perspective",
-            caption=f"Mode {mode} in motion, drawn by MuJoCo. Orange: path of the traced point."
-            if scene.traced
-            else f"Mode {mode} in motion, drawn by MuJoCo.",
+            caption=f"Mode {mode} in motion, drawn by MuJoCo.{path}",
             still=drawn["pictures"][0],
         )
     elif moving := interactive.movie(scene):

@@ -90,7 +90,8 @@ def _model(mechanism: Mechanism) -> Any:
     model.light_active[:] = False
     light = model.vis.headlight
     light.active, light.ambient[:], light.diffuse[:], light.specular[:] = 1, 0.45, 0.55, 0.0
-    model.vis.global_.offwidth, model.vis.global_.offheight = WIDTH, HEIGHT
+    view = model.vis.global_
+    view.offwidth, view.offheight, view.orthographic, view.fovy = WIDTH, HEIGHT, 0, 45
     quality = model.vis.quality
     quality.offsamples, quality.numslices, quality.numstacks = 4, 16, 8  # smooth enough at this size
     return model
