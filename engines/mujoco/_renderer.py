@@ -119,12 +119,14 @@ def _seen(model: Any) -> AnyArray:
 
 
 def _extent(model: Any, data: Any, q: Array, points: Iterable[Array]) -> Array:
-    """Points that enclose all that moves, in all poses, and its anchors [m], shape (n, 3)."""
+    """Points that enclose the robot in all poses [m], shape (n, 3); what stands still counts if it is no larger."""
+    found = [np.reshape(of_body, (-1, 3)) for of_body in points]
+    size = np.linalg.norm(np.ptp(np.concatenate(found), axis=0))
     seen = _seen(model)
-    seen = seen[model.body_weldid[model.geom_bodyid[seen]] != 0]  # the world is 0
+    moves = model.body_weldid[model.geom_bodyid[seen]] != 0  # the world is 0
+    seen = seen[moves | (2 * model.geom_rbound[seen] < size)]
     signs = np.array(list(product((-1, 1), repeat=3)))
     boxes = model.geom_aabb[seen, None, :3] + signs * model.geom_aabb[seen, None, 3:]
-    found = [np.reshape(of_body, (-1, 3)) for of_body in points]
     for pose in q:
         _move(model, data, pose)
         turned = np.einsum("gij,gcj->gci", data.geom_xmat[seen].reshape(-1, 3, 3), boxes)

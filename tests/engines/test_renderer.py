@@ -98,15 +98,14 @@ def test_floors_and_shapes_for_collisions_are_not_in_the_way(tmp_path: Path, mod
 
 
 def test_it_says_why_it_cannot_draw(bricard: tuple[Mechanism, Array], monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism, q = bricard
     monkeypatch.setenv("MUJOCO_GL", "disable")
     with pytest.raises(EngineError, match="cannot draw here: MUJOCO_GL=disable forbids it"):
-        render(mechanism, q, {}, NOTHING)
+        drawn(*bricard)
     monkeypatch.setenv("MUJOCO_GL", "")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(_renderer, "find_library", lambda name: None)
     with pytest.raises(EngineError, match="cannot draw here: neither EGL nor OSMesa is installed"):
-        render(mechanism, q, {}, NOTHING)
+        drawn(*bricard)
 
 
 def test_what_a_driver_raises_is_one_line(bricard: tuple[Mechanism, Array], monkeypatch: pytest.MonkeyPatch) -> None:
