@@ -90,9 +90,13 @@ function drawShapes(movie, alt) {
   };
   return [svg, show];
 }
+function showPictures(movie, still) {
+  let shown = 0;
+  return [still, (k) => { if (k !== shown) still.src = movie.pictures[shown = k]; }]; // loading starts anew each time
+}
 function startMovie(figure) {
   const movie = JSON.parse(figure.querySelector("script").textContent), still = figure.querySelector("img");
-  const [stage, draw] = still ? [still, (k) => { still.src = movie.pictures[k]; }] : drawShapes(movie, figure.dataset.alt);
+  const [stage, draw] = still ? showPictures(movie, still) : drawShapes(movie, figure.dataset.alt);
   const button = make("button", { type: "button" }, "Play"), time = make("output");
   const slider = make("input", { type: "range", min: 0, max: movie.t.length - 1, step: 1, value: 0 });
   slider.setAttribute("aria-label", "time");
