@@ -101,7 +101,7 @@ def _set_background(spec: Any) -> None:
     for texture in list(spec.textures):
         if texture.type == _SKYBOX:
             spec.delete(texture)
-    sky = spec.add_texture(name="background", type=_SKYBOX, width=8, height=48)
+    sky = spec.add_texture(type=_SKYBOX, width=8, height=48)
     sky.builtin, sky.rgb1, sky.rgb2 = mujoco.mjtBuiltin.mjBUILTIN_FLAT, BACKGROUND, BACKGROUND
 
 

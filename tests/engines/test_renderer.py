@@ -88,10 +88,13 @@ def test_a_robot_without_shapes_is_drawn_as_rods(model_case: CaseMaker) -> None:
 
 
 @pytest.mark.usefixtures("graphics")
-def test_floors_and_shapes_for_collisions_are_not_in_the_way(tmp_path: Path, model_case: CaseMaker) -> None:
+def test_floors_skies_and_shapes_for_collisions_are_not_in_the_way(tmp_path: Path, model_case: CaseMaker) -> None:
     text = (MODELS / "spinning_rod.xml").read_text(encoding="utf-8")
     extra = '<geom type="plane" size="0 0 1" pos="0 0 0.05"/><geom type="box" size="9 9 9" group="3"/>'
-    (tmp_path / "floor.xml").write_text(text.replace("<worldbody>", f"<worldbody>{extra}"), encoding="utf-8")
+    black = 'builtin="flat" rgb1="0 0 0" rgb2="0 0 0" width="8" height="48"'
+    sky = f'<asset><texture type="skybox" {black}/><texture name="background" type="2d" {black}/></asset>'
+    text = text.replace("<worldbody>", f"{sky}<worldbody>{extra}")
+    (tmp_path / "floor.xml").write_text(text, encoding="utf-8")
     bare, floor = (model_case(path, amplitude=0.1) for path in (MODELS / "spinning_rod.xml", tmp_path / "floor.xml"))
     q = prescribe(bare).q[:2]
     np.testing.assert_array_equal(shapes(drawn(bare.mechanism, q)), shapes(drawn(floor.mechanism, q)))
