@@ -346,7 +346,10 @@ def ladder(out: Path, workers: "Workers", **selection: Any) -> int:
 @click.option("--case", type=click.IntRange(min=0), help="Compute the case of this number alone, and print it.")
 @_out
 @_jobs
-def sweep(out: Path, jobs: int | None, scheduler: str | None, case: int | None, **varied: Any) -> int:
+@_time_limit
+def sweep(
+    out: Path, jobs: int | None, time_limit: float | None, scheduler: str | None, case: int | None, **varied: Any
+) -> int:
     """Compute thousands of cases of a ROBOT: wrong parameters, random motions, random poses.
 
     Gives the distribution of the effort error of each source, and how the effort of each actuator hangs on each
@@ -361,18 +364,20 @@ def sweep(out: Path, jobs: int | None, scheduler: str | None, case: int | None, 
       loopcheck sweep 3prr --case 421
     """
     from validation.console import print_case, print_sweep
+    from validation.journal import held
     from validation.sweep.cases import Study
     from validation.sweep.report import exit_status, write_report
     from validation.sweep.study import run_study
-    from validation.tables import want_writable
+    from validation.workers import TIME_LIMIT, Workers
 
     study = Study(**varied)
     if case is not None:
         print_case(study, case)
         return 0
-    want_writable(out)
-    found = run_study(study, out, jobs=jobs, scheduler=scheduler, command=["loopcheck", *sys.argv[1:]])
-    write_report(found, out)
+    workers = Workers(jobs, time_limit or TIME_LIMIT)
+    with held(out):
+        found = run_study(study, out, workers=workers, scheduler=scheduler, command=["loopcheck", *sys.argv[1:]])
+        write_report(found, out)
     print_sweep(found, out)
     return exit_status(found)
 
@@ -396,11 +401,11 @@ def bench(robots: tuple[str, ...], samples: int, chain: int, out: Path) -> int:
         os.environ[threads] = "1"  # before numpy is imported
     from validation.bench.study import bench_table, write_bench
     from validation.console import print_bench
-    from validation.tables import want_writable
+    from validation.journal import held
 
-    want_writable(out)
-    figures = bench_table(robots, samples=samples, chain=chain)
-    write_bench(figures, out)
+    with held(out):
+        figures = bench_table(robots, samples=samples, chain=chain)
+        write_bench(figures, out)
     print_bench(figures, out)
     return 0
 
@@ -455,16 +460,16 @@ def versions(wanted: tuple[str, ...], versions: tuple[str, ...], interpreters: t
     Exit status as of run, over all versions: 3 also where a version did not run and none disagrees.
     """
     from validation.console import print_versions
-    from validation.tables import want_writable
+    from validation.journal import held
     from validation.versions.report import write_report
     from validation.versions.study import OLDER, environments, exit_status, run_study, write_tables
 
     arguments = _arguments_of_version(wanted)
-    want_writable(out)
-    where = environments(versions or (() if interpreters else OLDER), interpreters)
-    found = run_study(where, arguments, out, command=["loopcheck", *sys.argv[1:]])
-    write_tables(found, out)
-    write_report(found, out)
+    with held(out):
+        where = environments(versions or (() if interpreters else OLDER), interpreters)
+        found = run_study(where, arguments, out, command=["loopcheck", *sys.argv[1:]])
+        write_tables(found, out)
+        write_report(found, out)
     print_versions(found, out)
     return exit_status(found)
 

@@ -80,11 +80,25 @@ def or_raise(what: str, result: Any) -> Any:
     return result
 
 
+class Processes(ProcessPool):
+    """Worker processes of which each is missed that ends, also one that an engine ends as if all were well."""
+
+    def __init__(self, count: int, **how: Any) -> None:
+        super().__init__(count, **how)
+        self._pool_manager.worker_manager.inspect_workers = self._ended  # type: ignore[method-assign]
+
+    def _ended(self) -> tuple[tuple[int, int | None], ...]:
+        """Numbers and exit statuses of the processes that have ended; pebble leaves out those that end with 0."""
+        workers = self._pool_manager.worker_manager.workers
+        gone = [pid for pid, process in tuple(workers.items()) if not process.is_alive()]
+        return tuple((pid, workers.pop(pid).exitcode) for pid in gone)
+
+
 @dataclass(frozen=True, slots=True)
 class Crew:
     """Worker processes that stand ready."""
 
-    pool: ProcessPool
+    pool: Processes
     progress: Progress
     time_limit: float
     journal: Journal | None
@@ -102,7 +116,7 @@ class Crew:
         }
         ended = as_completed(futures)
         for future in self.progress.track(ended, total=len(calls), description=description):
-            yield futures[future], self._result(future)
+            yield futures.pop(future), self._result(future)
 
     def all_of(self, calls: Sequence[Call], description: str) -> list[Any]:
         """Results of all calls in their order, or `Lost`, also where an interruption took them away.
@@ -152,7 +166,7 @@ def crew(wanted: Workers) -> Iterator[Crew]:
         tempfile.TemporaryDirectory(prefix="loopcheck-") as litter,
         Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
     ):
-        pool = ProcessPool(wanted.count, context=_context(), initializer=_begin, initargs=(litter,))
+        pool = Processes(wanted.count, context=_context(), initializer=_begin, initargs=(litter,))
         try:
             yield Crew(pool, progress, wanted.time_limit, wanted.journal)
         finally:

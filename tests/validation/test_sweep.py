@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +25,9 @@ from analytic.noc import Noc
 from robots.errors import HarnessError, LoopClosureError, OutputError
 from robots.mechanism import Mechanism
 from robots.robot import Case, load, make_case
-from tests.validation.conftest import Command
-from validation.sweep import pool, study
+from tests.validation.conftest import Command, in_this_process
+from validation.sweep import cluster as dask
+from validation.sweep import study
 from validation.sweep.cases import COMPUTED, Study, compute_cases, drawn, nominal, prepare
 from validation.sweep.dataset import chunks, missing, part, tables, write_part
 from validation.sweep.motions import KINDS, SAMPLES
@@ -219,9 +220,10 @@ def _rms(of: Study, change: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
+def here() -> Iterator[None]:
     """Calls are made in this process."""
-    monkeypatch.setattr(pool, "calls", lambda call, items, **_: ((item, call(item)) for item in items))
+    with in_this_process():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -269,39 +271,6 @@ def _wait_for(path: Path) -> None:
         time.sleep(0.02)
 
 
-KILL = "__import__('os').kill(__import__('os').getpid(), 9)"
-"""Takes the process down that evaluates it."""
-
-
-def test_a_call_that_kills_its_worker_is_told_and_takes_no_other_along() -> None:
-    items = ["10", KILL, *(f"{k} + 1" for k in range(20, 30))]
-    done = dict(pool.calls(eval, items, jobs=2))
-    assert set(done) == set(items)
-    assert done[KILL] is None
-    assert all(result in (None, eval(item)) for item, result in done.items() if item != KILL)
-    assert sum(result is None for result in done.values()) <= 2 * pool.AHEAD
-    assert list(pool.alone(eval, ["12", KILL, "14"])) == [("12", 12), (KILL, None), ("14", 14)]
-
-
-def test_a_case_that_kills_its_worker_reads_not_run(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The others of its chunk are there as ever."""
-    monkeypatch.setattr(pool, "calls", lambda call, items, **_: ((item, None) for item in items))
-    monkeypatch.setattr(pool, "alone", _all_but_13)
-    found = run_study(SMALL, tmp_path)
-    rows, wanted = _rows(tmp_path, SMALL.cases), _rows(whole, SMALL.cases)
-    lost = rows["case"] == 13
-    assert (rows.loc[lost, "result"] == "not run").all()
-    assert (rows.loc[lost, "note"] == study.DIED).all()
-    pd.testing.assert_frame_equal(rows[~lost], wanted[~lost], check_exact=True)
-    assert found.statistics.reasons["cases"].sum() >= lost.sum()
-
-
-def _all_but_13(call: partial[pa.Table], items: list[tuple[int]]) -> Iterator[tuple[tuple[int], pa.Table | None]]:
-    return ((item, None if item == (13,) else call(item)) for item in items)
-
-
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_that_loses_a_worker_loses_nothing(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -325,7 +294,7 @@ def test_a_cluster_that_loses_a_worker_loses_nothing(
 def test_a_scheduler_that_is_not_there_is_one_line(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "PATIENCE", 0.5)
+    monkeypatch.setattr(dask, "PATIENCE", 0.5)
     status, _, err = loopcheck("sweep", "3prr", "--cases", "5", "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path)
     assert status == 2
     assert err.startswith("loopcheck: scheduler tcp://127.0.0.1:9: cannot be reached")

@@ -25,6 +25,7 @@ from validation.ctc.perturbation import KINDS, Kind, make_templates, perturb
 from validation.ctc.plant import ExactPlant
 from validation.ctc.simulate import Runs, Task, references, simulate
 from validation.ctc.task_space import TaskSpaceCtc
+from validation.tables import drafts, write_csv
 from validation.workers import ALL_CORES, Call, Workers, crew, or_raise
 
 CONTROLLERS: Mapping[str, type[Controller]] = {c.name: c for c in (ClassicalCtc, ExtendedCtc, TaskSpaceCtc)}
@@ -123,13 +124,13 @@ def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, comma
         for k, rows in staff.results([Call(run_batch, (study, batch)) for batch in missing], "batches of runs"):
             found = or_raise(", ".join(missing[k].iloc[0][KEY[:2]]), rows)
             runs = pd.concat([runs, found]) if len(runs) else found
-            _write(runs, folder / "ctc_runs.csv")
+            write_csv(folder, {"ctc_runs": runs.sort_values(KEY)})
         histories = _known_histories(study, folder)
         if histories.empty:
             shown = staff.results([Call(_history, (study, name)) for name in CONTROLLERS], "histories")
             histories = pd.concat([or_raise("a history", rows) for _, rows in shown])
             histories = histories.sort_values(["controller", "t"])
-            _write(histories, folder / "ctc_histories.csv")
+            write_csv(folder, {"ctc_histories": histories})
     order = [study.plants, study.modes, study.seeds, study.kinds, tuple(CONTROLLERS)]
     wanted = runs[_in_study(study, runs)]
     ranks = {name: dict(zip(values, range(len(values)), strict=True)) for name, values in zip(KEY, order, strict=False)}
@@ -202,7 +203,7 @@ def _known_histories(study: Study, folder: Path) -> pd.DataFrame:
     path = folder / "ctc_histories.csv"
     if not path.exists():
         return pd.DataFrame()
-    histories = pd.read_csv(path)
+    histories = pd.read_csv(path, float_precision="round_trip")
     about = _about_history(study)
     same = set(about) <= set(histories) and all((histories[name] == value).all() for name, value in about.items())
     return histories if same and set(histories["controller"]) == set(CONTROLLERS) else pd.DataFrame()
@@ -228,12 +229,13 @@ def _known_runs(study: Study, folder: Path) -> pd.DataFrame:
     settings, table = folder / "ctc.json", folder / "ctc_runs.csv"
     held = json.loads(json.dumps(study.held))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         if not table.exists():
-            settings.write_text(json.dumps({"held": held}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            with drafts(folder) as draft:
+                text = json.dumps({"held": held}, indent=2, ensure_ascii=False) + "\n"
+                (draft / settings.name).write_text(text, encoding="utf-8")
             return pd.DataFrame(columns=list(RUNS.columns))
         before = json.loads(settings.read_text(encoding="utf-8"))["held"]
-        runs = RUNS.validate(pd.read_csv(table))
+        runs = RUNS.validate(pd.read_csv(table, float_precision="round_trip"))
     except (OSError, ValueError, KeyError, SchemaError) as error:
         raise OutputError(f"{folder}: want a folder for the study, or one of an earlier one: {error}") from error
     if before != held:
@@ -256,13 +258,3 @@ def _in_study(study: Study, runs: pd.DataFrame) -> pd.Series:
     for name, values in zip(KEY, wanted, strict=True):
         inside &= runs[name].isin(list(values))
     return inside
-
-
-def _write(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table whole or not at all."""
-    draft = path.with_suffix(".writing")
-    try:
-        frame.to_csv(draft, index=False, float_format="%.17g")
-        draft.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from robots.errors import OutputError
 from validation import sources
 from validation.blocks import Block, Part, Picture, digits, facts, table
 from validation.pages import write_pages
@@ -15,6 +14,7 @@ from validation.sweep.cases import COMPUTED, NO_MOTION, RESULTS, nominal
 from validation.sweep.pictures import BARS, distribution_figure, sensitivity_figure
 from validation.sweep.statistics import KEPT, PER_DECADE, QUANTILES
 from validation.sweep.study import Findings
+from validation.tables import write_csv
 from validation.tolerances import registered
 
 _VARIED = {
@@ -44,11 +44,7 @@ def write_report(found: Findings, folder: Path) -> None:
         "sweep_sensitivity": found.statistics.sensitivity,
         "sweep_failures": found.statistics.reasons,
     }
-    try:
-        for name, frame in tables.items():
-            frame.to_csv(folder / f"{name}.csv", index=False, float_format="%.17g")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot write the tables of the study: {error.strerror}") from error
+    write_csv(folder, tables)
 
 
 def tolerances() -> Mapping[str, float]:
