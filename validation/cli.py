@@ -129,16 +129,19 @@ def _how_to_run(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def _in_folder(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command its arguments `out`, a folder held while it runs, and `workers`, with the options for both."""
+    """Give a command its arguments `out`, a folder held while it runs, and `workers`, with the options for both.
+
+    Workers have a journal where the command can be told to resume.
+    """
 
     @wraps(command)
     def with_options(
-        *, out: Path, jobs: int | None, time_limit: float | None, resume: bool = False, **given: Any
+        *, out: Path, jobs: int | None, time_limit: float | None, resume: bool | None = None, **given: Any
     ) -> int:
-        from validation.journal import claimed
+        from validation.journal import claimed, held
         from validation.workers import TIME_LIMIT, Workers
 
-        with claimed(out, resume=resume) as journal:
+        with held(out) if resume is None else claimed(out, resume=resume) as journal:
             return command(out=out, workers=Workers(jobs, time_limit or TIME_LIMIT, journal), **given)
 
     for option in (_time_limit, _jobs, _out):

@@ -30,8 +30,8 @@ from validation.journal import Journal
 
 TIME_LIMIT = 1800.0
 """How long a call may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
-WARM = ["validation.evaluate", "engines.mujoco.forward"]
-"""What most calls need: imported once, where the system can fork workers from a process that has it."""
+WARM = ["validation.workers", "validation.evaluate", "engines.mujoco.forward"]
+"""What all workers need: imported once, where the system can fork them from a process that has it."""
 
 ROOMS = ("robots", "analytic", "engines", "validation")
 

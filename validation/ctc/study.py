@@ -203,7 +203,7 @@ def _known_histories(study: Study, folder: Path) -> pd.DataFrame:
     path = folder / "ctc_histories.csv"
     if not path.exists():
         return pd.DataFrame()
-    histories = pd.read_csv(path, float_precision="round_trip")
+    histories = pd.read_csv(path)
     about = _about_history(study)
     same = set(about) <= set(histories) and all((histories[name] == value).all() for name, value in about.items())
     return histories if same and set(histories["controller"]) == set(CONTROLLERS) else pd.DataFrame()
@@ -235,7 +235,7 @@ def _known_runs(study: Study, folder: Path) -> pd.DataFrame:
                 (draft / settings.name).write_text(text, encoding="utf-8")
             return pd.DataFrame(columns=list(RUNS.columns))
         before = json.loads(settings.read_text(encoding="utf-8"))["held"]
-        runs = RUNS.validate(pd.read_csv(table, float_precision="round_trip"))
+        runs = RUNS.validate(pd.read_csv(table))
     except (OSError, ValueError, KeyError, SchemaError) as error:
         raise OutputError(f"{folder}: want a folder for the study, or one of an earlier one: {error}") from error
     if before != held:

@@ -288,8 +288,7 @@ def _differs(before: Mapping[str, str], now: Mapping[str, str], name: str) -> bo
 def read(table: Path) -> pd.DataFrame:
     """The table of rungs as it was written."""
     numbers = {name: [""] for name, column in RUNGS.columns.items() if column.nullable}
-    as_written: Any = {"keep_default_na": False, "na_values": numbers, "float_precision": "round_trip"}
-    return RUNGS.validate(pd.read_csv(table, dtype={"robot": str}, **as_written))
+    return RUNGS.validate(pd.read_csv(table, keep_default_na=False, na_values=numbers, dtype={"robot": str}))
 
 
 def _is_known(rungs: pd.DataFrame, scene: Scene, ladder: Ladder) -> bool:
