@@ -31,7 +31,7 @@ def _short(motion: Motion) -> Sequence[Ladder]:
 
 
 def _coarse(study: ctc.Study, folder: Path, **how: Any) -> ctc.Findings:
-    return whole_study(replace(study, levels=(5.0,), task=Task(dt=8e-3)), folder, **how)
+    return whole_study(replace(study, levels=(5.0,), task=Task(dt=0.02)), folder, **how)
 
 
 if __name__ == "__main__":
