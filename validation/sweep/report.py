@@ -83,7 +83,8 @@ def sentence(found: Findings) -> str:
     unmoved = count.pop(NO_MOTION) // others
     lost = ", ".join(f"{result} {rows}" for result, rows in count.items() if rows and result != COMPUTED)
     return (
-        f"{found.study.cases} cases of {found.study.robot}, {others} sources against {sources.REFERENCE}: {compared} "
+        f"{found.study.cases} cases of {found.study.robot}, {others} source{'s' * (others != 1)} against "
+        f"{sources.REFERENCE}: {compared} "
         f"comparisons, {beyond} with an error beyond the tolerance of the source. {unmoved} cases have no motion "
         f"to compare in. Of the others, not compared: {lost or 'none'}."
     )
@@ -136,7 +137,7 @@ def distributions(found: Findings) -> Part:
     svg = distribution_figure(found.statistics.tallies, tolerances())
     blocks: list[Block] = []
     if svg:
-        caption = "Cases by effort error, on a logarithmic axis. Dashed: the registered tolerance of the source."
+        caption = "Cases by effort error, on a logarithmic axis. Dotted: the registered tolerance of the source."
         blocks.append(Picture(svg, alt=f"{found.study.robot}: distribution of the effort errors", caption=caption))
     worst = [
         {"source": source, "motion": kind, "case": one.case, "error [-]": one.error}
@@ -198,7 +199,8 @@ def failures(found: Findings) -> Part:
 
 def how(found: Findings) -> Part:
     """What it takes to get the same again."""
-    record = dict(found.record)
+    units = {"spread": "spread [%]", "duration_s": "duration [s]"}
+    record = {units.get(name, name): value for name, value in found.record.items()}
     record["command"] = " ".join(map(str, record["command"]))
     seconds = {f"mean wall time of {source} [s]": value for source, value in found.statistics.seconds.items()}
     about = (
