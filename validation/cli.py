@@ -358,7 +358,9 @@ def sweep(
     Gives the distribution of the effort error of each source, and how the effort of each actuator hangs on each
     parameter. Motions have 11 samples. Finished cases in the folder are not computed again; what is random depends on
     the seed and the number of a case alone. --scheduler needs `pip install 'loopcheck[dask]'` here and on the cluster.
-    Exit status: 0 no error beyond the tolerance of its source; 1 one is; 3 a source failed or nothing was compared.
+    --time-limit holds for a case, and for the cases that are computed together, which are tried one by one where they
+    take longer. Exit status: 0 no error beyond the tolerance of its source; 1 one is; 3 a source failed or nothing was
+    compared.
 
     \b
     Examples:

@@ -7,7 +7,6 @@ import hashlib
 import importlib.metadata
 import multiprocessing
 import os
-import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +25,7 @@ from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
 from robots.errors import EngineError
+from robots.trial import ending
 from validation.journal import Journal
 
 TIME_LIMIT = 1800.0
@@ -149,7 +149,7 @@ class Crew:
         try:
             return future.result()
         except ProcessExpired as error:
-            return Lost(f"its process died: {_end(error.exitcode)}")
+            return Lost(f"its process died: {ending(error.exitcode)}")
         except TimeoutError:
             return Lost(f"it did not come to an end within {self.time_limit:g} s")
 
@@ -214,11 +214,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _end(exitcode: int | None) -> str:
-    """How a process ended, from its exit status."""
-    if exitcode is None or exitcode >= 0:
-        return f"exit status {exitcode}"
-    memory = ", maybe for want of memory" if exitcode == -signal.SIGKILL else ""
-    return f"{signal.strsignal(-exitcode)} ({signal.Signals(-exitcode).name}){memory}"
