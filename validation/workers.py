@@ -85,13 +85,18 @@ class Processes(ProcessPool):
 
     def __init__(self, count: int, **how: Any) -> None:
         super().__init__(count, **how)
+        self._gone: set[int] = set()
         self._pool_manager.worker_manager.inspect_workers = self._ended  # type: ignore[method-assign]
 
     def _ended(self) -> tuple[tuple[int, int | None], ...]:
-        """Numbers and exit statuses of the processes that have ended; pebble leaves out those that end with 0."""
+        """Numbers and exit statuses of the processes that have ended; pebble leaves out those that end with 0.
+
+        Each is told at the second look, when what it had to say before it ended has been read: which call it had taken.
+        """
         workers = self._pool_manager.worker_manager.workers
-        gone = [pid for pid, process in tuple(workers.items()) if not process.is_alive()]
-        return tuple((pid, workers.pop(pid).exitcode) for pid in gone)
+        gone = {pid for pid, process in tuple(workers.items()) if not process.is_alive()}
+        surely, self._gone = gone & self._gone, gone
+        return tuple((pid, workers.pop(pid).exitcode) for pid in surely)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Studies that are killed at random moments go on from there and end as if nothing had been; nothing is lost."""
 
+import os
 import random
 import resource
 import signal
@@ -8,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -21,6 +23,7 @@ from validation.evaluate import Outcome
 from validation.journal import JOURNAL, LOCK, held
 from validation.ladder.study import KEY as RUNG
 from validation.sweep.dataset import PARTS, part
+from validation.workers import Call, Lost, Workers, crew
 
 ROOT = Path(__file__).parents[2]
 SEED = 20261122
@@ -158,3 +161,22 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing_torn(loopcheck: Comm
     assert (status, err.count("\n")) == (2, 1), err
     assert f"{part(tmp_path, 0)}: cannot be written" in err
     assert _names(tmp_path) == {Path("sweep.json")}
+
+
+def test_calls_that_end_their_process_at_once_are_told_by_a_busy_one() -> None:
+    """Also with exit status 0, and though this process has hardly time to read which call they had taken."""
+    done = Event()
+    busy = [Thread(target=_work, args=(done,), daemon=True) for _ in range(4)]
+    for thread in busy:
+        thread.start()
+    try:
+        with crew(Workers(1)) as staff:
+            found = staff.all_of([Call(os._exit, (k % 2,)) for k in range(4)], "deaths")
+    finally:
+        done.set()
+    assert found == [Lost(f"its process died: exit status {k % 2}") for k in range(4)]
+
+
+def _work(done: Event) -> None:
+    while not done.is_set():
+        sum(range(1000))
