@@ -31,9 +31,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kills", type=int, default=2, metavar="N", help="How often a run is killed at a random moment and resumed."
     )
     parser.addoption(
-        "--kills-of-studies", type=int, default=1, metavar="N", help="How often each study is killed and goes on."
-    )
-    parser.addoption(
         "--robots",
         action="append",
         type=Path,
