@@ -32,7 +32,7 @@ def want_readable(model: ModelFile) -> None:
         refusal = receiver.recv()
     except EOFError as error:
         reader.join()
-        raise MechanismError(f"{model.path}: MuJoCo's compiler crashes on it ({_end(reader.exitcode)})") from error
+        raise MechanismError(f"{model.path}: MuJoCo's compiler crashes on it: {ending(reader.exitcode)}") from error
     finally:
         reader.kill()
         reader.join()
@@ -66,5 +66,9 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _end(exitcode: int | None) -> str:
-    return signal.Signals(-exitcode).name if exitcode is not None and exitcode < 0 else f"exit status {exitcode}"
+def ending(exitcode: int | None) -> str:
+    """How a process ended, in words, from its exit status [-]; a negative one is the signal that ended it."""
+    if exitcode is None or exitcode >= 0:
+        return f"exit status {exitcode}"
+    memory = ", maybe for want of memory" if exitcode == -signal.SIGKILL else ""
+    return f"{signal.strsignal(-exitcode)} ({signal.Signals(-exitcode).name}){memory}"

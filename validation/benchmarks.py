@@ -22,6 +22,7 @@ from robots.mechanism import Mechanism
 from robots.robot import modes
 from validation.blocks import Part, table
 from validation.pages import write_pages
+from validation.tables import write_csv
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew
 
 ANALYTIC = "analytic/noc"
@@ -159,7 +160,7 @@ def write_benchmarks(found: pd.DataFrame, folder: Path) -> None:
         for name, of_robot in found.groupby("benchmark", sort=False)
     ]
     write_pages([_introduction(), *parts], folder, stem="benchmarks", title="loopcheck: published free motions")
-    found.to_csv(folder / "benchmarks.csv", index=False, float_format="%.17g")
+    write_csv(folder, {"benchmarks": found})
 
 
 def _introduction() -> Part:

@@ -129,16 +129,19 @@ def _how_to_run(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def _in_folder(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command its arguments `out`, a folder held while it runs, and `workers`, with the options for both."""
+    """Give a command its arguments `out`, a folder held while it runs, and `workers`, with the options for both.
+
+    Workers have a journal where the command can be told to resume.
+    """
 
     @wraps(command)
     def with_options(
-        *, out: Path, jobs: int | None, time_limit: float | None, resume: bool = False, **given: Any
+        *, out: Path, jobs: int | None, time_limit: float | None, resume: bool | None = None, **given: Any
     ) -> int:
-        from validation.journal import claimed
+        from validation.journal import claimed, held
         from validation.workers import TIME_LIMIT, Workers
 
-        with claimed(out, resume=resume) as journal:
+        with held(out) if resume is None else claimed(out, resume=resume) as journal:
             return command(out=out, workers=Workers(jobs, time_limit or TIME_LIMIT, journal), **given)
 
     for option in (_time_limit, _jobs, _out):
@@ -346,13 +349,18 @@ def ladder(out: Path, workers: "Workers", **selection: Any) -> int:
 @click.option("--case", type=click.IntRange(min=0), help="Compute the case of this number alone, and print it.")
 @_out
 @_jobs
-def sweep(out: Path, jobs: int | None, scheduler: str | None, case: int | None, **varied: Any) -> int:
+@_time_limit
+def sweep(
+    out: Path, jobs: int | None, time_limit: float | None, scheduler: str | None, case: int | None, **varied: Any
+) -> int:
     """Compute thousands of cases of a ROBOT: wrong parameters, random motions, random poses.
 
     Gives the distribution of the effort error of each source, and how the effort of each actuator hangs on each
     parameter. Motions have 11 samples. Finished cases in the folder are not computed again; what is random depends on
     the seed and the number of a case alone. --scheduler needs `pip install 'loopcheck[dask]'` here and on the cluster.
-    Exit status: 0 no error beyond the tolerance of its source; 1 one is; 3 a source failed or nothing was compared.
+    --time-limit holds for a case, and for the cases that are computed together, which are tried one by one where they
+    take longer. Exit status: 0 no error beyond the tolerance of its source; 1 one is; 3 a source failed or nothing was
+    compared.
 
     \b
     Examples:
@@ -361,18 +369,20 @@ def sweep(out: Path, jobs: int | None, scheduler: str | None, case: int | None, 
       loopcheck sweep 3prr --case 421
     """
     from validation.console import print_case, print_sweep
+    from validation.journal import held
     from validation.sweep.cases import Study
     from validation.sweep.report import exit_status, write_report
     from validation.sweep.study import run_study
-    from validation.tables import want_writable
+    from validation.workers import TIME_LIMIT, Workers
 
     study = Study(**varied)
     if case is not None:
         print_case(study, case)
         return 0
-    want_writable(out)
-    found = run_study(study, out, jobs=jobs, scheduler=scheduler, command=["loopcheck", *sys.argv[1:]])
-    write_report(found, out)
+    workers = Workers(jobs, time_limit or TIME_LIMIT)
+    with held(out):
+        found = run_study(study, out, workers=workers, scheduler=scheduler, command=["loopcheck", *sys.argv[1:]])
+        write_report(found, out)
     print_sweep(found, out)
     return exit_status(found)
 
@@ -396,11 +406,11 @@ def bench(robots: tuple[str, ...], samples: int, chain: int, out: Path) -> int:
         os.environ[threads] = "1"  # before numpy is imported
     from validation.bench.study import bench_table, write_bench
     from validation.console import print_bench
-    from validation.tables import want_writable
+    from validation.journal import held
 
-    want_writable(out)
-    figures = bench_table(robots, samples=samples, chain=chain)
-    write_bench(figures, out)
+    with held(out):
+        figures = bench_table(robots, samples=samples, chain=chain)
+        write_bench(figures, out)
     print_bench(figures, out)
     return 0
 
@@ -455,16 +465,16 @@ def versions(wanted: tuple[str, ...], versions: tuple[str, ...], interpreters: t
     Exit status as of run, over all versions: 3 also where a version did not run and none disagrees.
     """
     from validation.console import print_versions
-    from validation.tables import want_writable
+    from validation.journal import held
     from validation.versions.report import write_report
     from validation.versions.study import OLDER, environments, exit_status, run_study, write_tables
 
     arguments = _arguments_of_version(wanted)
-    want_writable(out)
-    where = environments(versions or (() if interpreters else OLDER), interpreters)
-    found = run_study(where, arguments, out, command=["loopcheck", *sys.argv[1:]])
-    write_tables(found, out)
-    write_report(found, out)
+    with held(out):
+        where = environments(versions or (() if interpreters else OLDER), interpreters)
+        found = run_study(where, arguments, out, command=["loopcheck", *sys.argv[1:]])
+        write_tables(found, out)
+        write_report(found, out)
     print_versions(found, out)
     return exit_status(found)
 

@@ -14,6 +14,7 @@ from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, 
 from validation.blocks import Part, table
 from validation.compare import relative_error
 from validation.pages import write_pages
+from validation.tables import write_csv
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew
 
 CORRECTED = "as corrected"
@@ -54,7 +55,7 @@ def write_errata(costs: pd.DataFrame, folder: Path) -> None:
         for robot, of_robot in costs.groupby("robot", sort=False)
     ]
     write_pages([_introduction(), *parts], folder, stem="errata", title="loopcheck: errata of the papers")
-    costs.to_csv(folder / "errata.csv", index=False, float_format="%.17g")
+    write_csv(folder, {"errata": costs})
 
 
 def _cases(name: str) -> Iterable[Case]:

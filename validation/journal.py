@@ -42,6 +42,34 @@ class Journal:
 
 
 @contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold a folder for the results of one command.
+
+    Args:
+        folder: Where the results go; made if it is not there.
+
+    Raises:
+        OutputError: If the folder cannot be written, or another command holds it.
+    """
+    want_writable(folder)
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    lock = FileLock(folder / LOCK, blocking=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock:
+            try:
+                yield
+            finally:
+                (folder / LOCK).unlink(missing_ok=True)
+    except Timeout as error:
+        raise OutputError(f"{folder}: another loopcheck is writing there; want another folder, or wait") from error
+    except (OSError, sqlite3.Error) as error:
+        raise OutputError(f"{getattr(error, 'filename', None) or folder}: cannot be written: {error}") from error
+    finally:
+        _remove_empty(made)
+
+
+@contextmanager
 def claimed(folder: Path, *, resume: bool = False) -> Iterator[Journal]:
     """Hold a folder for the results of one command, with the journal of what it computes.
 
@@ -55,23 +83,8 @@ def claimed(folder: Path, *, resume: bool = False) -> Iterator[Journal]:
     Raises:
         OutputError: If the folder cannot be written, or another command holds it.
     """
-    want_writable(folder)
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
-    lock = FileLock(folder / LOCK, blocking=False)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with lock:
-            try:
-                with _journal(folder / JOURNAL, resume=resume) as journal:
-                    yield journal
-            finally:
-                (folder / LOCK).unlink(missing_ok=True)
-    except Timeout as error:
-        raise OutputError(f"{folder}: another loopcheck is writing there; want another folder, or wait") from error
-    except (OSError, sqlite3.Error) as error:
-        raise OutputError(f"{getattr(error, 'filename', None) or folder}: cannot be written: {error}") from error
-    finally:
-        _remove_empty(made)
+    with held(folder), _journal(folder / JOURNAL, resume=resume) as journal:
+        yield journal
 
 
 @contextmanager

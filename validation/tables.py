@@ -205,6 +205,20 @@ def drafts(folder: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
+def write_csv(folder: Path, frames: Mapping[str, pd.DataFrame]) -> None:
+    """Write tables by name into a folder; either all of them are replaced or, on an error, none.
+
+    Raises:
+        OutputError: If the folder cannot be written.
+    """
+    try:
+        with drafts(folder) as draft:
+            for name, frame in frames.items():
+                frame.to_csv(draft / f"{name}.csv", index=False, float_format="%.17g")
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot write {', '.join(frames)}: {error.strerror}") from error
+
+
 def read(folder: Path) -> Results:
     """Read the tables of a run back.
 

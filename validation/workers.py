@@ -7,7 +7,6 @@ import hashlib
 import importlib.metadata
 import multiprocessing
 import os
-import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -26,12 +25,13 @@ from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
 from robots.errors import EngineError
+from robots.trial import ending
 from validation.journal import Journal
 
 TIME_LIMIT = 1800.0
 """How long a call may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
-WARM = ["validation.evaluate", "engines.mujoco.forward"]
-"""What most calls need: imported once, where the system can fork workers from a process that has it."""
+WARM = ["validation.workers", "validation.evaluate", "engines.mujoco.forward"]
+"""What all workers need: imported once, where the system can fork them from a process that has it."""
 
 ROOMS = ("robots", "analytic", "engines", "validation")
 
@@ -83,11 +83,30 @@ def or_raise(what: str, result: Any) -> Any:
     return result
 
 
+class Processes(ProcessPool):
+    """Worker processes of which each is missed that ends, also one that an engine ends as if all were well."""
+
+    def __init__(self, count: int, **how: Any) -> None:
+        super().__init__(count, **how)
+        self._gone: set[int] = set()
+        self._pool_manager.worker_manager.inspect_workers = self._ended  # type: ignore[method-assign]
+
+    def _ended(self) -> tuple[tuple[int, int | None], ...]:
+        """Numbers and exit statuses of the processes that have ended; pebble leaves out those that end with 0.
+
+        Each is told at the second look, when what it had to say before it ended has been read: which call it had taken.
+        """
+        workers = self._pool_manager.worker_manager.workers
+        gone = {pid for pid, process in tuple(workers.items()) if not process.is_alive()}
+        surely, self._gone = gone & self._gone, gone
+        return tuple((pid, workers.pop(pid).exitcode) for pid in surely)
+
+
 @dataclass(frozen=True, slots=True)
 class Crew:
     """Worker processes that stand ready."""
 
-    pool: ProcessPool
+    pool: Processes
     progress: Progress
     time_limit: float
     journal: Journal | None
@@ -105,7 +124,7 @@ class Crew:
         }
         ended = as_completed(futures)
         for future in self.progress.track(ended, total=len(calls), description=description):
-            yield futures[future], self._result(future)
+            yield futures.pop(future), self._result(future)
 
     def all_of(self, calls: Sequence[Call], description: str) -> list[Any]:
         """Results of all calls in their order, or `Lost`, also where an interruption took them away.
@@ -138,7 +157,7 @@ class Crew:
         try:
             return future.result()
         except ProcessExpired as error:
-            return Lost(f"its process died: {_end(error.exitcode)}")
+            return Lost(f"its process died: {ending(error.exitcode)}")
         except TimeoutError:
             return Lost(f"it did not come to an end within {self.time_limit:g} s")
 
@@ -155,7 +174,7 @@ def crew(wanted: Workers) -> Iterator[Crew]:
         tempfile.TemporaryDirectory(prefix="loopcheck-") as litter,
         Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
     ):
-        pool = ProcessPool(wanted.count, context=_context(), initializer=_begin, initargs=(litter,))
+        pool = Processes(wanted.count, context=_context(), initializer=_begin, initargs=(litter,))
         try:
             yield Crew(pool, progress, wanted.time_limit, wanted.journal)
         finally:
@@ -203,11 +222,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _end(exitcode: int | None) -> str:
-    """How a process ended, from its exit status."""
-    if exitcode is None or exitcode >= 0:
-        return f"exit status {exitcode}"
-    memory = ", maybe for want of memory" if exitcode == -signal.SIGKILL else ""
-    return f"{signal.strsignal(-exitcode)} ({signal.Signals(-exitcode).name}){memory}"

@@ -109,8 +109,8 @@ def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: st
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (with_asset('<model name="m" file="model.xml"/>'), "crashes on it (SIG"),
-        (MODEL.replace('name="j"', 'name="j" class="%s%n%s%n"'), "crashes on it (SIG|refuses it"),
+        (with_asset('<model name="m" file="model.xml"/>'), "(SIG"),
+        (MODEL.replace('name="j"', 'name="j" class="%s%n%s%n"'), "(SIG|refuses it"),
         (MODEL.replace("<worldbody>", '<size nuser_body="2000000000"/><worldbody>'), "a size or a count is too large"),
         (
             with_asset('<hfield name="h" nrow="2000000000" ncol="2000000000" size="1 1 1 1"/>'),

@@ -45,5 +45,5 @@ class Threads(ThreadPool):
 def in_this_process() -> Iterator[pytest.MonkeyPatch]:
     """Calls run in threads; what is patched meanwhile holds for them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "ProcessPool", Threads)
+        patch.setattr(workers, "Processes", Threads)
         yield patch

@@ -27,6 +27,13 @@ def test_a_file_is_checked_with_a_motion_of_its_own(loopcheck: Command, tmp_path
     assert set(read(tmp_path).summary["robot"]) == {name}
 
 
+def test_a_file_is_found_from_where_the_user_stands(
+    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(MODELS)
+    assert loopcheck("check", "four_bar.xml", *EXACT, "--out", tmp_path)[0] == 0
+
+
 @pytest.mark.parametrize("name", ZOO)
 def test_the_motion_moves_every_motor_and_comes_back(name: str) -> None:
     case = cases_of_file(MODELS / f"{name}.xml")[0]

@@ -13,19 +13,20 @@ from analytic.assembly import prescribe
 from analytic.noc import Noc
 from analytic.papers import zubizarreta2010 as paper
 from robots.arrays import Array
-from robots.errors import NotFoundError, OutputError
+from robots.errors import EngineError, NotFoundError, OutputError
 from robots.mechanism import ModelFile
 from robots.mjcf import read_mechanism
 from robots.robot import Case, load, make_case
-from tests.validation.conftest import Command
+from tests.validation.conftest import Command, in_this_process
+from validation.ctc import study
 from validation.ctc.controller import Gains, angle_between
 from validation.ctc.engine_plant import engine_plant
 from validation.ctc.perturbation import BY_LEG, BY_ROBOT, KINDS, Template, make_templates, overrides, perturb
 from validation.ctc.plant import ExactPlant
 from validation.ctc.report import write_report
 from validation.ctc.simulate import LOST, Runs, Task, references, simulate
-from validation.ctc.study import CONTROLLERS, KEY, REGULAR, Study, run_study
-from validation.workers import Workers
+from validation.ctc.study import CONTROLLERS, KEY, REGULAR, Study, run_batch, run_study
+from validation.workers import Lost, Workers
 
 G = 9.81
 COARSE = Task(dt=8e-3)
@@ -201,6 +202,21 @@ def test_a_study_goes_on_where_it_stopped(folder: Path) -> None:
     before = pd.read_csv(table).sort_values(KEY).reset_index(drop=True)
     pd.testing.assert_frame_equal(again, before, check_exact=False, rtol=1e-9)
     assert run_study(SMALL, folder, workers=Workers(jobs=1)).record["computed_now"] == 0
+
+
+def test_runs_that_crash_take_no_others_along(tmp_path: Path) -> None:
+    """They are told, and tried again by the next command."""
+    with in_this_process() as patch:
+        patch.setattr(study, "run_batch", _without_extended)
+        with pytest.raises(EngineError, match=r"1 of 3 batches .* are lost.*exact, pmp, 0, all, extended: it died"):
+            run_study(replace(SMALL, kinds=("all",)), tmp_path)
+        assert set(pd.read_csv(tmp_path / "ctc_runs.csv")["controller"]) == {"classical", "task space"}
+        patch.setattr(study, "run_batch", run_batch)
+        assert run_study(replace(SMALL, kinds=("all",)), tmp_path).record["computed_now"] == 2
+
+
+def _without_extended(of: Study, batch: pd.DataFrame) -> pd.DataFrame | Lost:
+    return Lost("it died") if batch["controller"].iloc[0] == "extended" else run_batch(of, batch)
 
 
 def test_other_settings_want_another_folder(folder: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from tests.house import copy_house, start
 from tests.validation.conftest import Command
 from validation.evaluate import Outcome
 from validation.journal import JOURNAL, LOCK, claimed
+from validation.sweep.cases import Study, compute_cases, drawn, nominal
+from validation.sweep.dataset import PARTS
 from validation.tables import SCHEMAS, read
 
 TIMES = ["wall_time"]
@@ -41,10 +44,16 @@ BODIES = {
     "segfault": "os.kill(os.getpid(), signal.SIGSEGV)",
     "aborts": "os.abort()",
     "gone": "os._exit(3)",
+    "leaves": "os._exit(0)",
     "hang": "time.sleep(1e6)",
     "flood": "while True: os.write(1, b'x' * 65536)",
     "nothing": "return EffortHistory(source=self.name, t=motion.t, effort=np.full((len(motion.t), 3), np.nan),"
     " actuators=tuple(actuator.name for actuator in case.mechanism.actuators))",
+    "fickle": "off = 100 * (case.mechanism.bodies[0].mass / case.robot.mechanism().bodies[0].mass - 1)\n"
+    "        if off > 0.8: os.abort()\n"
+    "        if off < -0.8: time.sleep(1e6)\n"
+    "        from engines.mujoco.kkt import MujocoKkt\n"
+    "        return MujocoKkt().compute_efforts(case, motion)",
     "moody": "os.environ.get('MENDED') or os.abort(); raise EngineError('no longer moody')",
 }
 
@@ -75,7 +84,7 @@ def status(house: Path, *arguments: Any) -> int:
 
 
 def test_engines_that_go_wrong_take_nothing_along(house: Path, tmp_path: Path) -> None:
-    bad = [f"broken/{route}" for route in BODIES if route != "moody"] + ["absent/kkt"]
+    bad = [f"broken/{route}" for route in BODIES if route not in ("moody", "fickle")] + ["absent/kkt"]
     chosen = [part for source in ["mujoco/kkt", *bad] for part in ("--source", source)]
     process = start(house, "run", *FAST, *chosen, "--time-limit", LIMIT, "--jobs", 2, "--out", tmp_path)
     out, err = process.communicate()
@@ -88,6 +97,7 @@ def test_engines_that_go_wrong_take_nothing_along(house: Path, tmp_path: Path) -
     assert "SIGSEGV" in notes["broken/segfault"]
     assert "SIGABRT" in notes["broken/aborts"]
     assert "exit status 3" in notes["broken/gone"]
+    assert "exit status 0" in notes["broken/leaves"]
     assert f"did not come to an end within {LIMIT} s" in notes["broken/hang"]
     assert f"did not come to an end within {LIMIT} s" in notes["broken/flood"]
     assert "want finite numbers, got nan" in notes["broken/nothing"]
@@ -102,7 +112,7 @@ def test_a_killed_run_is_finished_by_resuming(house: Path, tmp_path: Path, pytes
     assert status(house, *chosen, "--out", tmp_path / "whole") == 0
     span = time.monotonic() - begin
     moments = random.Random(SEED)
-    for kill in range(pytestconfig.getoption("--kills")):
+    for kill in range(pytestconfig.getoption("--kills") or 2):
         folder = tmp_path / f"killed{kill}"
         process = start(house, *chosen, "--out", folder)
         time.sleep(moments.uniform(0.3, 1.0) * span)
@@ -116,6 +126,26 @@ def test_a_killed_run_is_finished_by_resuming(house: Path, tmp_path: Path, pytes
         times = {(row["mode"], row["configuration"], row["source"]): row["wall_time"] for row in rows}
         for outcome in kept:
             assert times[outcome.case.mode, outcome.case.configuration, outcome.source] == outcome.wall_time
+
+
+def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_path: Path) -> None:
+    """The route aborts where the first mass is more than 0.8 % too large, and hangs where it is as much too small."""
+    for seed in count():
+        study = Study(robot="3prr", cases=10, seed=seed, motions=("own",), sources=("mujoco/kkt",))
+        names = [parameter.name for parameter in nominal(study).varied]
+        off = [100 * drawn(study, case)[0][names.index("mass of slider1")] for case in range(study.cases)]
+        crashing, hanging = ([k for k, x in enumerate(off) if sign * x > 0.8] for sign in (1, -1))
+        if len(crashing) == len(hanging) == 1 and crashing < hanging:
+            break
+    chosen = ("--cases", 10, "--seed", seed, "--motion", "own", "--source", "broken/fickle", "--time-limit", 5)
+    assert status(house, "sweep", "3prr", *chosen, "--jobs", 2, "--out", tmp_path) == 3
+    rows = pd.read_parquet(tmp_path / PARTS).query("source == 'broken/fickle'").set_index("case")
+    wanted = compute_cases(study, range(study.cases)).to_pandas().query("source == 'mujoco/kkt'").set_index("case")
+    assert "SIGABRT" in rows["note"][crashing[0]]
+    assert "did not come to an end within 5 s" in rows["note"][hanging[0]]
+    lost = rows.index.isin(crashing + hanging)
+    assert (rows.loc[lost, "result"] == "not run").all()
+    assert (rows.loc[~lost, "relative_error"] == wanted.loc[~lost, "relative_error"]).all()
 
 
 def test_what_died_is_tried_again_by_resuming(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

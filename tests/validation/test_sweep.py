@@ -2,18 +2,16 @@
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
 from scipy.optimize import least_squares
@@ -25,8 +23,9 @@ from analytic.noc import Noc
 from robots.errors import HarnessError, LoopClosureError, OutputError
 from robots.mechanism import Mechanism
 from robots.robot import Case, load, make_case
-from tests.validation.conftest import Command
-from validation.sweep import pool, study
+from tests.validation.conftest import Command, in_this_process
+from validation.sweep import cluster as dask
+from validation.sweep import study
 from validation.sweep.cases import COMPUTED, Study, compute_cases, drawn, nominal, prepare
 from validation.sweep.dataset import chunks, missing, part, tables, write_part
 from validation.sweep.motions import KINDS, SAMPLES
@@ -219,9 +218,10 @@ def _rms(of: Study, change: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
+def here() -> Iterator[None]:
     """Calls are made in this process."""
-    monkeypatch.setattr(pool, "calls", lambda call, items, **_: ((item, call(item)) for item in items))
+    with in_this_process():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -234,72 +234,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_study_that_is_killed_goes_on_and_ends_the_same(whole: Path, tmp_path: Path) -> None:
-    """Killed without notice once a part is there and another is not; what is torn is computed again."""
-    arguments: list[str | Path] = [
-        "sweep",
-        "3prr",
-        "--cases",
-        "30",
-        "--source",
-        "mujoco/kkt",
-        "--jobs",
-        "1",
-        "--out",
-        tmp_path / "out",
-    ]
-    first = subprocess.Popen([sys.executable, "-m", "validation", *arguments], cwd=Path(__file__).parents[2])
-    try:
-        _wait_for(part(tmp_path / "out", 0))
-    finally:
-        first.kill()
-        first.wait()
-    part(tmp_path / "out", 2).write_bytes(part(whole, 2).read_bytes()[:-100])  # as a disk may leave it
-    assert 2 in missing(tmp_path / "out", chunks(SMALL.cases), 2)
-    found = run_study(SMALL, tmp_path / "out")
-    assert found.record["cases computed now"] < SMALL.cases
-    pd.testing.assert_frame_equal(_rows(tmp_path / "out", SMALL.cases), _rows(whole, SMALL.cases), check_exact=True)
-    assert run_study(SMALL, tmp_path / "out").record["cases computed now"] == 0
-
-
-def _wait_for(path: Path) -> None:
-    end = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < end, f"no {path.name}"
-        time.sleep(0.02)
-
-
-KILL = "__import__('os').kill(__import__('os').getpid(), 9)"
-"""Takes the process down that evaluates it."""
-
-
-def test_a_call_that_kills_its_worker_is_told_and_takes_no_other_along() -> None:
-    items = ["10", KILL, *(f"{k} + 1" for k in range(20, 30))]
-    done = dict(pool.calls(eval, items, jobs=2))
-    assert set(done) == set(items)
-    assert done[KILL] is None
-    assert all(result in (None, eval(item)) for item, result in done.items() if item != KILL)
-    assert sum(result is None for result in done.values()) <= 2 * pool.AHEAD
-    assert list(pool.alone(eval, ["12", KILL, "14"])) == [("12", 12), (KILL, None), ("14", 14)]
-
-
-def test_a_case_that_kills_its_worker_reads_not_run(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The others of its chunk are there as ever."""
-    monkeypatch.setattr(pool, "calls", lambda call, items, **_: ((item, None) for item in items))
-    monkeypatch.setattr(pool, "alone", _all_but_13)
+def test_a_part_that_is_torn_is_computed_again(whole: Path, tmp_path: Path) -> None:
+    """As a disk may leave it; the others are not."""
+    for chunk in range(3):
+        write_part(pq.read_table(part(whole, chunk)), part(tmp_path, chunk))
+    part(tmp_path, 2).write_bytes(part(whole, 2).read_bytes()[:-100])
+    assert missing(tmp_path, chunks(SMALL.cases), 2) == [2]
     found = run_study(SMALL, tmp_path)
-    rows, wanted = _rows(tmp_path, SMALL.cases), _rows(whole, SMALL.cases)
-    lost = rows["case"] == 13
-    assert (rows.loc[lost, "result"] == "not run").all()
-    assert (rows.loc[lost, "note"] == study.DIED).all()
-    pd.testing.assert_frame_equal(rows[~lost], wanted[~lost], check_exact=True)
-    assert found.statistics.reasons["cases"].sum() >= lost.sum()
-
-
-def _all_but_13(call: partial[pa.Table], items: list[tuple[int]]) -> Iterator[tuple[tuple[int], pa.Table | None]]:
-    return ((item, None if item == (13,) else call(item)) for item in items)
+    assert found.record["cases computed now"] == 10
+    pd.testing.assert_frame_equal(_rows(tmp_path, SMALL.cases), _rows(whole, SMALL.cases), check_exact=True)
+    assert run_study(SMALL, tmp_path).record["cases computed now"] == 0
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -325,7 +269,7 @@ def test_a_cluster_that_loses_a_worker_loses_nothing(
 def test_a_scheduler_that_is_not_there_is_one_line(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "PATIENCE", 0.5)
+    monkeypatch.setattr(dask, "PATIENCE", 0.5)
     status, _, err = loopcheck("sweep", "3prr", "--cases", "5", "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path)
     assert status == 2
     assert err.startswith("loopcheck: scheduler tcp://127.0.0.1:9: cannot be reached")

@@ -26,7 +26,7 @@ from robots.mechanism import Mechanism
 from robots.motion import Drive
 from robots.robot import Case, load, make_case, modes
 from validation.bench.chain import four_bar_chain
-from validation.tables import want_writable
+from validation.tables import drafts
 
 ROBOTS = ("3prr", "6spu", "6x6r")
 SAMPLES = 100_000
@@ -89,11 +89,10 @@ def write_bench(figures: pd.DataFrame, folder: Path) -> None:
         "repetitions": REPETITIONS,
         "figures": figures.to_dict(orient="records"),
     }
-    want_writable(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "bench.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
-        figures.to_csv(folder / "bench.csv", index=False, float_format="%.17g")
+        with drafts(folder) as draft:
+            (draft / "bench.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+            figures.to_csv(draft / "bench.csv", index=False, float_format="%.17g")
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the figures of the bench: {error.strerror}") from error
 

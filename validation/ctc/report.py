@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from robots.errors import OutputError
 from validation.blocks import Block, Part, Picture, Table, cell, digits, facts, plain, table
 from validation.ctc.perturbation import KINDS
 from validation.ctc.pictures import UNITS, error_figure, indices_figure, joints_figure
 from validation.ctc.study import INDICES, KEY, Findings
 from validation.pages import write_pages
+from validation.tables import write_csv
 
 CLASSICAL, EXTENDED, TASK = "classical", "extended", "task space"
 GROUP = ["plant", "mode", "seed", "kind"]
@@ -27,10 +27,7 @@ def write_report(found: Findings, folder: Path) -> None:
     sections = [answer(found), indices(found), why(found), one_run(found), elsewhere(found), diverged(found)]
     title = "loopcheck: computed torque with sensed passive joints, 3rrr"
     write_pages([*sections, how(found)], folder, stem="ctc", title=title)
-    try:
-        summary(found.runs).to_csv(folder / "ctc_summary.csv", index=False, float_format="%.17g")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot write ctc_summary.csv: {error.strerror}") from error
+    write_csv(folder, {"ctc_summary": summary(found.runs)})
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:

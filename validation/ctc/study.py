@@ -15,7 +15,7 @@ import pandera.pandas as pa
 from pandera.errors import SchemaError
 
 from analytic.papers import zubizarreta2010 as paper
-from robots.errors import NotFoundError, OutputError
+from robots.errors import EngineError, NotFoundError, OutputError
 from robots.robot import Case, load, make_case
 from validation.ctc.classical import ClassicalCtc
 from validation.ctc.controller import Controller, Gains
@@ -25,7 +25,8 @@ from validation.ctc.perturbation import KINDS, Kind, make_templates, perturb
 from validation.ctc.plant import ExactPlant
 from validation.ctc.simulate import Runs, Task, references, simulate
 from validation.ctc.task_space import TaskSpaceCtc
-from validation.workers import ALL_CORES, Call, Workers, crew, or_raise
+from validation.tables import drafts, write_csv
+from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
 CONTROLLERS: Mapping[str, type[Controller]] = {c.name: c for c in (ClassicalCtc, ExtendedCtc, TaskSpaceCtc)}
 EXACT = "exact"
@@ -114,22 +115,30 @@ def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, comma
     Raises:
         NotFoundError: If a mode, plant or kind is unknown.
         OutputError: If the folder cannot be written, or holds a study with other settings.
+        EngineError: If runs crashed or did not come to an end; all others are in the folder then.
     """
     start = datetime.now(UTC)
     _want_known(study)
     runs = _known_runs(study, folder)
     missing = _missing(study, runs)
+    lost = []
     with crew(workers) as staff:
         for k, rows in staff.results([Call(run_batch, (study, batch)) for batch in missing], "batches of runs"):
-            found = or_raise(", ".join(missing[k].iloc[0][KEY[:2]]), rows)
-            runs = pd.concat([runs, found]) if len(runs) else found
-            _write(runs, folder / "ctc_runs.csv")
+            if isinstance(rows, Lost):
+                lost.append(f"{', '.join(map(str, missing[k].iloc[0][KEY[:5]]))}: {rows.reason}")
+                continue
+            runs = pd.concat([runs, rows]) if len(runs) else rows
+            write_csv(folder, {"ctc_runs": runs.sort_values(KEY)})
         histories = _known_histories(study, folder)
         if histories.empty:
             shown = staff.results([Call(_history, (study, name)) for name in CONTROLLERS], "histories")
             histories = pd.concat([or_raise("a history", rows) for _, rows in shown])
             histories = histories.sort_values(["controller", "t"])
-            _write(histories, folder / "ctc_histories.csv")
+            write_csv(folder, {"ctc_histories": histories})
+    if lost:
+        raise EngineError(
+            f"{len(lost)} of {len(missing)} batches of runs are lost, the next ctc tries again: {lost[0]}"
+        )
     order = [study.plants, study.modes, study.seeds, study.kinds, tuple(CONTROLLERS)]
     wanted = runs[_in_study(study, runs)]
     ranks = {name: dict(zip(values, range(len(values)), strict=True)) for name, values in zip(KEY, order, strict=False)}
@@ -228,9 +237,10 @@ def _known_runs(study: Study, folder: Path) -> pd.DataFrame:
     settings, table = folder / "ctc.json", folder / "ctc_runs.csv"
     held = json.loads(json.dumps(study.held))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         if not table.exists():
-            settings.write_text(json.dumps({"held": held}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            with drafts(folder) as draft:
+                text = json.dumps({"held": held}, indent=2, ensure_ascii=False) + "\n"
+                (draft / settings.name).write_text(text, encoding="utf-8")
             return pd.DataFrame(columns=list(RUNS.columns))
         before = json.loads(settings.read_text(encoding="utf-8"))["held"]
         runs = RUNS.validate(pd.read_csv(table))
@@ -256,13 +266,3 @@ def _in_study(study: Study, runs: pd.DataFrame) -> pd.Series:
     for name, values in zip(KEY, wanted, strict=True):
         inside &= runs[name].isin(list(values))
     return inside
-
-
-def _write(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table whole or not at all."""
-    draft = path.with_suffix(".writing")
-    try:
-        frame.to_csv(draft, index=False, float_format="%.17g")
-        draft.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -63,7 +63,7 @@ def settings_figure(rungs: pd.DataFrame, targets: Mapping[str, float]) -> Figure
     for axes, (route, ladder) in zip(panels, ladders, strict=True):
         of_ladder = others[(others["route"] == route) & (others["ladder"] == ladder)]
         for k, case in enumerate(cases):
-            rows = of_ladder[(of_ladder[["mode", "configuration"]] == case).all(axis=1)]
+            rows = of_ladder[(of_ladder[["mode", "configuration"]] == list(case)).all(axis=1)]
             axes.plot(rows["value"], rows["relative_error"], label=literal(" · ".join(case)), **_look(k))
         _target(axes, targets.get(route))
         title, refined = (

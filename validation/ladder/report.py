@@ -13,8 +13,9 @@ from validation.blocks import Block, Part, Picture, digits, facts, table
 from validation.ladder.advice import advice, answer, own_settings
 from validation.ladder.analysis import CASE, CONVERGES, DIVERGES, STALLED, summary, worst
 from validation.ladder.pictures import settings_figure, work_figure
-from validation.ladder.study import Findings
+from validation.ladder.study import TABLE, Findings
 from validation.pages import write_pages
+from validation.tables import drafts
 from validation.tolerances import registered
 
 CLOSE = 0.1
@@ -49,9 +50,10 @@ def write_report(found: Findings, folder: Path) -> None:
     robots = [robot_part(str(robot), of_robot) for robot, of_robot in rungs.groupby("robot", sort=False)]
     write_pages([*parts, *robots, how(found)], folder, stem="ladder", title="loopcheck: ladders")
     try:
-        summarized(rungs).to_csv(folder / "ladder_summary.csv", index=False, float_format="%.17g")
-        advice(rungs).to_csv(folder / "ladder_advice.csv", index=False, float_format="%.17g")
-        rungs.to_parquet(folder / "ladder_rungs.parquet", index=False)
+        with drafts(folder) as draft:
+            for name, frame in {"ladder_summary": summarized(rungs), "ladder_advice": advice(rungs)}.items():
+                frame.to_csv(draft / f"{name}.csv", index=False, float_format="%.17g")
+            rungs.to_parquet(draft / f"{TABLE}.parquet", index=False)
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the tables of the study: {error.strerror}") from error
 

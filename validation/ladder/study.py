@@ -30,6 +30,7 @@ from validation.compare import relative_error
 from validation.evaluate import outcome_of
 from validation.ladder.analysis import RICHARDSON, refinements
 from validation.run import Selection, plan
+from validation.tables import drafts, write_csv
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
 TABLE = "ladder_rungs"
@@ -123,7 +124,7 @@ def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, comma
                 fallen.append(_fallen(*missing[k], rows.reason))
                 continue
             rungs = pd.concat([rungs, rows]) if len(rungs) else rows
-            _write(rungs, folder)
+            write_csv(folder, {TABLE: rungs.sort_values(KEY, kind="stable")})
     record = {
         "command": list(command),
         "start": start.isoformat(timespec="seconds"),
@@ -263,7 +264,6 @@ def _known_rungs(folder: Path, held: Mapping[str, Any]) -> pd.DataFrame:
     """The rungs that a folder holds, if they are of the same versions and models; notes down those of this study."""
     settings, table = folder / "ladder.json", folder / f"{TABLE}.csv"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         before = json.loads(settings.read_text(encoding="utf-8")) if table.exists() else {"versions": {}, "models": {}}
         rungs = read(table) if table.exists() else pd.DataFrame(columns=list(RUNGS.columns))
         other = [
@@ -271,7 +271,9 @@ def _known_rungs(folder: Path, held: Mapping[str, Any]) -> pd.DataFrame:
         ]
         if not other:
             now = {kind: {**before[kind], **held[kind]} for kind in held}
-            settings.write_text(json.dumps(now, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            with drafts(folder) as draft:
+                text = json.dumps(now, indent=2, ensure_ascii=False) + "\n"
+                (draft / settings.name).write_text(text, encoding="utf-8")
     except (OSError, ValueError, KeyError, TypeError, SchemaError) as error:
         raise OutputError(f"{folder}: want a folder for the study, or one of an earlier one: {error}") from error
     if other:
@@ -314,14 +316,3 @@ def _in_order(rungs: pd.DataFrame, wanted: Sequence[tuple[Scene, Ladder]]) -> pd
         .drop(columns="rank")
         .reset_index(drop=True)
     )
-
-
-def _write(rungs: pd.DataFrame, folder: Path) -> None:
-    """Write the table whole or not at all."""
-    path = folder / f"{TABLE}.csv"
-    draft = path.with_suffix(".writing")
-    try:
-        rungs.to_csv(draft, index=False, float_format="%.17g")
-        draft.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from robots.errors import OutputError
 from validation.blocks import NOTHING, Block, Cell, Part, Table, digits
 from validation.mutants.study import BUGS, CAUGHT, MEANING, kill_rate
 from validation.pages import write_pages
+from validation.tables import write_csv
 
 KINDS = {
     "killed": "agree",
@@ -30,10 +30,7 @@ def write_mutants(found: pd.DataFrame, folder: Path) -> None:
     """
     parts = [_robot(str(robot), rows) for robot, rows in found.groupby("robot", sort=False)]
     write_pages([_answer(found), _faults(found), *parts], folder, stem="mutants", title="loopcheck: mutants")
-    try:
-        found.to_csv(folder / "mutants.csv", index=False, float_format="%.17g")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot write mutants.csv: {error.strerror}") from error
+    write_csv(folder, {"mutants": found})
 
 
 def sentence(found: pd.DataFrame) -> str:

@@ -40,6 +40,8 @@ def write_part(table: pa.Table, path: Path) -> None:
         draft.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def missing(folder: Path, of: Sequence[range], rows_of_case: int) -> list[int]:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from validation.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
 from validation.sweep.statistics import BINS, LOWEST, PER_DECADE, Tally
@@ -74,6 +74,7 @@ def sensitivity_figure(sensitivity: pd.DataFrame) -> Figure | None:
         axes.barh(places, rows["slope"], xerr=rows["interval"], color=colors, height=0.7, error_kw={"linewidth": 0.9})
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_yticks(places, [literal(name) for name in shown] if k % 3 == 0 else [""] * len(shown))
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.set_xlabel(literal(f"effort per +1 % [{rows['unit'].iloc[0]}]"))
         axes.set_title(literal(f"{actuator}, {100 * rows['told'].iloc[0]:.3g} % of the variance told"))
         axes.grid(axis="y", visible=False)

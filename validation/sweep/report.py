@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from robots.errors import OutputError
 from validation import sources
 from validation.blocks import Block, Part, Picture, digits, facts, table
 from validation.pages import write_pages
@@ -15,6 +14,7 @@ from validation.sweep.cases import COMPUTED, NO_MOTION, RESULTS, nominal
 from validation.sweep.pictures import BARS, distribution_figure, sensitivity_figure
 from validation.sweep.statistics import KEPT, PER_DECADE, QUANTILES
 from validation.sweep.study import Findings
+from validation.tables import write_csv
 from validation.tolerances import registered
 
 _VARIED = {
@@ -44,11 +44,7 @@ def write_report(found: Findings, folder: Path) -> None:
         "sweep_sensitivity": found.statistics.sensitivity,
         "sweep_failures": found.statistics.reasons,
     }
-    try:
-        for name, frame in tables.items():
-            frame.to_csv(folder / f"{name}.csv", index=False, float_format="%.17g")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot write the tables of the study: {error.strerror}") from error
+    write_csv(folder, tables)
 
 
 def tolerances() -> Mapping[str, float]:
@@ -87,7 +83,8 @@ def sentence(found: Findings) -> str:
     unmoved = count.pop(NO_MOTION) // others
     lost = ", ".join(f"{result} {rows}" for result, rows in count.items() if rows and result != COMPUTED)
     return (
-        f"{found.study.cases} cases of {found.study.robot}, {others} sources against {sources.REFERENCE}: {compared} "
+        f"{found.study.cases} cases of {found.study.robot}, {others} source{'s' * (others != 1)} against "
+        f"{sources.REFERENCE}: {compared} "
         f"comparisons, {beyond} with an error beyond the tolerance of the source. {unmoved} cases have no motion "
         f"to compare in. Of the others, not compared: {lost or 'none'}."
     )
@@ -140,7 +137,7 @@ def distributions(found: Findings) -> Part:
     svg = distribution_figure(found.statistics.tallies, tolerances())
     blocks: list[Block] = []
     if svg:
-        caption = "Cases by effort error, on a logarithmic axis. Dashed: the registered tolerance of the source."
+        caption = "Cases by effort error, on a logarithmic axis. Dotted: the registered tolerance of the source."
         blocks.append(Picture(svg, alt=f"{found.study.robot}: distribution of the effort errors", caption=caption))
     worst = [
         {"source": source, "motion": kind, "case": one.case, "error [-]": one.error}
@@ -202,7 +199,8 @@ def failures(found: Findings) -> Part:
 
 def how(found: Findings) -> Part:
     """What it takes to get the same again."""
-    record = dict(found.record)
+    units = {"spread": "spread [%]", "duration_s": "duration [s]"}
+    record = {units.get(name, name): value for name, value in found.record.items()}
     record["command"] = " ".join(map(str, record["command"]))
     seconds = {f"mean wall time of {source} [s]": value for source, value in found.statistics.seconds.items()}
     about = (

@@ -2,27 +2,25 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from joblib import cpu_count
 
-import engines
 from analytic.noc import Noc
 from robots.errors import MechanismError, NotFoundError, OutputError
 from validation import sources
-from validation.sweep import motions, pool
+from validation.sweep import motions
 from validation.sweep.cases import Study, compute_cases, lost_cases, nominal
+from validation.sweep.cluster import cluster, versions
 from validation.sweep.dataset import chunks, missing, part, write_part
 from validation.sweep.statistics import Statistics, gather
-
-DIED = "its worker process died: an engine crashed, or memory ran out"
+from validation.tables import drafts
+from validation.workers import ALL_CORES, Call, Lost, Workers, crew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +36,7 @@ def run_study(
     study: Study,
     folder: Path,
     *,
-    jobs: int | None = None,
+    workers: Workers = ALL_CORES,
     scheduler: str | None = None,
     command: Sequence[str] = (),
 ) -> Findings:
@@ -47,8 +45,9 @@ def run_study(
     Args:
         study: What to compute.
         folder: Where the data set grows, a chunk at a time: an interrupted study goes on from there.
-        jobs: Number of worker processes; by default one for each core.
-        scheduler: Address of a Dask scheduler whose workers compute instead.
+        workers: Worker processes; by default one for each core. Cases that are computed together and are lost, because
+            their process died or ran out of time, are computed again one at a time, each with that time.
+        scheduler: Address of a Dask scheduler whose workers compute instead, but for such cases.
         command: The command line, to be recorded.
 
     Raises:
@@ -60,19 +59,23 @@ def run_study(
     held = _held(study)
     _settle(folder, held)
     parts = chunks(study.cases)
-    lacking = missing(folder, parts, len(study.every_source))
-    numbers = {parts[chunk]: chunk for chunk in lacking}
-    with pool.shown("cases", sum(map(len, parts))) as done:
-        done(study.cases - sum(map(len, numbers)))
-        for cases, rows in pool.calls(partial(compute_cases, study), list(numbers), jobs=jobs, scheduler=scheduler):
-            write_part(_one_by_one(study, cases) if rows is None else rows, part(folder, numbers[cases]))
-            done(len(cases))
+    lacking = [(chunk, parts[chunk]) for chunk in missing(folder, parts, len(study.every_source))]
+    calls = [Call(compute_cases, (study, cases)) for _, cases in lacking]
+    lost = []
+    with cluster(scheduler) if scheduler else crew(workers) as staff:
+        for k, rows in staff.results(calls, "cases, some at a time"):
+            if isinstance(rows, Lost):
+                lost.append(lacking[k])
+            else:
+                write_part(rows, part(folder, lacking[k][0]))
+    for chunk, rows in _one_by_one(study, lost, workers):
+        write_part(rows, part(folder, chunk))
     record = {
         "command": list(command),
         "start": start.isoformat(timespec="seconds"),
         "duration_s": (datetime.now(UTC) - start).total_seconds(),
-        "workers": f"Dask, {scheduler}" if scheduler else jobs or cpu_count(),
-        "cases computed now": sum(map(len, numbers)),
+        "workers": f"Dask, {scheduler}" if scheduler else workers.count,
+        "cases computed now": sum(len(cases) for _, cases in lacking),
         **held,
     }
     return Findings(study=study, statistics=gather(study, folder, len(parts), nominal_efforts(study)), record=record)
@@ -86,10 +89,21 @@ def nominal_efforts(study: Study) -> dict[str, float]:
     return {name: float(value) for name, value in zip(history.actuators, rms, strict=True)}
 
 
-def _one_by_one(study: Study, cases: Sequence[int]) -> pa.Table:
-    """Rows of cases over which a worker died; those that do it again are lost, the others are not."""
-    rows = pool.alone(partial(compute_cases, study), [(case,) for case in cases])
-    return pa.concat_tables([lost_cases(study, case, DIED) if found is None else found for case, found in rows])
+def _one_by_one(study: Study, lost: Sequence[tuple[int, range]], workers: Workers) -> Iterator[tuple[int, pa.Table]]:
+    """Rows of chunks that were lost, each once all of its cases have come to an end; those lost again say why."""
+    if not lost:
+        return
+    cases = [(chunk, case) for chunk, of_chunk in lost for case in of_chunk]
+    numbers = dict(lost)
+    found: dict[int, dict[int, pa.Table]] = {chunk: {} for chunk in numbers}
+    with crew(workers) as staff:
+        calls = [Call(compute_cases, (study, (case,))) for _, case in cases]
+        for k, rows in staff.results(calls, "cases, one at a time"):
+            chunk, case = cases[k]
+            found[chunk][case] = lost_cases(study, (case,), rows.reason) if isinstance(rows, Lost) else rows
+            if len(found[chunk]) == len(numbers[chunk]):
+                of_chunk = found.pop(chunk)
+                yield chunk, pa.concat_tables([of_chunk[case] for case in numbers[chunk]])
 
 
 def _want_known(study: Study) -> None:
@@ -110,7 +124,7 @@ def _held(study: Study) -> Mapping[str, Any]:
     return {
         **{name: list(value) if isinstance(value, tuple) else value for name, value in settled.items()},
         "sources": list(study.every_source),
-        "versions": pool.versions() | dict(engines.versions()),
+        "versions": versions(),
         "model": hashlib.sha256(case.mechanism.model.path.read_bytes()).hexdigest(),
     }
 
@@ -123,15 +137,14 @@ def _settle(folder: Path, held: Mapping[str, Any]) -> None:
     """
     path = folder / "sweep.json"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         if path.exists():
             before = json.loads(path.read_text(encoding="utf-8"))
             other = [f"{name} {before.get(name)}" for name in held if before.get(name) != held[name]]
         else:
             other = []
-            draft = path.with_suffix(".writing")
-            draft.write_text(json.dumps(held, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            draft.replace(path)
+            with drafts(folder) as draft:
+                text = json.dumps(held, indent=2, ensure_ascii=False) + "\n"
+                (draft / path.name).write_text(text, encoding="utf-8")
     except (OSError, ValueError, AttributeError) as error:
         raise OutputError(f"{folder}: want a folder for the study, or one of an earlier one: {error}") from error
     if other:

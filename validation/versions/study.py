@@ -18,7 +18,7 @@ from rich.progress import Progress
 from robots.errors import HarnessError, OutputError
 from validation.findings import CASE, Finding, findings
 from validation.sources import REFERENCE
-from validation.tables import Results, read
+from validation.tables import Results, drafts, read
 from validation.tolerances import registered
 from validation.versions.environments import Environment, made_by_uv, of_interpreter, rooms, run_in, this_one
 
@@ -267,10 +267,10 @@ def write_tables(found: Findings, folder: Path) -> None:
         OutputError: If the folder cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        found.table.to_csv(folder / "versions.csv", index=False, float_format="%.17g")
-        text = json.dumps(found.run, indent=2, ensure_ascii=False) + "\n"
-        (folder / "versions.json").write_text(text, encoding="utf-8")
+        with drafts(folder) as draft:
+            found.table.to_csv(draft / "versions.csv", index=False, float_format="%.17g")
+            text = json.dumps(found.run, indent=2, ensure_ascii=False) + "\n"
+            (draft / "versions.json").write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the tables of the study: {error.strerror}") from error
 
