@@ -146,6 +146,7 @@ def energy_drift(start: Start, q: Array, qd: Array) -> float:
 
 def write_benchmarks(found: pd.DataFrame, folder: Path) -> None:
     """Write `benchmarks.csv`, `benchmarks.html` and `benchmarks.md` into a folder."""
+    write_csv(folder, {"benchmarks": found})
     parts = [
         Part(
             title=str(name),
@@ -160,7 +161,6 @@ def write_benchmarks(found: pd.DataFrame, folder: Path) -> None:
         for name, of_robot in found.groupby("benchmark", sort=False)
     ]
     write_pages([_introduction(), *parts], folder, stem="benchmarks", title="loopcheck: published free motions")
-    write_csv(folder, {"benchmarks": found})
 
 
 def _introduction() -> Part:

@@ -50,12 +50,12 @@ def errata_table(robots: Sequence[str], *, workers: Workers = ALL_CORES) -> pd.D
 
 def write_errata(costs: pd.DataFrame, folder: Path) -> None:
     """Write `errata.csv`, `errata.html` and `errata.md` into a folder."""
+    write_csv(folder, {"errata": costs})
     parts = [
         Part(title=str(robot), anchor=f"errata-{robot}", blocks=[_sentence(of_robot), table(_matrix(of_robot))])
         for robot, of_robot in costs.groupby("robot", sort=False)
     ]
     write_pages([_introduction(), *parts], folder, stem="errata", title="loopcheck: errata of the papers")
-    write_csv(folder, {"errata": costs})
 
 
 def _cases(name: str) -> Iterable[Case]:

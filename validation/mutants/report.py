@@ -28,9 +28,9 @@ def write_mutants(found: pd.DataFrame, folder: Path) -> None:
     Raises:
         OutputError: If the folder cannot be written.
     """
+    write_csv(folder, {"mutants": found})
     parts = [_robot(str(robot), rows) for robot, rows in found.groupby("robot", sort=False)]
     write_pages([_answer(found), _faults(found), *parts], folder, stem="mutants", title="loopcheck: mutants")
-    write_csv(folder, {"mutants": found})
 
 
 def sentence(found: pd.DataFrame) -> str:
