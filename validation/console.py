@@ -200,8 +200,8 @@ def print_bench(figures: pd.DataFrame, folder: Path) -> None:
         _console().print(matrix)
     if importlib.util.find_spec("pinocchio") is None:
         click.echo("not measured: Pinocchio is not installed: pip install 'loopcheck[bench]'")
-    if importlib.util.find_spec("numba") is None:
-        click.echo("measured in numpy: Numba is not installed: pip install 'loopcheck[fast]'")
+    if importlib.util.find_spec("llvmlite") is None:
+        click.echo("measured in numpy: llvmlite is not installed: pip install 'loopcheck[fast]'")
     click.echo(f"figures: {folder / 'bench.csv'}")
 
 

@@ -1,25 +1,33 @@
-"""Where Numba keeps the compiled functions: in the user's cache, in a folder for these sources on this machine."""
+"""Machine code of tapes in the user's cache, so that each is compiled once for a machine."""
 
 import hashlib
 import os
-import platform
-from functools import cache
-from importlib.metadata import version
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
-SOURCES = ("compiled.py", "march.py", "tape.py")
+DIGEST = hashlib.sha256().digest_size
 
 
-@cache
 def folder() -> Path:
     """The folder, which need not exist."""
-    here = Path(__file__).parent
-    content = b"".join((here / name).read_bytes() for name in SOURCES)
-    machine = f"{version('numba')} {version('numpy')} {platform.python_version()} {platform.node()}"
-    digest = hashlib.sha256(content + machine.encode()).hexdigest()[:16]
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loopcheck" / digest
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loopcheck" / "tapes"
 
 
-def is_compiled() -> bool:
-    """Whether nothing is left to compile."""
-    return all(any(folder().glob(f"**/march.{name}-*.nbc")) for name in ("walk", "march"))
+def read(key: str) -> bytes | None:
+    """What is kept under a key, or None if there is nothing or it is damaged."""
+    with suppress(OSError):
+        content = (folder() / key).read_bytes()
+        digest, code = content[:DIGEST], content[DIGEST:]
+        if hashlib.sha256(code).digest() == digest:
+            return code
+    return None
+
+
+def write(key: str, code: bytes) -> None:
+    """Keep something under a key, whole or not at all; a folder that cannot be written is no error."""
+    with suppress(OSError):
+        folder().mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        Path(file.name).replace(folder() / key)

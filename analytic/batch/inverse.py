@@ -5,12 +5,12 @@ not close, a pivot has become small or the mechanism has something that is not t
 """
 
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
-from analytic.batch import cache, march
+from analytic.batch import interpreter, march
 from analytic.batch.plain import path_tracer, plain_efforts, plain_poses, redo
 from analytic.batch.trace import Trace, trace
 from robots.arrays import Array
@@ -22,10 +22,12 @@ CLOSED_EXACTLY = 3e-14
 """Largest closure residual of a sample, over the size of the mechanism in m where that is more than 1 [m or rad]."""
 FEWEST = 64
 """Samples below which a trace costs more than the plain version."""
-LANES = {"numpy": 256, "numba": 128}
-"""Samples of a block [-]: the registers should stay in the cache; an operation should outweigh its dispatch."""
-COMPILING_PAYS = 1e10
-"""Operations from which the seconds that compiling takes are won back [-]."""
+LANES = 1024
+"""Lanes of a path at most [-]: calls from Python are then few, and starts of lanes are still few of all samples."""
+SHORTEST = 32
+"""Samples of a lane at least."""
+COMPILING_PAYS = 40_000
+"""Samples from which the time that compiling takes is won back [-]."""
 TRUSTED = 2
 """State of a sample whose efforts need no second computation; see `march`."""
 CHUNK = 1000
@@ -42,6 +44,8 @@ class Batch:
     """Joint positions with closed loops [m or rad], shape (nt, nq)."""
     plain: int
     """How many samples the plain version has computed."""
+    extrapolated: int = 0
+    """How many follow on a path so densely that positions extrapolated from those before close the loops."""
 
 
 def inverse_dynamics(
@@ -55,7 +59,7 @@ def inverse_dynamics(
         guess: Joint positions [m or rad]: near the first sample, shape (nq,), for samples that follow each other on a
             path; or near each sample, shape (nt, nq).
         traced: Trace of the mechanism, if there is one already.
-        evaluator: `plain`, `numpy` or `numba`; `auto` takes what is fastest without waiting for a compiler.
+        evaluator: `plain`, `numpy` or `llvm`; `auto` takes what is fastest without waiting for a compiler.
 
     Raises:
         ShapeError: If an array has the wrong shape or a number that is not finite.
@@ -64,9 +68,8 @@ def inverse_dynamics(
         MechanismError: If the actuators do not determine the motion.
     """
     drive = _checked(mechanism, drive, guess)
-    state = np.zeros(len(drive.q))
-    q = np.zeros((len(drive.q), mechanism.nq))
-    effort = np.zeros((len(drive.q), mechanism.na))
+    state, extrapolated = np.zeros(len(drive.q)), 0
+    q, effort = (np.empty((len(drive.q), n)) for n in (mechanism.nq, mechanism.na))
     tracer = path_tracer(mechanism, drive.q)
     first = tracer.start(guess if guess.ndim == 1 else guess[0], 0.0).q[0]
     if tracer.undriven(first[None]):
@@ -74,7 +77,7 @@ def inverse_dynamics(
     if evaluator != "plain" and (len(state) >= FEWEST or traced is not None):
         traced = traced or _trace(mechanism, first)
         if traced is not None:
-            state = _run(traced, drive, first, guess if guess.ndim == 2 else None, evaluator, (effort, q))
+            state, extrapolated = _run(traced, drive, first, guess if guess.ndim == 2 else None, evaluator, (effort, q))
     if guess.ndim == 2:
         lost = np.flatnonzero(state == 0)
         q[lost] = plain_poses(mechanism, drive.q, guess, lost)
@@ -85,7 +88,7 @@ def inverse_dynamics(
     for part in np.split(rest, range(CHUNK, len(rest), CHUNK)):
         if part.size:
             effort[part] = plain_efforts(mechanism, q[part], Drive(*(x[part] for x in drive)))
-    return Batch(effort=effort, q=q, plain=len(rest))
+    return Batch(effort=effort, q=q, plain=len(rest), extrapolated=extrapolated)
 
 
 def _trace(mechanism: Mechanism, q: Array) -> Trace | None:
@@ -98,47 +101,63 @@ def _trace(mechanism: Mechanism, q: Array) -> Trace | None:
 
 def _run(
     traced: Trace, drive: Drive, first: Array, guess: Array | None, evaluator: str, result: tuple[Array, Array]
-) -> Array:
-    """Fill in efforts and positions by the tapes; returns the state of each sample, see `march`, shape (nt,)."""
-    effort, q = result
-    nt, following = len(drive.q), traced.following
-    operations = nt * (len(traced.newton.code) + len(traced.efforts.code))
-    module, lanes = _functions(evaluator, operations)
-    span = -(-nt // lanes)
-    lanes = -(-nt // span)
-    q[:, traced.actuated] = drive.q
-    starts = np.zeros((lanes, len(following)))
-    starts[0] = first[following]
-    newton, efforts = ((tape.code, tape.constants, tape.outputs) for tape in (traced.newton, traced.efforts))
-    reached = lanes
-    if guess is None:
-        reached = module.walk(*newton, drive.q, span, np.zeros((traced.newton.registers, 1)), starts)
-    end = min(nt, reached * span)
-    registers = np.zeros((max(traced.newton.registers, traced.efforts.registers), reached))
-    state = np.zeros(nt)
-    near = np.zeros((0, len(following))) if guess is None else np.ascontiguousarray(guess[:, following])
-    tolerance = CLOSED_EXACTLY * max(1.0, float(np.abs(first).max(initial=0.0)), _size(traced.mechanism))
-    path, filled = (drive.q[:end], drive.qd[:end], drive.qdd[:end]), (effort[:end], q[:end], state[:end])
+) -> tuple[Array, int]:
+    """Fill in efforts and positions by the tapes.
+
+    Returns:
+        The state of each sample, see `march.Found`, shape (nt,), and how many needed no Newton step.
+    """
+    nt, extrapolated = len(drive.q), 0
+    found = march.Found(effort=result[0], q=result[1], state=np.zeros(nt))
+    follow = _followers(traced, evaluator, nt)
+    scale = max(1.0, float(np.abs(first).max(initial=0.0)), _size(traced.mechanism))
+    tapes = march.Tapes(newton=follow[0], efforts=follow[1], tolerance=CLOSED_EXACTLY * scale)
     with np.errstate(all="ignore"):  # a lane that is lost may hold anything
-        met = module.march(newton, efforts, path, starts[:reached], near[:end], tolerance, registers, filled, following)
-    if guess is None:
-        lost = np.flatnonzero(~met)
-        state[(int(lost[0]) * span if lost.size else nt) :] = 0
-        turned = np.flatnonzero(state[1:] * state[:-1] < 0)
-        state[turned + 1] = 0
-    return state
+        if guess is None:
+            extrapolated = _follow_path(tapes, drive, first, found)
+        else:
+            for part in np.split(np.arange(nt), range(march.MOST, nt, march.MOST)):
+                march.settle(tapes, drive, part, guess[part], found)
+    return found.state, extrapolated
 
 
-def _functions(evaluator: str, operations: int) -> tuple[Any, int]:
-    """The module with `walk` and `march`, and how many lanes suit it."""
-    if evaluator == "auto":
-        ready = find_spec("numba") is not None and (cache.is_compiled() or operations > COMPILING_PAYS)
-        evaluator = "numba" if ready else "numpy"
-    if evaluator == "numba":
-        from analytic.batch import compiled
+def _follow_path(tapes: march.Tapes, drive: Drive, first: Array, found: march.Found) -> int:
+    """Follow a path from its first sample; what comes after a lane that did not meet the next one is not known.
 
-        return compiled, LANES[evaluator]
-    return march, LANES[evaluator]
+    Returns:
+        How many samples needed no Newton step.
+    """
+    nt = len(drive.q)
+    span = max(-(-nt // LANES), SHORTEST)
+    starts = march.walk(tapes.newton, drive.q, first, span)
+    end = min(nt, len(starts) * span)
+    reached = march.Found(effort=found.effort[:end], q=found.q[:end], state=found.state[:end])
+    met, extrapolated = march.march(tapes, Drive(*(x[:end] for x in drive)), starts, span, reached)
+    lost = np.flatnonzero(~met)
+    found.state[(int(lost[0]) * span if lost.size else nt) :] = 0
+    turned = np.flatnonzero(found.state[1:] * found.state[:-1] < 0)
+    found.state[turned + 1] = 0
+    return extrapolated
+
+
+def _followers(traced: Trace, evaluator: str, samples: int) -> list[march.Follow]:
+    """What runs the Newton tape and that of the efforts."""
+    tapes, widths = (traced.newton, traced.efforts), _widths(traced.mechanism)
+    plain: list[march.Follow] = [partial(interpreter.follow, tape) for tape in tapes]
+    if evaluator == "numpy" or (evaluator == "auto" and find_spec("llvmlite") is None):
+        return plain
+    from analytic.batch import compiled
+
+    jobs = [compiled.job(tape, *columns) for tape, columns in zip(tapes, widths, strict=True)]
+    if evaluator == "auto" and samples < COMPILING_PAYS and not all(job.is_compiled for job in jobs):
+        return plain
+    return [compiled.load(job) for job in jobs]
+
+
+def _widths(mechanism: Mechanism) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Columns of what the Newton tape takes and gives, and of what that of the efforts does."""
+    nq, drives = mechanism.nq, len(mechanism.drives)
+    return [((nq, drives), (nq, 2)), ((nq, drives, drives, drives), (nq, mechanism.na, march.CHECKS))]
 
 
 def _size(mechanism: Mechanism) -> float:

@@ -9,6 +9,9 @@ import numpy as np
 from analytic.batch.expressions import Graph, Op, Scalar, Symbol
 from robots.arrays import AnyArray, Array
 
+HISTORY = 4
+"""Positions before a sample that it may be extrapolated from: a cubic."""
+
 
 class Code(IntEnum):
     """What an instruction does with registers a, b, c, d and its constant k; those of `Op`, and sums of products."""

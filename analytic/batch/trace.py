@@ -31,20 +31,17 @@ from robots.mechanism import Mechanism
 class Trace:
     """What is left of the equations of a mechanism when they have run on symbols.
 
-    Inputs of both tapes, in their order: positions of the joints that follow, then positions, velocities and
-    accelerations of the actuated joints.
+    Both tapes take positions, of which those of the joints that follow count, and what is given for the actuated
+    joints. Both give the positions after a Newton step first.
     """
 
     mechanism: Mechanism
-    following: AnyArray
-    """Places in q of the joints that follow, shape (nf,)."""
-    actuated: AnyArray
-    """Places in q of the actuated joints, shape (actuated joints,)."""
     newton: Tape
-    """To the positions after a Newton step, the largest step [m or rad], and the largest residual before it."""
+    """From given positions; to the largest residual before the Newton step and the largest step [m or rad]."""
     efforts: Tape
-    """To the efforts, the largest residual, the smallest relative pivot, the product of all, and how far
-    the joints that follow are from what is given for them, relative to their size."""
+    """From given positions, velocities and accelerations; to the efforts before the Newton step, the largest residual
+    before it and the largest step [m or rad], the smallest relative pivot, the product of all, and how far the joints
+    that follow are from what is given for them, relative to their size [-]."""
 
 
 def trace(mechanism: Mechanism, q: Array) -> Trace:
@@ -72,8 +69,6 @@ def trace(mechanism: Mechanism, q: Array) -> Trace:
     shape = _Shape(mechanism, q, independent, following, places, driven)
     return Trace(
         mechanism=mechanism,
-        following=np.array(following, dtype=np.int64),
-        actuated=np.array(places, dtype=np.int64),
         newton=_newton_tape(shape),
         efforts=_efforts_tape(shape),
     )
@@ -105,7 +100,7 @@ class _State:
     graph: Graph
     q: AnyArray
     given: list[list[Symbol]]
-    """Positions, velocities and accelerations of the actuated joints."""
+    """Positions of the actuated joints; where they are inputs, also velocities and accelerations."""
     bodies: list[Link]
     rows: list[Row]
     factors: Factors
@@ -115,14 +110,13 @@ class _State:
         return _largest(abs(row.residual) for row in self.rows)
 
 
-def _state(shape: _Shape) -> _State:
-    """A new graph with the inputs of both tapes, run up to the factors of Φᵘ."""
+def _state(shape: _Shape, given: int) -> _State:
+    """A new graph with the inputs of a tape, run up to the factors of Φᵘ; `given` counts derivatives, q included."""
     mechanism, graph = shape.mechanism, Graph()
-    q = np.zeros(mechanism.nq, dtype=object)
-    q[shape.following] = [graph.input(float(x)) for x in shape.pose[shape.following]]
-    given = [[graph.input(float(x)) for x in shape.pose[shape.places]]]
-    given += [[graph.input(1.0) for _ in shape.places] for _ in range(2)]
-    for place, x in zip(shape.places, given[0], strict=True):
+    q = np.array([graph.input(float(x)) for x in shape.pose], dtype=object)
+    drive = [[graph.input(float(x)) for x in shape.pose[shape.places]]]
+    drive += [[graph.input(1.0) for _ in shape.places] for _ in range(given - 1)]
+    for place, x in zip(shape.places, drive[0], strict=True):
         if place not in shape.following:
             q[place] = x
     bodies = links(mechanism, q)
@@ -130,22 +124,28 @@ def _state(shape: _Shape) -> _State:
     column = {dof: k for k, dof in enumerate(shape.dependent)}
     Phi_u = [{column[dof]: a for dof, a in row.columns.items() if dof in column} for row in rows]
     factors = factorize(Phi_u, len(column))
-    return _State(graph=graph, q=q, given=given, bodies=bodies, rows=rows, factors=factors)
+    return _State(graph=graph, q=q, given=drive, bodies=bodies, rows=rows, factors=factors)
+
+
+def _newton_step(shape: _Shape, at: _State) -> tuple[list[Scalar], list[Scalar]]:
+    """The positions after a Newton step on the loops; the largest residual before it, and the largest step."""
+    step = np.zeros(shape.mechanism.nv, dtype=object)
+    step[shape.dependent] = at.factors.solve([-row.residual for row in at.rows])
+    size = _largest(abs(x) for x in step[shape.dependent])
+    return list(_retract(shape.mechanism, at.q, step)), [at.residual(), size]
 
 
 def _newton_tape(shape: _Shape) -> Tape:
-    at = _state(shape)
-    step = np.zeros(shape.mechanism.nv, dtype=object)
-    step[shape.dependent] = at.factors.solve([-row.residual for row in at.rows])
-    moved = _retract(shape.mechanism, at.q, step)
-    size = _largest(abs(x) for x in step[shape.dependent])
-    return assemble_tape(at.graph, [*moved[shape.following], size, at.residual()])
+    at = _state(shape, 1)
+    moved, sizes = _newton_step(shape, at)
+    return assemble_tape(at.graph, [*moved, *sizes])
 
 
 def _efforts_tape(shape: _Shape) -> Tape:
     mechanism, dependent = shape.mechanism, shape.dependent
-    at = _state(shape)
+    at = _state(shape, 3)
     rows, factors = at.rows, at.factors
+    moved, sizes = _newton_step(shape, at)
     qd, qdd = (_independent_rates(shape, rates) for rates in at.given[1:])
     qd[dependent] = factors.solve([-_along(row, qd) for row in rows])
     moving = velocities(mechanism, at.bodies, qd)
@@ -163,7 +163,7 @@ def _efforts_tape(shape: _Shape) -> Tape:
         np.prod(np.array(factors.relative_pivots, object)),
     )
     apart = _apart(shape, at, qd, qdd)
-    return assemble_tape(at.graph, [*effort, at.residual(), guard, orientation, apart])
+    return assemble_tape(at.graph, [*moved, *effort, *sizes, guard, orientation, apart])
 
 
 def _independent_rates(shape: _Shape, given: list[Symbol]) -> AnyArray:

@@ -80,7 +80,7 @@ def write_bench(figures: pd.DataFrame, folder: Path) -> None:
     Raises:
         OutputError: If the folder cannot be written.
     """
-    known = [name for name in ("numpy", "numba", "pin", "mujoco", "pybullet") if find_spec(_module(name))]
+    known = [name for name in ("numpy", "llvmlite", "pin", "mujoco", "pybullet") if find_spec(_module(name))]
     record = {
         "machine": platform.machine(),
         "python": platform.python_version(),
@@ -168,10 +168,9 @@ def _ways(case: Case, motion: Any, drive: Drive, traced: Trace) -> dict[str, tup
 
 def _limits(traced: Trace, spent: Array) -> list[Mapping[str, Any]]:
     """How near the batch comes to the floating-point and memory limits of a core."""
-    tapes = (traced.newton, traced.efforts)
-    flops = sum(tape.operations + SINE_AND_COSINE * tape.angles for tape in tapes)
-    joints, actuators = len(traced.actuated), traced.mechanism.na
-    moved = 8 * (3 * joints + actuators + traced.mechanism.nq + len(traced.following) + 1)
+    tape, mechanism = traced.efforts, traced.mechanism
+    flops = tape.operations + SINE_AND_COSINE * tape.angles
+    moved = 8 * (3 * len(mechanism.drives) + mechanism.na + mechanism.nq + 1)
     peak, bandwidth = _peak_flops(), _bandwidth()
     return [
         {"quantity": "operations, one Newton step", "unit": "1/sample", **_spread(np.array([flops]))},
@@ -270,4 +269,4 @@ def _spread(values: Array) -> dict[str, float]:
 
 
 def _evaluator() -> str:
-    return "numba" if find_spec("numba") is not None else "numpy"
+    return "llvm" if find_spec("llvmlite") is not None else "numpy"
