@@ -22,7 +22,7 @@ CLOSED_EXACTLY = 3e-14
 """Largest closure residual of a sample, over the size of the mechanism in m where that is more than 1 [m or rad]."""
 FEWEST = 64
 """Samples below which a trace costs more than the plain version."""
-LANES = 1024
+LANES = 256
 """Lanes of a path at most [-]: calls from Python are then few, and starts of lanes are still few of all samples."""
 SHORTEST = 32
 """Samples of a lane at least."""
@@ -70,25 +70,34 @@ def inverse_dynamics(
     drive = _checked(mechanism, drive, guess)
     state, extrapolated = np.zeros(len(drive.q)), 0
     q, effort = (np.empty((len(drive.q), n)) for n in (mechanism.nq, mechanism.na))
-    tracer = path_tracer(mechanism, drive.q)
-    first = tracer.start(guess if guess.ndim == 1 else guess[0], 0.0).q[0]
-    if tracer.undriven(first[None]):
-        raise MechanismError(f"{mechanism.model.path}: a batch wants an actuator for each degree of freedom")
-    if evaluator != "plain" and (len(state) >= FEWEST or traced is not None):
-        traced = traced or _trace(mechanism, first)
-        if traced is not None:
-            state, extrapolated = _run(traced, drive, first, guess if guess.ndim == 2 else None, evaluator, (effort, q))
+    near = guess if guess.ndim == 1 else guess[0]
+    if traced is None:
+        near = _start(mechanism, drive, near)
+        traced = _trace(mechanism, near) if evaluator != "plain" and len(state) >= FEWEST else None
+    if traced is not None:
+        found = march.Found(effort=effort, q=q, state=state)
+        extrapolated = _run(traced, drive, near if guess.ndim == 1 else guess, evaluator, found)
     if guess.ndim == 2:
         lost = np.flatnonzero(state == 0)
         q[lost] = plain_poses(mechanism, drive.q, guess, lost)
     else:
-        q[0] = first
+        if not state[0]:
+            q[0] = _start(mechanism, drive, near)
         redo(mechanism, drive.q, q, (state != 0) | (np.arange(len(q)) == 0))
     rest = np.flatnonzero(np.abs(state) < TRUSTED)
     for part in np.split(rest, range(CHUNK, len(rest), CHUNK)):
         if part.size:
             effort[part] = plain_efforts(mechanism, q[part], Drive(*(x[part] for x in drive)))
     return Batch(effort=effort, q=q, plain=len(rest), extrapolated=extrapolated)
+
+
+def _start(mechanism: Mechanism, drive: Drive, guess: Array) -> Array:
+    """The first sample with closed loops, by the plain version [m or rad], shape (nq,)."""
+    tracer = path_tracer(mechanism, drive.q)
+    first = tracer.start(guess, 0.0).q
+    if tracer.undriven(first):
+        raise MechanismError(f"{mechanism.model.path}: a batch wants an actuator for each degree of freedom")
+    return first[0]
 
 
 def _trace(mechanism: Mechanism, q: Array) -> Trace | None:
@@ -99,37 +108,33 @@ def _trace(mechanism: Mechanism, q: Array) -> Trace | None:
         return None
 
 
-def _run(
-    traced: Trace, drive: Drive, first: Array, guess: Array | None, evaluator: str, result: tuple[Array, Array]
-) -> tuple[Array, int]:
-    """Fill in efforts and positions by the tapes.
-
-    Returns:
-        The state of each sample, see `march.Found`, shape (nt,), and how many needed no Newton step.
-    """
-    nt, extrapolated = len(drive.q), 0
-    found = march.Found(effort=result[0], q=result[1], state=np.zeros(nt))
-    follow = _followers(traced, evaluator, nt)
-    scale = max(1.0, float(np.abs(first).max(initial=0.0)), _size(traced.mechanism))
-    tapes = march.Tapes(newton=follow[0], efforts=follow[1], tolerance=CLOSED_EXACTLY * scale)
+def _run(traced: Trace, drive: Drive, guess: Array, evaluator: str, found: march.Found) -> int:
+    """Fill in efforts, positions and states by the tapes; returns how many samples needed no Newton step."""
+    nt = len(drive.q)
+    newton, efforts = _followers(traced, evaluator, nt)
+    scale = max(1.0, float(np.abs(guess).max(initial=0.0)), _size(traced.mechanism))
+    tapes = march.Tapes(newton=newton, efforts=efforts, tolerance=CLOSED_EXACTLY * scale)
     with np.errstate(all="ignore"):  # a lane that is lost may hold anything
-        if guess is None:
-            extrapolated = _follow_path(tapes, drive, first, found)
-        else:
-            for part in np.split(np.arange(nt), range(march.MOST, nt, march.MOST)):
-                march.settle(tapes, drive, part, guess[part], found)
-    return found.state, extrapolated
+        if guess.ndim == 1:
+            return _follow_path(tapes, drive, guess, found)
+        for part in np.split(np.arange(nt), range(march.MOST, nt, march.MOST)):
+            march.settle(tapes, drive, part, guess[part], found)
+    return 0
 
 
-def _follow_path(tapes: march.Tapes, drive: Drive, first: Array, found: march.Found) -> int:
+def _follow_path(tapes: march.Tapes, drive: Drive, guess: Array, found: march.Found) -> int:
     """Follow a path from its first sample; what comes after a lane that did not meet the next one is not known.
 
     Returns:
         How many samples needed no Newton step.
     """
     nt = len(drive.q)
+    first = guess[None].copy()
+    sound, _ = march.close(tapes.newton, drive.q[:1], first)
+    if not sound[0]:
+        return 0
     span = max(-(-nt // LANES), SHORTEST)
-    starts = march.walk(tapes.newton, drive.q, first, span)
+    starts = march.walk(tapes.newton, drive.q, first[0], span)
     end = min(nt, len(starts) * span)
     reached = march.Found(effort=found.effort[:end], q=found.q[:end], state=found.state[:end])
     met, extrapolated = march.march(tapes, Drive(*(x[:end] for x in drive)), starts, span, reached)

@@ -28,7 +28,7 @@ CONSISTENT = 1e-9
 """Largest relative difference between what is given for an actuated joint and what follows from the others [-]."""
 MEETING = 1e-6
 """Largest distance of a lane from where the next one starts [m or rad]."""
-TILE = 16
+TILE = 64
 """Samples of a lane that are followed before they are judged."""
 AHEAD = 8
 """Samples that the walk tries at once: as many as a vector of the largest processors has numbers."""
