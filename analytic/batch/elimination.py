@@ -5,7 +5,7 @@ What is zero by structure costs nothing. A pivot that is small at another pose i
 
 from dataclasses import dataclass
 
-from analytic.batch.expressions import Scalar, Symbol, root, value_of
+from analytic.batch.expressions import Scalar, Symbol, value_of
 from analytic.closures import RANK_TOLERANCE
 from robots.errors import SingularityError
 
@@ -14,29 +14,8 @@ THRESHOLD = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """Two rows changed by a matrix: the new one of the first is a first + b second, of the second c first + d second."""
-
-    first: int
-    second: int
-    matrix: tuple[tuple[Scalar, Scalar], tuple[Scalar, Scalar]]
-
-    def apply(self, x: list[Scalar]) -> None:
-        """Change what stands on the right of the rows."""
-        self._multiply(x, *self.matrix)
-
-    def apply_transposed(self, x: list[Scalar]) -> None:
-        """The same by the transposed matrix."""
-        self._multiply(x, *zip(*self.matrix, strict=True))
-
-    def _multiply(self, x: list[Scalar], *rows: tuple[Scalar, ...]) -> None:
-        first, second = x[self.first], x[self.second]
-        x[self.first], x[self.second] = (a * first + b * second for a, b in rows)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Factors:
-    """E A Q = U of the independent rows of A (m, n), m ≥ n, with E the product of all steps; other rows become 0."""
+    """P A Q = L U of the independent rows of A (m, n), m ≥ n; rows that depend on them are left out."""
 
     rows: list[int]
     """Row of each pivot."""
@@ -45,7 +24,8 @@ class Factors:
     pivots: list[Scalar]
     inverses: list[Scalar]
     """One over each pivot."""
-    steps: list[Step]
+    lower: list[dict[int, Scalar]]
+    """Multiples of each pivot row that are taken from later rows."""
     upper: list[dict[int, Scalar]]
     """What each pivot row has in later columns."""
 
@@ -53,8 +33,9 @@ class Factors:
         """X in A x = right, one entry for each column."""
         right = list(right)
         x: list[Scalar] = [0.0] * len(self.columns)
-        for step in self.steps:
-            step.apply(right)
+        for row, lower in zip(self.rows, self.lower, strict=True):
+            for other, multiple in lower.items():
+                right[other] = right[other] - multiple * right[row]
         for k in reversed(range(len(self.rows))):
             rest = right[self.rows[k]]
             for column, entry in self.upper[k].items():
@@ -63,15 +44,16 @@ class Factors:
         return x
 
     def solve_transposed(self, right: list[Scalar], size: int) -> list[Scalar]:
-        """Y in Aᵀ y = right; `size` is the number of rows of A."""
+        """Y in Aᵀ y = right with a zero for each row left out; `size` is the number of rows of A."""
         right = list(right)
         y: list[Scalar] = [0.0] * size
         for k, (row, column) in enumerate(zip(self.rows, self.columns, strict=True)):
             y[row] = right[column] * self.inverses[k]
             for other, entry in self.upper[k].items():
                 right[other] = right[other] - entry * y[row]
-        for step in reversed(self.steps):
-            step.apply_transposed(y)
+        for k in reversed(range(len(self.rows))):
+            for other, multiple in self.lower[k].items():
+                y[self.rows[k]] = y[self.rows[k]] - multiple * y[other]
         return y
 
     @property
@@ -93,57 +75,30 @@ def factorize(A: list[dict[int, Scalar]], n: int) -> Factors:
     """
     active = {i: {j: a for j, a in row.items() if isinstance(a, Symbol) or a != 0} for i, row in enumerate(A)}
     largest = max((abs(value_of(a)) for row in active.values() for a in row.values()), default=0.0)
-    factors = Factors(rows=[], columns=[], pivots=[], inverses=[], steps=[], upper=[])
+    factors = Factors(rows=[], columns=[], pivots=[], inverses=[], lower=[], upper=[])
     for _ in range(n):
         i, j = _pivot(active, RANK_TOLERANCE * largest)
-        others = [other for other, entries in active.items() if j in entries and other != i]
-        for other in others:
-            rotates = len(others) == 1 and isinstance(active[i][j], Symbol)
-            step, pivot = (_rotation if rotates else _elimination)(active, i, other, j)
-            _change(active, step)
-            del active[other][j]
-            active[i][j] = pivot
-            factors.steps.append(step)
         row = active.pop(i)
         pivot = row.pop(j)
+        inverse = 1.0 / pivot
+        lower = {other: entries.pop(j) * inverse for other, entries in active.items() if j in entries}
+        for other, multiple in lower.items():
+            for column, entry in row.items():
+                active[other][column] = active[other].get(column, 0.0) - multiple * entry
         factors.rows.append(i)
         factors.columns.append(j)
         factors.pivots.append(pivot)
-        factors.inverses.append(1.0 / pivot)
+        factors.inverses.append(inverse)
+        factors.lower.append(lower)
         factors.upper.append(row)
     return factors
 
 
-def _elimination(active: dict[int, dict[int, Scalar]], i: int, other: int, j: int) -> tuple[Step, Scalar]:
-    """The step that takes a multiple of the pivot row from another row (Gauss), and the pivot."""
-    pivot = active[i][j]
-    return Step(first=i, second=other, matrix=((1.0, 0.0), (-(active[other][j] * (1.0 / pivot)), 1.0))), pivot
-
-
-def _rotation(active: dict[int, dict[int, Scalar]], i: int, other: int, j: int) -> tuple[Step, Scalar]:
-    """The step that turns two rows so that one loses its entry (Givens), and the pivot.
-
-    It costs more, but the pivot vanishes only where both entries do.
-    """
-    a, b = active[i][j], active[other][j]
-    pivot = root(a * a + b * b)
-    c, s = a * (1.0 / pivot), b * (1.0 / pivot)
-    return Step(first=i, second=other, matrix=((c, s), (-s, c))), pivot
-
-
-def _change(active: dict[int, dict[int, Scalar]], step: Step) -> None:
-    """Change two rows."""
-    rows = active[step.first], active[step.second]
-    for column in sorted(rows[0].keys() | rows[1].keys()):
-        entries = [row.get(column, 0.0) for row in rows]
-        for row, (a, b) in zip(rows, step.matrix, strict=True):
-            entry = a * entries[0] + b * entries[1]
-            if isinstance(entry, Symbol) or entry != 0:
-                row[column] = entry
-
-
 def _pivot(active: dict[int, dict[int, Scalar]], smallest: float) -> tuple[int, int]:
-    """The entry of least fill (Markowitz 1957) among those that are large in their column."""
+    """The entry of least fill (Markowitz 1957) among those that are large in their column.
+
+    Of several, one in a column of few entries: so no pivot of the 3-PRR vanishes on its path.
+    """
     columns: dict[int, list[tuple[int, float]]] = {}
     for i, row in active.items():
         for j, a in row.items():

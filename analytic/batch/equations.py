@@ -1,11 +1,13 @@
 """Kinematics, loop closures and Newton-Euler equations of the spanning tree, recursively, for one sample of scalars.
 
 The equations are those of `kinematics`, `closures` and `noc`, but O(n) and free of shapes: arrays are of object type,
-and their entries are symbols of a trace or numbers. World axes; a body is followed at its origin.
+and their entries are symbols of a trace or numbers. Poses and loop closures are in world axes. Accelerations and loads
+are in the axes of each body, where its inertia and most arms and joint axes are constant (Featherstone 2008, section
+5.3); a body is followed at its origin.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +33,10 @@ class Hinged:
     """From the origin before to the anchor; for a slide, minus its displacement [m], shape (3,)."""
     after: AnyArray
     """From the origin after to the anchor [m], shape (3,)."""
+    turn: AnyArray
+    """Axes after in those before [-], shape (3, 3)."""
+    arm: AnyArray
+    """The arm to the anchor, in either axes; for a slide, minus its displacement [m], shape (3,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +53,37 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spatial:
-    """Angular part, and linear part at the body's origin, of a velocity or an acceleration; each of shape (3,)."""
+class Moving:
+    """How a frame moves, in its own axes."""
 
-    angular: AnyArray
-    linear: AnyArray
+    w: AnyArray
+    """Angular velocity [rad/s], shape (3,)."""
+    alpha: AnyArray
+    """Angular acceleration [rad/s²], shape (3,)."""
+    a: AnyArray
+    """Acceleration of the origin, less gravity [m/s²], shape (3,)."""
 
+    def seen(self, turn: AnyArray) -> "Moving":
+        """The same in other axes.
 
-REST = Spatial(angular=ZERO, linear=ZERO)
+        Args:
+            turn: These axes in the present ones [-], shape (3, 3).
+        """
+        return Moving(w=turn.T @ self.w, alpha=turn.T @ self.alpha, a=turn.T @ self.a)
+
+    def at(self, arm: AnyArray) -> AnyArray:
+        """Acceleration of a point, less gravity [m/s²], shape (3,).
+
+        Args:
+            arm: From the origin to it [m], shape (3,).
+        """
+        return self.a + self.gradient @ arm
+
+    @property
+    def gradient(self) -> AnyArray:
+        """Change of the acceleration along arms, [α]× + [ω]×² [1/s²], shape (3, 3)."""
+        W = _skew(self.w)
+        return _skew(self.alpha) + W @ W
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,29 +143,28 @@ def links(mechanism: Mechanism, q: AnyArray) -> list[Link]:
 
 def _move(joint: Joint, dofs: slice, x: AnyArray, R: AnyArray, p: AnyArray) -> tuple[Hinged, AnyArray, AnyArray]:
     """A joint, and the rotation and origin of its body after it has moved."""
+    turn, arm, axes = np.eye(3, dtype=object), joint.anchor.astype(object), (R @ exact(joint.axis),)
+    before, after = R @ arm, ZERO
     if joint.kind == "free":
-        R, p = _rotation_of(x[3:]), x[:3]
-        return Hinged(joint=joint, dofs=dofs, axes=(*np.eye(3, dtype=object), *R.T), before=ZERO, after=ZERO), R, p
-    if joint.kind == "slide":
-        axis = R @ exact(joint.axis)
-        move = axis * (x[0] - joint.reference[0])
-        return Hinged(joint=joint, dofs=dofs, axes=(axis,), before=move, after=ZERO), R, p + move
-    before = R @ joint.anchor.astype(object)
-    if joint.kind == "hinge":
-        axis = exact(joint.axis)
-        axes: tuple[AnyArray, ...] = (R @ axis,)
-        R = R @ _rotation_about(axis, x[0] - joint.reference[0])
+        turn, arm, before = _rotation_of(x[3:]), ZERO, ZERO
+        R, p, axes = turn, x[:3], (*np.eye(3, dtype=object), *turn.T)
+    elif joint.kind == "slide":
+        arm = exact(joint.axis) * (x[0] - joint.reference[0])
+        before = R @ arm
+        p = p + before
     else:
-        R = R @ _rotation_of(x)
-        axes = tuple(R.T)
-    after = R @ joint.anchor.astype(object)
-    return Hinged(joint=joint, dofs=dofs, axes=axes, before=before, after=after), R, p + before - after
+        ball = joint.kind == "ball"
+        turn = _rotation_of(x) if ball else _rotation_about(exact(joint.axis), x[0] - joint.reference[0])
+        R = R @ turn
+        axes, after = tuple(R.T) if ball else axes, R @ arm
+        p = p + before - after
+    return Hinged(joint=joint, dofs=dofs, axes=axes, before=before, after=after, turn=turn, arm=arm), R, p
 
 
 def _rotation_about(axis: AnyArray, angle: Scalar) -> AnyArray:
     """Rodrigues' formula, shape (3, 3)."""
-    X, s, c = _skew(axis), sine(angle), cosine(angle)
-    return np.eye(3, dtype=object) * c + X * s + np.outer(axis, axis) * (1 - c)
+    along = np.outer(axis, axis)
+    return along + (np.eye(3, dtype=object) - along) * cosine(angle) + _skew(axis) * sine(angle)
 
 
 def _rotation_of(quaternion: AnyArray) -> AnyArray:
@@ -150,122 +178,95 @@ def _skew(a: AnyArray) -> AnyArray:
     return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]], dtype=object)
 
 
-def velocities(mechanism: Mechanism, bodies: list[Link], qd: AnyArray) -> list[Spatial]:
-    """Velocities of all bodies.
+def motions(mechanism: Mechanism, bodies: list[Link], qd: AnyArray, qdd: AnyArray) -> list[Moving]:
+    """How all bodies move.
 
     Args:
         mechanism: Robot.
         bodies: Its pose.
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-    """
-    found: list[Spatial] = []
-    for body, link in zip(mechanism.bodies, bodies, strict=True):
-        at = REST if body.parent == WORLD else found[body.parent]
-        w, v = at.angular, at.linear + cross(at.angular, link.offset)
-        for moving in link.joints:
-            rate = _along(moving, qd)
-            if moving.joint.kind == "free":
-                w, v = rate.angular, rate.linear
-            else:
-                v = v + cross(w, moving.before) + rate.linear
-                w = w + rate.angular
-                v = v - cross(w, moving.after)
-        found.append(Spatial(angular=w, linear=v))
-    return found
-
-
-def accelerations(
-    mechanism: Mechanism, bodies: list[Link], moving: list[Spatial], qd: AnyArray, qdd: AnyArray
-) -> list[Spatial]:
-    """Accelerations of all bodies, without gravity.
-
-    Args:
-        mechanism: Robot.
-        bodies: Its pose.
-        moving: Its velocities.
         qd: Joint velocities [m/s or rad/s], shape (nv,).
         qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
     """
-    found: list[Spatial] = []
+    found: list[Moving] = []
     for body, link in zip(mechanism.bodies, bodies, strict=True):
-        parent = body.parent
-        w, at = (ZERO, REST) if parent == WORLD else (moving[parent].angular, found[parent])
-        alpha, a = at.angular, at.linear + _turning(w, at.angular, link.offset)
+        at = world(mechanism) if body.parent == WORLD else found[body.parent]
+        at = replace(at, a=at.at(body.position.astype(object))).seen(exact(body.rotation))
         for hinged in link.joints:
-            rate, change = _along(hinged, qd), _along(hinged, qdd)
-            if hinged.joint.kind == "free":
-                w, alpha, a = rate.angular, change.angular, change.linear
-                continue
-            a = a + _turning(w, alpha, hinged.before) + 2 * cross(w, rate.linear) + change.linear
-            alpha = alpha + change.angular + cross(w, rate.angular)
-            w = w + rate.angular
-            a = a - _turning(w, alpha, hinged.after)
-        found.append(Spatial(angular=alpha, linear=a))
+            at = _after(mechanism, hinged, at, qd[hinged.dofs], qdd[hinged.dofs])
+        found.append(at)
     return found
 
 
-def _along(hinged: Hinged, rates: AnyArray) -> Spatial:
-    """Motion of a joint relative to the frame before it."""
-    axes, rates = hinged.axes, rates[hinged.dofs]
-    along = [axis * rate for axis, rate in zip(axes, rates, strict=True)]
-    if hinged.joint.kind == "slide":
-        return Spatial(angular=ZERO, linear=along[0])
-    if hinged.joint.kind == "free":
-        return Spatial(angular=sum(along[3:], ZERO), linear=sum(along[:3], ZERO))
-    return Spatial(angular=sum(along, ZERO), linear=ZERO)
+def world(mechanism: Mechanism) -> Moving:
+    """The world, which rests while all that falls freely accelerates."""
+    return Moving(w=ZERO, alpha=ZERO, a=-mechanism.gravity.astype(object))
 
 
-def _turning(w: AnyArray, alpha: AnyArray, arm: AnyArray) -> AnyArray:
-    """Acceleration of a point beyond that of the origin, in a body that turns [m/s²], shape (3,)."""
-    return cross(alpha, arm) + cross(w, cross(w, arm))
+def _after(mechanism: Mechanism, hinged: Hinged, at: Moving, rate: AnyArray, change: AnyArray) -> Moving:
+    """How the frame after a joint moves."""
+    joint, arm = hinged.joint, hinged.arm
+    if joint.kind == "free":
+        return Moving(w=rate[3:], alpha=change[3:], a=hinged.turn.T @ (change[:3] - mechanism.gravity))
+    at = replace(at, a=at.at(arm))
+    if joint.kind == "slide":
+        axis = exact(joint.axis)
+        return replace(at, a=at.a + 2 * cross(at.w, axis * rate[0]) + axis * change[0])
+    at = at.seen(hinged.turn)
+    if joint.kind == "hinge":
+        rate, change = (exact(joint.axis) * x[0] for x in (rate, change))
+    at = replace(at, w=at.w + rate, alpha=at.alpha + change + cross(at.w, rate))
+    return replace(at, a=at.at(-arm))
 
 
-def tree_efforts(
-    mechanism: Mechanism, bodies: list[Link], moving: list[Spatial], accelerating: list[Spatial]
-) -> AnyArray:
+def tree_efforts(mechanism: Mechanism, bodies: list[Link], moving: list[Moving]) -> AnyArray:
     """Efforts on the joints of the spanning tree by the recursive Newton-Euler equations, without the joints' own.
 
     Args:
         mechanism: Robot.
         bodies: Its pose.
-        moving: Its velocities.
-        accelerating: Its accelerations.
+        moving: How they move.
 
     Returns:
         Efforts [N or N m], shape (nv,).
     """
-    loads = [_load(mechanism, b, *state) for b, state in enumerate(zip(bodies, moving, accelerating, strict=True))]
+    loads = [_load(mechanism, b, *state) for b, state in enumerate(zip(bodies, moving, strict=True))]
     tau = np.zeros(mechanism.nv, dtype=object)
     for b in reversed(range(len(bodies))):
-        body, link, (moment, force) = mechanism.bodies[b], bodies[b], loads[b]
-        for hinged in reversed(link.joints):
-            moment = moment - cross(hinged.after, force)
-            linear = hinged.joint.kind == "slide"
-            wrenches = [force] * 3 + [moment] * 3 if hinged.joint.kind == "free" else [force if linear else moment] * 3
-            for k, axis in enumerate(hinged.axes):
-                tau[hinged.dofs.start + k] = axis @ wrenches[k]
-            moment = moment + cross(hinged.before, force)
+        body, (moment, force) = mechanism.bodies[b], loads[b]
+        for hinged in reversed(bodies[b].joints):
+            if hinged.joint.kind != "slide":
+                moment = moment - cross(hinged.arm, force)
+            tau[hinged.dofs] = _on_joint(hinged, moment, force)
+            moment, force = hinged.turn @ moment, hinged.turn @ force
+            moment = moment + cross(hinged.arm, force)
         if body.parent != WORLD:
-            above = loads[body.parent]
-            loads[body.parent] = above[0] + moment + cross(link.offset, force), above[1] + force
+            above, R = loads[body.parent], exact(body.rotation)
+            moment, force = R @ moment, R @ force
+            loads[body.parent] = above[0] + moment + cross(body.position.astype(object), force), above[1] + force
     return tau
 
 
-def _load(
-    mechanism: Mechanism, b: int, link: Link, moving: Spatial, accelerating: Spatial
-) -> tuple[AnyArray, AnyArray]:
+def _on_joint(hinged: Hinged, moment: AnyArray, force: AnyArray) -> AnyArray:
+    """Efforts on the dofs of a joint that carries a load [N or N m], shape (dofs,)."""
+    kind = hinged.joint.kind
+    if kind == "free":
+        return np.concatenate([hinged.turn @ force, moment])
+    if kind == "ball":
+        return moment
+    return np.array([exact(hinged.joint.axis) @ (force if kind == "slide" else moment)], dtype=object)
+
+
+def _load(mechanism: Mechanism, b: int, link: Link, moving: Moving) -> tuple[AnyArray, AnyArray]:
     """Moment about the body's origin and force that move a body as it moves, less its weight and external loads."""
-    body, R_T = mechanism.bodies[b], link.R.T
-    arm = link.R @ body.center.astype(object)
-    a = accelerating.linear + _turning(moving.angular, accelerating.angular, arm)
-    force = body.mass * (a - (1 - body.gravity_compensation) * mechanism.gravity)
+    body, R_T, arm = mechanism.bodies[b], link.R.T, mechanism.bodies[b].center.astype(object)
+    force = body.mass * (moving.at(arm) + body.gravity_compensation * (R_T @ mechanism.gravity.astype(object)))
     I = body.inertia.astype(object)
-    w = R_T @ moving.angular
-    moment = link.R @ (I @ (R_T @ accelerating.angular) + cross(w, I @ w)) + cross(arm, force)
+    moment = I @ moving.alpha + cross(moving.w, I @ moving.w) + cross(arm, force)
     for load in mechanism.wrenches:
         if load.body == b:
-            force = force - load.force
-            moment = moment - load.moment - cross(link.R @ load.point.astype(object), load.force)
+            acting = R_T @ load.force.astype(object)
+            force = force - acting
+            moment = moment - R_T @ load.moment.astype(object) - cross(load.point.astype(object), acting)
     return moment, force
 
 
@@ -311,15 +312,14 @@ def closure_rows(mechanism: Mechanism, bodies: list[Link], q: AnyArray) -> list[
 
 
 def closure_bias(
-    mechanism: Mechanism, bodies: list[Link], moving: list[Spatial], bias: list[Spatial], q: AnyArray, qd: AnyArray
+    mechanism: Mechanism, bodies: list[Link], bias: list[Moving], q: AnyArray, qd: AnyArray
 ) -> list[Scalar]:
     """Second derivative of each row's residual where all joint velocities are constant, Φ̇ q̇.
 
     Args:
         mechanism: Robot.
         bodies: Its pose.
-        moving: Its velocities.
-        bias: Its accelerations with constant joint velocities.
+        bias: How they move with constant joint velocities.
         q: Joint positions [m or rad], shape (nq,).
         qd: Joint velocities [m/s or rad/s], shape (nv,).
     """
@@ -329,7 +329,7 @@ def closure_bias(
             rate = _sum((mechanism.dof_slices, qd), closure.leader)
             found.append(-1.0 * _polynomial(mechanism, q, closure, order=2) * (rate * rate))
             continue
-        (alpha1, a1), (alpha2, a2) = (_point_acceleration(bodies, moving, bias, *end) for end in _ends(closure))
+        (alpha1, a1), (alpha2, a2) = (_accelerating(mechanism, bodies, bias, *end) for end in _ends(closure))
         found += [*(a1 - a2), *(alpha2 - alpha1 if isinstance(closure, WeldClosure) else ())]
     return found
 
@@ -346,14 +346,12 @@ def _rotation(bodies: list[Link], body: int) -> AnyArray:
     return np.eye(3, dtype=object) if body == WORLD else bodies[body].R
 
 
-def _point_acceleration(
-    bodies: list[Link], moving: list[Spatial], accelerating: list[Spatial], body: int, point: AnyArray
+def _accelerating(
+    mechanism: Mechanism, bodies: list[Link], moving: list[Moving], body: int, point: AnyArray
 ) -> tuple[AnyArray, AnyArray]:
-    """Angular acceleration of a body and acceleration of one of its points, each of shape (3,)."""
-    if body == WORLD:
-        return ZERO, ZERO
-    at = accelerating[body]
-    return at.angular, at.linear + _turning(moving[body].angular, at.angular, bodies[body].R @ point)
+    """Angular acceleration of a body and acceleration of one of its points, less gravity, in world axes, each (3,)."""
+    at, R = (world(mechanism) if body == WORLD else moving[body]), _rotation(bodies, body)
+    return R @ at.alpha, R @ at.at(point)
 
 
 def _columns(

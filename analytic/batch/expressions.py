@@ -185,11 +185,6 @@ def cosine(x: Scalar) -> Scalar:
     return x.cos() if isinstance(x, Symbol) else math.cos(x)
 
 
-def root(x: Scalar) -> Scalar:
-    """Square root of a symbol or a number."""
-    return x.sqrt() if isinstance(x, Symbol) else math.sqrt(x)
-
-
 def largest(values: Iterable[Symbol]) -> Symbol:
     """The largest of several symbols."""
     return reduce(partial(_extreme, Op.MAX), values)

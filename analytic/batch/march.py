@@ -230,7 +230,7 @@ def _extrapolate(tapes: Tapes, drive: Drive, tile: _Tile, found: Found) -> AnyAr
     state = tile.of(found.state[:, None])[..., 0]
     state[:] = judge(checks, tapes.tolerance)
     right: AnyArray = (checks[..., 0] <= tapes.tolerance) & (checks[..., 1] <= CLOSE)
-    return right.all(axis=1)
+    return np.asarray(right.all(axis=1))
 
 
 def _extrapolated(q: Array, samples: AnyArray, known: int) -> Array:

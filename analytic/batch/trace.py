@@ -10,13 +10,12 @@ from analytic.batch.elimination import Factors, factorize
 from analytic.batch.equations import (
     Link,
     Row,
-    accelerations,
     closure_bias,
     closure_rows,
     joint_efforts,
     links,
+    motions,
     tree_efforts,
-    velocities,
 )
 from analytic.batch.expressions import Graph, Scalar, Symbol, largest, smallest
 from analytic.batch.support import want_known
@@ -148,12 +147,11 @@ def _efforts_tape(shape: _Shape) -> Tape:
     moved, sizes = _newton_step(shape, at)
     qd, qdd = (_independent_rates(shape, rates) for rates in at.given[1:])
     qd[dependent] = factors.solve([-_along(row, qd) for row in rows])
-    moving = velocities(mechanism, at.bodies, qd)
-    bias = accelerations(mechanism, at.bodies, moving, qd, np.zeros(mechanism.nv, dtype=object))
-    changes = closure_bias(mechanism, at.bodies, moving, bias, at.q, qd)
+    bias = motions(mechanism, at.bodies, qd, np.zeros(mechanism.nv, dtype=object))
+    changes = closure_bias(mechanism, at.bodies, bias, at.q, qd)
     qdd[dependent] = factors.solve([-(_along(row, qdd) + c) for row, c in zip(rows, changes, strict=True)])
-    accelerating = accelerations(mechanism, at.bodies, moving, qd, qdd)
-    tau = tree_efforts(mechanism, at.bodies, moving, accelerating) + joint_efforts(mechanism, at.q, qd, qdd)
+    moving = motions(mechanism, at.bodies, qd, qdd)
+    tau = tree_efforts(mechanism, at.bodies, moving) + joint_efforts(mechanism, at.q, qd, qdd)
     multipliers = factors.solve_transposed(list(tau[dependent]), len(rows))
     force = [tau[i] - _across(rows, i, multipliers) for i in shape.independent]
     effort, pivots = _least_effort(shape, rows, factors, force)
