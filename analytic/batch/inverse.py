@@ -7,6 +7,7 @@ not close, a pivot has become small or the mechanism has something that is not t
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,16 +19,20 @@ from robots.errors import MechanismError, ShapeError
 from robots.mechanism import Mechanism
 from robots.motion import Drive
 
+if TYPE_CHECKING:
+    from analytic.batch import compiled
+
 CLOSED_EXACTLY = 3e-14
 """Largest closure residual of a sample, over the size of the mechanism in m where that is more than 1 [m or rad]."""
 FEWEST = 64
 """Samples below which a trace costs more than the plain version."""
-LANES = 256
-"""Lanes of a path at most [-]: calls from Python are then few, and starts of lanes are still few of all samples."""
+LANES = {"numpy": 1024, "llvm": 256}
+"""Lanes of a path at most [-]: the more, the less a call from Python counts, but the more starts must be found."""
 SHORTEST = 32
 """Samples of a lane at least."""
-COMPILING_PAYS = 40_000
-"""Samples from which the time that compiling takes is won back [-]."""
+STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
+"""Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
+a busy core."""
 TRUSTED = 2
 """State of a sample whose efforts need no second computation; see `march`."""
 CHUNK = 1000
@@ -71,7 +76,7 @@ def inverse_dynamics(
     state, extrapolated = np.zeros(len(drive.q)), 0
     q, effort = (np.empty((len(drive.q), n)) for n in (mechanism.nq, mechanism.na))
     near = guess if guess.ndim == 1 else guess[0]
-    if traced is None:
+    if traced is None or evaluator == "plain":
         near = _start(mechanism, drive, near)
         traced = _trace(mechanism, near) if evaluator != "plain" and len(state) >= FEWEST else None
     if traced is not None:
@@ -111,18 +116,20 @@ def _trace(mechanism: Mechanism, q: Array) -> Trace | None:
 def _run(traced: Trace, drive: Drive, guess: Array, evaluator: str, found: march.Found) -> int:
     """Fill in efforts, positions and states by the tapes; returns how many samples needed no Newton step."""
     nt = len(drive.q)
-    newton, efforts = _followers(traced, evaluator, nt)
+    if evaluator == "auto":
+        evaluator = "llvm" if _pays(traced, nt) else "numpy"
     scale = max(1.0, float(np.abs(guess).max(initial=0.0)), _size(traced.mechanism))
+    newton, efforts = _followers(traced, evaluator)
     tapes = march.Tapes(newton=newton, efforts=efforts, tolerance=CLOSED_EXACTLY * scale)
     with np.errstate(all="ignore"):  # a lane that is lost may hold anything
         if guess.ndim == 1:
-            return _follow_path(tapes, drive, guess, found)
+            return _follow_path(tapes, drive, guess, max(-(-nt // LANES[evaluator]), SHORTEST), found)
         for part in np.split(np.arange(nt), range(march.MOST, nt, march.MOST)):
             march.settle(tapes, drive, part, guess[part], found)
     return 0
 
 
-def _follow_path(tapes: march.Tapes, drive: Drive, guess: Array, found: march.Found) -> int:
+def _follow_path(tapes: march.Tapes, drive: Drive, guess: Array, span: int, found: march.Found) -> int:
     """Follow a path from its first sample; what comes after a lane that did not meet the next one is not known.
 
     Returns:
@@ -133,7 +140,6 @@ def _follow_path(tapes: march.Tapes, drive: Drive, guess: Array, found: march.Fo
     sound, _ = march.close(tapes.newton, drive.q[:1], first)
     if not sound[0]:
         return 0
-    span = max(-(-nt // LANES), SHORTEST)
     starts = march.walk(tapes.newton, drive.q, first[0], span)
     end = min(nt, len(starts) * span)
     reached = march.Found(effort=found.effort[:end], q=found.q[:end], state=found.state[:end])
@@ -145,24 +151,33 @@ def _follow_path(tapes: march.Tapes, drive: Drive, guess: Array, found: march.Fo
     return extrapolated
 
 
-def _followers(traced: Trace, evaluator: str, samples: int) -> list[march.Follow]:
+def _pays(traced: Trace, samples: int) -> bool:
+    """Whether machine code is there, or is soon worth the time that compiling takes."""
+    instructions = len(traced.newton.code) + len(traced.efforts.code)
+    saved = samples * instructions * DISPATCHING - STARTING
+    if saved < 0 or find_spec("llvmlite") is None:
+        return False
+    return saved > instructions * COMPILING or all(job.is_compiled for job in _jobs(traced))
+
+
+def _followers(traced: Trace, evaluator: str) -> list[march.Follow]:
     """What runs the Newton tape and that of the efforts."""
-    tapes, widths = (traced.newton, traced.efforts), _widths(traced.mechanism)
-    plain: list[march.Follow] = [partial(interpreter.follow, tape) for tape in tapes]
-    if evaluator == "numpy" or (evaluator == "auto" and find_spec("llvmlite") is None):
-        return plain
+    if evaluator == "numpy":
+        return [partial(interpreter.follow, tape) for tape in (traced.newton, traced.efforts)]
     from analytic.batch import compiled
 
-    jobs = [compiled.job(tape, *columns) for tape, columns in zip(tapes, widths, strict=True)]
-    if evaluator == "auto" and samples < COMPILING_PAYS and not all(job.is_compiled for job in jobs):
-        return plain
-    return [compiled.load(job) for job in jobs]
+    return [compiled.load(job) for job in _jobs(traced)]
 
 
-def _widths(mechanism: Mechanism) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Columns of what the Newton tape takes and gives, and of what that of the efforts does."""
-    nq, drives = mechanism.nq, len(mechanism.drives)
-    return [((nq, drives), (nq, 2)), ((nq, drives, drives, drives), (nq, mechanism.na, march.CHECKS))]
+def _jobs(traced: Trace) -> "list[compiled.Job]":
+    """What to compile."""
+    from analytic.batch import compiled
+
+    nq, drives, na = traced.mechanism.nq, len(traced.mechanism.drives), traced.mechanism.na
+    return [
+        compiled.job(traced.newton, (nq, drives), (nq, 2)),
+        compiled.job(traced.efforts, (nq, drives, drives, drives), (nq, na, march.CHECKS)),
+    ]
 
 
 def _size(mechanism: Mechanism) -> float:

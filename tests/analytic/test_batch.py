@@ -159,6 +159,26 @@ def test_a_jump_of_the_path_is_followed_as_the_plain_version_does(prr: Case, prr
     assert relative_error(batches[0].effort, batches[1].effort) < ROUND_OFF
 
 
+@pytest.mark.parametrize("evaluator", ["numpy", pytest.param("llvm", marks=NEEDS_LLVM)])
+def test_dense_samples_need_no_newton_step(prr: Case, prr_motion: Motion, evaluator: str) -> None:
+    """There and back again: lanes meet the same samples from both sides, and turn in between."""
+    t = np.linspace(0, prr_motion.t[-1] / 8, 5000)
+    drive = Drive(*(np.concatenate([x, x[::-1]]) for x in prr_motion.law(t)))
+    batch = inverse_dynamics(prr.mechanism, drive, prr_motion.q[0], evaluator=evaluator)
+    assert batch.plain == 0
+    assert batch.extrapolated > 0.8 * len(drive.q)
+    peak = np.abs(batch.effort).max()
+    np.testing.assert_allclose(batch.effort, batch.effort[::-1], atol=ROUND_OFF * peak, rtol=0)
+    some = np.r_[:5000:250, 4990:5000]
+    reference = Noc().compute_efforts(prr, prr_motion.assemble(t[some])).effort
+    np.testing.assert_allclose(batch.effort[some], reference, atol=ROUND_OFF * peak, rtol=0)
+
+
+def test_coarse_samples_need_newton_steps(prr: Case, prr_motion: Motion) -> None:
+    batch = inverse_dynamics(prr.mechanism, prr_motion.law(prr_motion.t), prr_motion.q[0], evaluator="numpy")
+    assert (batch.plain, batch.extrapolated) == (0, 0)
+
+
 @pytest.mark.parametrize("each", [False, True], ids=["path", "guess for each sample"])
 def test_a_sample_out_of_reach_is_an_error(prr: Case, prr_motion: Motion, *, each: bool) -> None:
     drive = prr_motion.law(prr_motion.t)
