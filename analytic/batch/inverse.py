@@ -28,7 +28,7 @@ FEWEST = 64
 """Samples below which a trace costs more than the plain version."""
 LANES = {"numpy": 1024, "llvm": 256}
 """Lanes of a path at most [-]: the more, the less a call from Python counts, but the more starts must be found."""
-SHORTEST = 32
+SHORTEST = 8
 """Samples of a lane at least."""
 STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
