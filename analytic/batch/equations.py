@@ -301,7 +301,8 @@ def closure_rows(mechanism: Mechanism, bodies: list[Link], q: AnyArray) -> list[
             rows.append(_coordinate_row(mechanism, closure, q))
             continue
         points = [_point(bodies, *end) for end in _ends(closure)]
-        columns = _difference(*(dict(_columns(mechanism, bodies, *end)) for end in _ends(closure)))
+        first, second = (dict(_columns(mechanism, bodies, *end)) for end in _ends_of_chains(mechanism, closure))
+        columns = first | {dof: (-angular, -linear) for dof, (angular, linear) in second.items()}
         rows += _rows(points[0] - points[1], {dof: linear for dof, (_, linear) in columns.items()})
         if isinstance(closure, WeldClosure):
             R1, R2 = (_rotation(bodies, end[0]) for end in _ends(closure))
@@ -354,14 +355,35 @@ def _accelerating(
     return R @ at.alpha, R @ at.at(point)
 
 
+def _ends_of_chains(mechanism: Mechanism, closure: ConnectClosure | WeldClosure) -> list[tuple[int, AnyArray, int]]:
+    """Body and point of both ends, and the body from which they move apart: what moves both does not act."""
+    above = [_above(mechanism, body) for body, _ in _ends(closure)]
+    common = next(body for body in above[0] if body in set(above[1]))
+    return [(body, point, common) for body, point in _ends(closure)]
+
+
+def _above(mechanism: Mechanism, body: int) -> list[int]:
+    """A body and those that carry it, the world last."""
+    found = [body]
+    while found[-1] != WORLD:
+        found.append(mechanism.bodies[found[-1]].parent)
+    return found
+
+
 def _columns(
-    mechanism: Mechanism, bodies: list[Link], body: int, point: AnyArray
+    mechanism: Mechanism, bodies: list[Link], body: int, point: AnyArray, base: int
 ) -> Iterator[tuple[int, tuple[AnyArray, AnyArray]]]:
-    """Each dof that moves a body, with the angular velocity and that of a point per joint velocity, each (3,)."""
-    if body == WORLD:
-        return
-    arm = bodies[body].R @ point
-    while body != WORLD:
+    """Each dof that moves a body against a base, with the angular velocity and that of a point per joint velocity.
+
+    Args:
+        mechanism: Robot.
+        bodies: Its pose.
+        body: What is moved.
+        point: A point of it, in its axes [m], shape (3,).
+        base: The body, or the world, that carries it.
+    """
+    arm = point if body == WORLD else bodies[body].R @ point
+    while body != base:
         link = bodies[body]
         for hinged in reversed(link.joints):
             arm = arm - hinged.after
@@ -371,15 +393,6 @@ def _columns(
             arm = arm + hinged.before
         arm = arm + link.offset
         body = mechanism.bodies[body].parent
-
-
-def _difference(
-    first: dict[int, tuple[AnyArray, AnyArray]], second: dict[int, tuple[AnyArray, AnyArray]]
-) -> dict[int, tuple[AnyArray, AnyArray]]:
-    """Columns of the first end less those of the second; a dof that moves both does not act on a closed loop."""
-    gone = first.keys() & second.keys()
-    ours = {dof: column for dof, column in first.items() if dof not in gone}
-    return ours | {dof: (-angular, -linear) for dof, (angular, linear) in second.items() if dof not in gone}
 
 
 def _rows(residual: AnyArray, columns: dict[int, AnyArray]) -> list[Row]:

@@ -20,6 +20,9 @@ HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.022266248795
 LARGEST_ANGLE = 1e5
 """Beyond it the reduction loses digits, so the sine is NaN and the sample is left to the plain version [rad]."""
 
+PART = 500
+"""Operations of a block of code [-]: the time that LLVM takes for one grows faster than its length."""
+
 
 @dataclass(slots=True)
 class Writer:
@@ -190,6 +193,7 @@ define void @follow(ptr %weights, i64 %samples, i64 %lanes, ptr %table) {{
 entry:
 {before}
 %last = sub i64 %lanes, 1
+%never = icmp slt i64 %lanes, 0
 br label %group
 
 group:
@@ -198,7 +202,7 @@ group:
 br label %sample
 
 sample:
-%s = phi i64 [0, %group], [%s.next, %sample]
+%s = phi i64 [0, %group], [%s.next, %{end}]
 {sample}
 %s.next = add i64 %s, 1
 %goes.on = icmp slt i64 %s.next, %samples
@@ -240,8 +244,10 @@ def function(tape: Tape, takes: Sequence[int], gives: Sequence[int], width: int)
     for (k, column), value in zip(columns[sum(takes) :], found, strict=True):
         here[k].store(column, value)
     after = {c: [found[c].name, *(f"%x.{c}.{k}" for k in range(HISTORY - 1))] for c in history}
+    parts = [sample.lines[start : start + PART] for start in range(0, len(sample.lines), PART)]
+    end = f"part.{len(parts) - 1}"
     phis = [
-        f"%x.{c}.{k} = phi {sample.vector} [{past.name}, %group], [{after[c][k]}, %sample]"
+        f"%x.{c}.{k} = phi {sample.vector} [{past.name}, %group], [{after[c][k]}, %{end}]"
         for c, values in history.items()
         for k, past in enumerate(values)
     ]
@@ -250,8 +256,14 @@ def function(tape: Tape, takes: Sequence[int], gives: Sequence[int], width: int)
         width=width,
         before="\n".join(before.lines),
         group="\n".join(group.lines),
-        sample="\n".join(phis + sample.lines),
+        end=end,
+        sample="\n".join([*phis, *(line for k, part in enumerate(parts) for line in (*_gate(k), *part))]),
     )
+
+
+def _gate(part: int) -> list[str]:
+    """Between two parts, a way out that is never taken, so that they are not joined."""
+    return [f"br i1 %never, label %done, label %part.{part}", f"part.{part}:"]
 
 
 def _needed(tape: Tape, nq: int) -> list[int]:

@@ -42,7 +42,9 @@ COLUMNS = {
     "highest": float,
     "note": str,
 }
-BATCH = "batch"
+BATCH, SCATTERED = "batch", "batch, a guess for each sample"
+GUESS = 1e-3
+"""How far the guesses of scattered samples are from them [m or rad]."""
 RNEA, LOOP = "pin.rnea, Python loop", "closed loop with Pinocchio, Python"
 SINE_AND_COSINE = 34
 """Operations of the polynomials of an angle's sine and cosine [-]."""
@@ -133,30 +135,15 @@ def _robot_rows(case: Case, samples: int) -> list[Mapping[str, Any]]:
         {**of, "quantity": "lagrange / noc", "unit": "-", **_spread(spent["analytic/lagrange"] / spent["analytic/noc"])}
     )
     rows.append({**of, "quantity": "tracing, once", "unit": "s", **_spread(np.array([tracing]))})
-    rows.append({**of, "quantity": "left to the plain version", "unit": "samples", **_spread(np.array([batch.plain]))})
+    counts = {"left to the plain version": batch.plain, "extrapolated, without a Newton step": batch.extrapolated}
+    rows += [{**of, "quantity": name, "unit": "samples", **_spread(np.array([n]))} for name, n in counts.items()]
     return rows + [{**of, **row} for row in _limits(traced, spent[BATCH])]
 
 
 def _ways(case: Case, motion: Any, drive: Drive, traced: Trace) -> dict[str, tuple[Callable[[], Any], int]]:
     """Everything that computes the efforts, by name, with the number of samples it does."""
     count = len(motion.t)
-
-    def batch() -> Batch:
-        return inverse_dynamics(case.mechanism, drive, motion.q[0], traced=traced, evaluator=_evaluator())
-
-    ways: dict[str, tuple[Callable[[], Any], int]] = {BATCH: (batch, len(drive.q))}
-    if engines.installed("pinocchio"):
-        from engines.pinocchio._loop import simple_loop
-
-        try:
-            loop = simple_loop(case.mechanism)
-        except HarnessError:
-            loop = None
-        if loop is not None:
-            states = loop.states(motion.q, motion.qd, motion.qdd)
-            many = states * (5000 // count + 1)
-            ways[RNEA] = (lambda: loop.bare(many), len(many))
-            ways[LOOP] = (lambda: loop.efforts(states), count)
+    ways = {**_batches(case.mechanism, drive, motion.q[0], traced), **_loops(case, motion)}
     for source in (Noc(), Lagrange()):
         ways[source.name] = (lambda source=source: source.compute_efforts(case, motion), count)  # type: ignore[misc]
     for name in ("mujoco/kkt", "pybullet/kkt"):
@@ -166,6 +153,34 @@ def _ways(case: Case, motion: Any, drive: Drive, traced: Trace) -> dict[str, tup
     return ways
 
 
+def _batches(
+    mechanism: Mechanism, drive: Drive, start: Array, traced: Trace
+) -> dict[str, tuple[Callable[[], Any], int]]:
+    """The batch along a path, and of the same samples in any order, each with a guess of its own."""
+
+    def batch(drive: Drive = drive, guess: Array = start) -> Batch:
+        return inverse_dynamics(mechanism, drive, guess, traced=traced, evaluator=_evaluator())
+
+    order = np.random.default_rng(0).permutation(len(drive.q))
+    mixed, near = Drive(*(x[order] for x in drive)), batch().q[order] + GUESS
+    return {BATCH: (batch, len(order)), SCATTERED: (lambda: batch(mixed, near), len(order))}
+
+
+def _loops(case: Case, motion: Any) -> dict[str, tuple[Callable[[], Any], int]]:
+    """Loops in Python over Pinocchio, if it is there and has the mechanism."""
+    if not engines.installed("pinocchio"):
+        return {}
+    from engines.pinocchio._loop import simple_loop
+
+    try:
+        loop = simple_loop(case.mechanism)
+    except HarnessError:
+        return {}
+    states = loop.states(motion.q, motion.qd, motion.qdd)
+    many = states * (5000 // len(states) + 1)
+    return {RNEA: (lambda: loop.bare(many), len(many)), LOOP: (lambda: loop.efforts(states), len(states))}
+
+
 def _limits(traced: Trace, spent: Array) -> list[Mapping[str, Any]]:
     """How near the batch comes to the floating-point and memory limits of a core."""
     tape, mechanism = traced.efforts, traced.mechanism
@@ -173,7 +188,12 @@ def _limits(traced: Trace, spent: Array) -> list[Mapping[str, Any]]:
     moved = 8 * (3 * len(mechanism.drives) + mechanism.na + mechanism.nq + 1)
     peak, bandwidth = _peak_flops(), _bandwidth()
     return [
-        {"quantity": "operations, one Newton step", "unit": "1/sample", **_spread(np.array([flops]))},
+        {
+            "quantity": "operations, one Newton step",
+            "unit": "1/sample",
+            **_spread(np.array([flops])),
+            "note": "of an extrapolated sample, with the step that corrects its position",
+        },
         {"quantity": "speed", "unit": "Gflop/s", **_spread(flops / spent / 1e9)},
         {"quantity": "of a matrix product's speed", "unit": "-", **_spread(flops / spent / peak)},
         {"quantity": "of the speed of copying memory", "unit": "-", **_spread(moved / spent / bandwidth)},
@@ -226,7 +246,8 @@ def _chain_rows(lengths: Sequence[int]) -> list[Mapping[str, Any]]:
     for n in lengths:
         mechanism = four_bar_chain(n)
         samples = max(2560, SAMPLES // n)
-        drive, q = _swing(mechanism, samples), np.zeros(mechanism.nq)
+        drive = _swing(mechanism, np.linspace(0, 2 * np.pi * samples / SAMPLES, samples))  # as dense for all
+        q = np.zeros(mechanism.nq)
         start = time.process_time()
         traced = trace(mechanism, q)
         tracing = time.process_time() - start
@@ -246,11 +267,15 @@ def _chain_rows(lengths: Sequence[int]) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _swing(mechanism: Mechanism, samples: int) -> Drive:
-    """All motors swing from q = 0, each against the one before, so that the chain does not roll up."""
-    t = np.linspace(0, 2 * np.pi, samples)[:, None]
+def _swing(mechanism: Mechanism, t: Array) -> Drive:
+    """All motors swing from q = 0, each against the one before, so that the chain does not roll up.
+
+    Args:
+        mechanism: A chain.
+        t: Times [rad of the swing], shape (nt,).
+    """
     size = np.where(np.arange(len(mechanism.drives)) % 2, -0.2, 0.2)
-    sine, cosine = (np.asarray(of(t), dtype=np.float64) for of in (np.sin, np.cos))
+    sine, cosine = (np.asarray(of(t[:, None]), dtype=np.float64) for of in (np.sin, np.cos))
     return Drive(q=size * sine, qd=size * cosine, qdd=-size * sine)
 
 
