@@ -72,7 +72,7 @@ def inverse_dynamics(
         SingularityError: If the path meets a singularity or leaves the workspace; `time` is the number of the sample.
         MechanismError: If the actuators do not determine the motion.
     """
-    drive = _checked(mechanism, drive, guess)
+    drive, guess = _checked(mechanism, drive, guess)
     state, extrapolated = np.zeros(len(drive.q)), 0
     q, effort = (np.empty((len(drive.q), n)) for n in (mechanism.nq, mechanism.na))
     near = guess if guess.ndim == 1 else guess[0]
@@ -185,11 +185,12 @@ def _size(mechanism: Mechanism) -> float:
     return float(sum(np.linalg.norm(body.position) for body in mechanism.bodies)) / max(len(mechanism.bodies), 1)
 
 
-def _checked(mechanism: Mechanism, drive: Drive, guess: Array) -> Drive:
+def _checked(mechanism: Mechanism, drive: Drive, guess: Array) -> tuple[Drive, Array]:
     shape = (len(drive.q), len(mechanism.drives))
     for name, x in zip(Drive._fields, drive, strict=True):
         if x.shape != shape or not np.isfinite(x).all():
             raise ShapeError(f"{name} of the drives: want finite numbers of shape {shape}, got {x.shape}")
     if guess.shape not in ((mechanism.nq,), (shape[0], mechanism.nq)) or not np.isfinite(guess).all():
         raise ShapeError(f"guess: want finite numbers of shape ({mechanism.nq},) or (nt, nq), got {guess.shape}")
-    return Drive(*(np.ascontiguousarray(x, dtype=np.float64) for x in drive))
+    drive = Drive(*(np.ascontiguousarray(x, dtype=np.float64) for x in drive))
+    return drive, np.ascontiguousarray(guess, dtype=np.float64)

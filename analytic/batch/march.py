@@ -188,7 +188,7 @@ def march(tapes: Tapes, drive: Drive, starts: Array, span: int, found: Found) ->
         followed, to = np.zeros(n, np.bool_), s + 1
         if s >= HISTORY and 2 * (near & sound)[:n].sum() > sound[:n].sum():
             to = min(s + TILE, end)
-            followed = _extrapolate(tapes, drive, _Tile(span, n, s, to), found) & sound[:n]
+            followed = _extrapolate(tapes, drive, _Tile(span, n, s, to), found, sound[:n])
         near[:n], extrapolated = followed, extrapolated + int(followed.sum()) * (to - s)
         left = np.flatnonzero(sound[:n] & ~followed)
         for k in range(s, to):
@@ -222,15 +222,26 @@ class _Tile:
         return as_strided(x[self.start - 1 :], (self.lanes, HISTORY, x.shape[1]), (self.span * step, -step, side))
 
 
-def _extrapolate(tapes: Tapes, drive: Drive, tile: _Tile, found: Found) -> AnyArray:
-    """Follow lanes from their last positions without closing their loops; returns where that was right, shape (n,)."""
+def _extrapolate(tapes: Tapes, drive: Drive, tile: _Tile, found: Found, sound: AnyArray) -> AnyArray:
+    """Follow lanes from their last positions without closing their loops.
+
+    Args:
+        tapes: Equations.
+        drive: The path.
+        tile: Samples.
+        found: Results.
+        sound: Which lanes are still right [-], shape (lanes,).
+
+    Returns:
+        Which of them are, with closed loops at all samples [-], shape (lanes,); the state of all others is 0.
+    """
     checks = np.empty((tile.lanes, tile.stop - tile.start, CHECKS))
     takes = [tile.before(found.q), *(tile.of(x) for x in drive)]
     tapes.efforts(WEIGHTS[-1], takes, [tile.of(found.q), tile.of(found.effort), checks])
-    state = tile.of(found.state[:, None])[..., 0]
-    state[:] = judge(checks, tapes.tolerance)
-    right: AnyArray = (checks[..., 0] <= tapes.tolerance) & (checks[..., 1] <= CLOSE)
-    return np.asarray(right.all(axis=1))
+    closed = (checks[..., 0] <= tapes.tolerance) & (checks[..., 1] <= CLOSE)
+    right = np.asarray(sound & closed.all(axis=1))
+    tile.of(found.state[:, None])[..., 0] = np.where(right[:, None], judge(checks, tapes.tolerance), 0.0)
+    return right
 
 
 def _extrapolated(q: Array, samples: AnyArray, known: int) -> Array:

@@ -31,7 +31,7 @@ def test_chain_has_its_loops_and_the_batch_agrees_on_it() -> None:
     assert (len(mechanism.bodies), len(mechanism.closures), mechanism.na) == (9, 3, 3)
     drive = _swing(mechanism, np.linspace(0, 2 * np.pi, 80))
     traced, plain = (
-        inverse_dynamics(mechanism, drive, np.zeros(mechanism.nq), evaluator=evaluator)
+        inverse_dynamics(mechanism, drive, np.zeros(mechanism.nq, dtype=int), evaluator=evaluator)
         for evaluator in ("numpy", "plain")
     )
     assert traced.plain < len(drive.q) == plain.plain
