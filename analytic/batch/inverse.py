@@ -5,7 +5,7 @@ not close, a pivot has become small or the mechanism has something that is not t
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -169,8 +169,9 @@ def _followers(traced: Trace, evaluator: str) -> list[march.Follow]:
     return [compiled.load(job) for job in _jobs(traced)]
 
 
+@lru_cache(maxsize=8)
 def _jobs(traced: Trace) -> "list[compiled.Job]":
-    """What to compile."""
+    """What to compile; found once for a trace, as its tapes are long."""
     from analytic.batch import compiled
 
     nq, drives, na = traced.mechanism.nq, len(traced.mechanism.drives), traced.mechanism.na

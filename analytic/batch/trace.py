@@ -26,7 +26,7 @@ from robots.errors import MechanismError
 from robots.mechanism import Mechanism
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
     """What is left of the equations of a mechanism when they have run on symbols.
 
