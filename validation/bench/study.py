@@ -30,6 +30,7 @@ from validation.tables import drafts
 
 ROBOTS = ("3prr", "6spu", "6x6r")
 SAMPLES = 100_000
+CHAIN_SAMPLES = 20_000
 REPETITIONS = 5
 COLUMNS = {
     "study": str,
@@ -245,8 +246,7 @@ def _chain_rows(lengths: Sequence[int]) -> list[Mapping[str, Any]]:
     medians = []
     for n in lengths:
         mechanism = four_bar_chain(n)
-        samples = max(2560, SAMPLES // n)
-        drive = _swing(mechanism, np.linspace(0, 2 * np.pi * samples / SAMPLES, samples))  # as dense for all
+        drive = _swing(mechanism, np.linspace(0, 2 * np.pi * CHAIN_SAMPLES / SAMPLES, CHAIN_SAMPLES))
         q = np.zeros(mechanism.nq)
         start = time.process_time()
         traced = trace(mechanism, q)
