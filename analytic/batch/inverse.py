@@ -33,6 +33,8 @@ SHORTEST = 8
 STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
 a busy core."""
+MOST_REGISTERS = 16_000
+"""Values of a sample that machine code may keep [-]: a vector of each stands on the stack, which is short in threads."""
 TRUSTED = 2
 """State of a sample whose efforts need no second computation; see `march`."""
 CHUNK = 1000
@@ -162,8 +164,9 @@ def _pays(traced: Trace, samples: int) -> bool:
 
 def _followers(traced: Trace, evaluator: str) -> list[march.Follow]:
     """What runs the Newton tape and that of the efforts."""
-    if evaluator == "numpy":
-        return [partial(interpreter.follow, tape) for tape in (traced.newton, traced.efforts)]
+    tapes = (traced.newton, traced.efforts)
+    if evaluator == "numpy" or any(tape.registers > MOST_REGISTERS for tape in tapes):
+        return [partial(interpreter.follow, tape) for tape in tapes]
     from analytic.batch import compiled
 
     return [compiled.load(job) for job in _jobs(traced)]

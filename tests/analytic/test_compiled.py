@@ -9,12 +9,14 @@ import pytest
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed: pip install 'loopcheck[fast]'")
 
-from analytic.batch import cache, compiled
+from analytic.batch import cache, compiled, inverse
 from analytic.batch.expressions import Graph, largest, smallest
 from analytic.batch.interpreter import follow
 from analytic.batch.llvm import LARGEST_ANGLE
 from analytic.batch.tape import HISTORY, Code, Tape, assemble_tape
 from robots.arrays import Array
+from robots.motion import Motion
+from robots.robot import Case
 
 
 def _tape(outputs: Callable[..., list[Any]], *values: float) -> Tape:
@@ -112,6 +114,15 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch:
     job = compiled.job(_tape(lambda x: [x * x - 3], 1.0), (1,), (1,))
     assert _called(compiled.load(job), np.array([3.0])) == [[6]]
     assert cache.read(job.key) is None
+
+
+def test_a_tape_of_too_many_values_stays_in_numpy(
+    prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inverse, "MOST_REGISTERS", 10)
+    monkeypatch.setattr(compiled, "load", lambda _: pytest.fail("compiled"))
+    drive = prr_motion.law(prr_motion.t)
+    assert inverse.inverse_dynamics(prr.mechanism, drive, prr_motion.q[0], evaluator="llvm").plain == 0
 
 
 def _called(function: Any, x: Array) -> Array:
