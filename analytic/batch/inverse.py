@@ -34,7 +34,7 @@ STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
 a busy core."""
 MOST_REGISTERS = 16_000
-"""Values of a sample that machine code may keep [-]: a vector of each stands on the stack, which is short in threads."""
+"""Values of a sample that machine code may keep [-]: each takes a vector on the stack, which is short in threads."""
 TRUSTED = 2
 """State of a sample whose efforts need no second computation; see `march`."""
 CHUNK = 1000
