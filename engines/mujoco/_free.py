@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from engines.mujoco._model import build
-from engines.mujoco.forward import OWN, at_compliance, prepared, runge_kutta
+from engines.mujoco.forward import OWN, RungeKutta, at_compliance, prepared
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.mjcf import captured_warnings
@@ -42,7 +42,7 @@ def free_motion(mechanism: Mechanism, effort: Array, state: Motion, t: Array, *,
         for length in np.diff(t):
             steps = int(np.ceil(length / longest - 1e-9))
             model.opt.timestep = dt = length / steps
-            step = partial(runge_kutta, model, data, dt, acceleration) if careful else None
+            step = partial(RungeKutta(model, data, dt), acceleration) if careful else None
             for _ in range(steps):
                 if step is None:
                     mujoco.mj_step(model, data)

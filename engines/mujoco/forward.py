@@ -37,7 +37,7 @@ from engines.mujoco._model import (
     rows_of_drives,
 )
 from engines.projection import independent_drives, null_space
-from engines.runge_kutta import runge_kutta as step
+from engines.runge_kutta import runge_kutta
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory, Rung
 from robots.errors import EngineError
@@ -210,11 +210,14 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
     # A row accelerates by −B v − K·imp·(q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K·imp (q − x).
     constants = (target.q - rest + (B * target.qd + target.qdd) / (K * impedance))[:, drives]
 
+    held, qpos, qacc = model.eq_data[first_drive:, 0], data.qpos, data.qacc
+    step = RungeKutta(model, data, dt)
+
     def acceleration(half_steps: int, more: int = 0) -> Array:
-        model.eq_data[first_drive:, 0] = constants[half_steps + more]
+        held[:] = constants[half_steps + more]
         apply_wrenches(mechanism, model, data)
         mujoco.mj_forward(model, data)
-        return np.array(data.qacc)
+        return np.array(qacc)
 
     effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), 0.0, []
     every, in_mj_step = round(motion.dt / dt), MJ_STEP.get(settings.integrator)
@@ -223,13 +226,13 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
         if not np.isfinite(a1).all():
             return _Run(effort=np.full_like(effort, np.nan), closure_drift=np.inf, tracking_error=np.inf)
         drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))
-        positions.append(np.array(data.qpos))
+        positions.append(np.array(qpos))
         if k % every == 0:
             effort[k // every, drives] = data.efc_force[of_drives]
         if k < steps and in_mj_step:
             in_mj_step(model, data)
         elif k < steps:
-            runge_kutta(model, data, dt, partial(acceleration, 2 * k), a1)
+            step(partial(acceleration, 2 * k), a1)
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - target.q[::2]
     return _Run(effort=effort, closure_drift=drift, tracking_error=float(np.abs(miss).max()))
 
@@ -258,24 +261,29 @@ def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, se
     return model
 
 
-def runge_kutta(model: Any, data: Any, dt: float, acceleration: Callable[[int], Array], a1: Array) -> None:
-    """One step of the classical method; `acceleration(c)` is at the state in `data` and c half steps into the step.
+class RungeKutta:
+    """Steps of the classical method, moving MuJoCo's state."""
 
-    Args:
-        model: MuJoCo's model.
-        data: Its state, which is moved.
-        dt: Step [s].
-        acceleration: Computes the accelerations of all dofs, of shape (nv,).
-        a1: Accelerations at the beginning [m/s² or rad/s²], shape (nv,).
-    """
-    q, v1 = np.array(data.qpos), np.array(data.qvel)
+    def __init__(self, model: Any, data: Any, dt: float) -> None:
+        """For a model and its data, with steps of `dt` [s]."""
+        self._model, self._dt, self._turns = model, dt, _turning_dofs(model)
+        self._qpos, self._qvel, self._begin = data.qpos, data.qvel, np.array(data.qpos)
 
-    def move(displacement: AnyArray, velocity: AnyArray) -> None:
-        data.qpos[:] = q
-        mujoco.mj_integratePos(model, data.qpos, displacement, 1.0)
-        data.qvel[:] = velocity
+    def __call__(self, acceleration: Callable[[int], Array], a1: Array) -> None:
+        """One step.
 
-    step(move, acceleration, (v1, a1), dt, _turning_dofs(model))
+        Args:
+            acceleration: Computes the accelerations of all dofs at the state in the data and so many half steps into
+                the step, of shape (nv,).
+            a1: Accelerations at the beginning [m/s² or rad/s²], shape (nv,).
+        """
+        self._begin[:] = self._qpos
+        runge_kutta(self._move, acceleration, (np.array(self._qvel), a1), self._dt, self._turns)
+
+    def _move(self, displacement: AnyArray, velocity: AnyArray) -> None:
+        self._qpos[:] = self._begin
+        mujoco.mj_integratePos(self._model, self._qpos, displacement, 1.0)
+        self._qvel[:] = velocity
 
 
 def _turning_dofs(model: Any) -> list[slice]:

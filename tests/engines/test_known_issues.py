@@ -157,8 +157,9 @@ def _tumbled(dt: float) -> Array:
         mujoco.mj_forward(model, data)
         return np.array(data.qacc)
 
+    step = forward.RungeKutta(model, data, dt)
     for _ in range(round(1 / dt)):
-        forward.runge_kutta(model, data, dt, acceleration, acceleration(0))
+        step(acceleration, acceleration(0))
     return np.array(data.qpos)
 
 
