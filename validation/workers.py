@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import joblib
 from joblib import cpu_count
@@ -33,6 +34,7 @@ TIME_LIMIT = 1800.0
 WARM = ["validation.workers", "validation.evaluate", "engines.mujoco.forward"]
 """What all workers need: imported once, where the system can fork them from a process that has it."""
 
+HOUSE = Path(__file__).parent.parent
 ROOMS = ("robots", "analytic", "engines", "validation")
 
 
@@ -191,9 +193,8 @@ def _key(call: Call) -> str:
 @cache
 def _code() -> str:
     """Digest of our own files and of the versions of all packages."""
-    house = Path(__file__).parent.parent
     digest = hashlib.sha256()
-    for path in sorted(path for room in ROOMS for path in (house / room).rglob("*.py")):
+    for path in sorted(path for room in ROOMS for path in (HOUSE / room).rglob("*.py")):
         digest.update(path.read_bytes())
     packages = sorted(f"{found.name} {found.version}" for found in importlib.metadata.distributions())
     return digest.hexdigest() + hashlib.sha256("\n".join(packages).encode()).hexdigest()
@@ -202,8 +203,13 @@ def _code() -> str:
 def _context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
+    from multiprocessing import forkserver  # which some systems do not have
+
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(WARM)
+    path = os.pathsep.join(filter(None, [str(HOUSE), os.environ.get("PYTHONPATH")]))
+    with patch.dict(os.environ, PYTHONPATH=path, PYTHONSAFEPATH="1"):  # a user may have rooms of the same names
+        forkserver.ensure_running()
     return context
 
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,13 +16,15 @@ import pandas as pd
 import pytest
 from diskcache import Cache
 
-from tests.house import copy_house, start
+from tests.conftest import MODELS
+from tests.house import ROOT, copy_house, start
 from tests.validation.conftest import Command
 from validation.evaluate import Outcome
 from validation.journal import JOURNAL, LOCK, claimed
 from validation.sweep.cases import Study, compute_cases, drawn, nominal
 from validation.sweep.dataset import PARTS
 from validation.tables import SCHEMAS, read
+from validation.workers import ROOMS
 
 TIMES = ["wall_time"]
 LIMIT = 8
@@ -188,6 +191,17 @@ def test_nothing_an_engine_drops_lands_in_the_users_folder(house: Path, tmp_path
     chosen = ("run", *FAST, *_sources("mujoco/default", "broken/aborts"))
     start(house, *chosen, "--out", "out", at=tmp_path).communicate()
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
+
+
+def test_rooms_of_the_users_own_are_not_taken_for_ours(tmp_path: Path) -> None:
+    for room in ROOMS:
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "__init__.py").write_text("raise SystemExit('not ours')", encoding="utf-8")
+    shutil.copy(MODELS / "four_bar.xml", tmp_path)
+    command = [sys.executable, str(ROOT / "loopcheck.py"), "check", "four_bar.xml", "--source", "mujoco/kkt"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def _notes(folder: Path) -> dict[str, str]:
