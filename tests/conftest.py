@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--all-commands", action="store_true", help="Run every command of the documents, which takes half an hour."
     )
     parser.addoption(
-        "--kills", type=int, metavar="N", help="How often a run (default 2) and a study (1) are killed and go on."
+        "--kills", type=int, default=1, metavar="N", help="How often a run and each study are killed and go on."
     )
     parser.addoption(
         "--robots",

@@ -94,13 +94,12 @@ def test_the_audit_names_what_mjx_leaves_out() -> None:
 
 
 def test_ball_joints(model_case: CaseMaker) -> None:
-    """What turns freely is where conventions differ."""
+    """What turns freely is where conventions differ; a simulation meets them all."""
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1, duration=0.5)
     motion = prescribe(case)
     reference = Noc().compute_efforts(case, motion).effort
-    for route in ("kkt", "forward"):
-        effort = engines.load(f"mjx/{route}").compute_efforts(case, motion).effort
-        assert relative_error(effort, reference) < (registered()[f"mjx/{route}"].relative_error or 0)
+    effort = engines.load("mjx/forward").compute_efforts(case, motion).effort
+    assert relative_error(effort, reference) < (registered()["mjx/forward"].relative_error or 0)
 
 
 OWN_ROTOR = """

@@ -115,7 +115,7 @@ def test_a_killed_run_is_finished_by_resuming(house: Path, tmp_path: Path, pytes
     assert status(house, *chosen, "--out", tmp_path / "whole") == 0
     span = time.monotonic() - begin
     moments = random.Random(SEED)
-    for kill in range(pytestconfig.getoption("--kills") or 2):
+    for kill in range(pytestconfig.getoption("--kills")):
         folder = tmp_path / f"killed{kill}"
         process = start(house, *chosen, "--out", folder)
         time.sleep(moments.uniform(0.3, 1.0) * span)

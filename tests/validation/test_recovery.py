@@ -56,7 +56,7 @@ def test_a_killed_study_goes_on_and_ends_the_same(
     assert (status, err) == (0, "")
     moments = random.Random(SEED)
     kept_by, found_by = KEPT[name]
-    for kill in range(pytestconfig.getoption("--kills") or 1):
+    for kill in range(pytestconfig.getoption("--kills")):
         folder = tmp_path / f"killed{kill}"
         _kill(chosen, folder, moments.uniform(0, span))
         kept = kept_by(folder)
