@@ -66,13 +66,13 @@ def run(
     with crew(workers) as staff:
         motions = _motions(cases, dt, staff)
         computed = [(case, source) for case, source in tasks if isinstance(motions[case.key], Motion)]
-        calls = [
-            *(Call(audit, (case, motions[case.key], engine)) for case, engine in to_audit),
+        calls = [  # what takes little last, so that no core waits long for the end
             *(Call(evaluate, (case, motions[case.key], source)) for case, source in computed),
+            *(Call(audit, (case, motions[case.key], engine)) for case, engine in to_audit),
         ]
-        results = staff.all_of(calls, "audits and sources")
+        results = staff.all_of(calls, "sources and audits")
         drawn = NO_MOVIES if INTERRUPTED in results else movies(cases, motions, staff)
-    audited, evaluated = results[: len(to_audit)], iter(results[len(to_audit) :])
+    evaluated, audited = iter(results[: len(computed)]), results[len(computed) :]
     outcomes = []
     for case, source in tasks:
         motion = motions[case.key]
