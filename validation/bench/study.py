@@ -2,8 +2,10 @@
 
 import json
 import platform
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,6 +48,7 @@ COLUMNS = {
 BATCH, SCATTERED = "batch", "batch, a guess for each sample"
 GUESS = 1e-3
 """How far the guesses of scattered samples are from them [m or rad]."""
+SIMULATIONS = ("mujoco/forward", "pybullet/forward")
 RNEA, LOOP = "pin.rnea, Python loop", "closed loop with Pinocchio, Python"
 SINE_AND_COSINE = 34
 """Operations of the polynomials of an angle's sine and cosine [-]."""
@@ -68,6 +71,7 @@ def bench_table(robots: Sequence[str], *, samples: int = SAMPLES, chain: int = 5
     rows: list[Mapping[str, Any]] = []
     jobs: list[Callable[[], list[Mapping[str, Any]]]] = [
         *(lambda case=case: _robot_rows(case, samples) for case in cases),
+        *(lambda case=case: _harness_rows(case) for case in cases),
         *(lambda case=case: _sample_rows(case) for case in cases[:1]),
         lambda: _chain_rows(lengths),
     ]
@@ -139,6 +143,38 @@ def _robot_rows(case: Case, samples: int) -> list[Mapping[str, Any]]:
     counts = {"left to the plain version": batch.plain, "extrapolated, without a Newton step": batch.extrapolated}
     rows += [{**of, "quantity": name, "unit": "samples", **_spread(np.array([n]))} for name, n in counts.items()]
     return rows + [{**of, **row} for row in _limits(traced, spent[BATCH])]
+
+
+def _harness_rows(case: Case) -> list[Mapping[str, Any]]:
+    """Time of each simulation through our adapter over what the engine's own functions take of it."""
+    motion = prescribe(case)
+    rows: list[Mapping[str, Any]] = []
+    for name in SIMULATIONS:
+        engine, _ = name.split("/")
+        if engines.installed(engine) and name not in case.robot.without:
+            act = partial(engines.load(name).compute_efforts, case, motion)
+            ratio = np.array([_timed(act) / _inside(act, engine) for _ in range(REPETITIONS)])
+            of = {"study": "harness", "subject": case.robot.name, "size": len(motion.t)}
+            rows.append({**of, "quantity": f"{name} / {engine}'s own functions", "unit": "-", **_spread(ratio)})
+    return rows
+
+
+def _inside(act: Callable[[], Any], module: str) -> float:
+    """Time that the functions of a compiled module take in a call [s]."""
+    spent, start = 0.0, 0.0
+
+    def watch(_: Any, event: str, called: Any) -> None:
+        nonlocal spent, start
+        if event.startswith("c_") and (getattr(called, "__module__", None) or "").startswith(module):
+            now = time.process_time()
+            start, spent = (now, spent) if event == "c_call" else (start, spent + now - start)
+
+    sys.setprofile(watch)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return spent
 
 
 def _ways(case: Case, motion: Any, drive: Drive, traced: Trace) -> dict[str, tuple[Callable[[], Any], int]]:
