@@ -5,9 +5,10 @@
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from robots.motion import Motion
 
 STEP = "step [s]"
 """What the ladders refine that end up at the exact answer."""
+Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,26 @@ class Ladder:
     """Over how many of its rungs at a time Richardson's extrapolation is to be tried, besides each rung alone."""
     own: tuple[int, float] = field(default=(0, nan))
     """Which are the settings of the route itself: extrapolated over so many rungs, down to the rung of this value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route(Generic[Settings]):
+    """What makes ladders of a route out of its settings."""
+
+    name: str
+    """As `mujoco/forward`."""
+    trial: Callable[[float, float, Settings], Trial]
+    """The rung of a value of what is refined, a step [s], the finest if several are extrapolated, and settings."""
+
+    def over_steps(self, name: str, settings: Settings, steps: Sequence[float], **more: Any) -> Ladder:
+        """The ladder of the same settings at several steps [s], coarsest first."""
+        trials = tuple(self.trial(dt, dt, settings) for dt in steps)
+        return Ladder(route=self.name, name=name, refined=STEP, trials=trials, **more)
+
+    def over(self, name: str, refined: str, values: Mapping[float, Settings], dt: float, **more: Any) -> Ladder:
+        """The ladder of several settings, by the value of what is refined, at one step [s]."""
+        trials = tuple(self.trial(value, dt, settings) for value, settings in values.items())
+        return Ladder(route=self.name, name=name, refined=refined, trials=trials, **more)
 
 
 def ladders(motion: Motion) -> Sequence[Ladder]:

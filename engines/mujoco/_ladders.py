@@ -5,16 +5,13 @@ MuJoCo's integrators are of first order here whatever their name, because `mj_st
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import nan
-from typing import Any
 
-from engines.ladder import STEP, Ladder, Trial, halvings
+from engines.ladder import Ladder, Route, Trial, halvings
 from engines.mujoco.forward import FINEST, MJ_STEP, OWN, RUNGE_KUTTA, MujocoForward, Settings, own_steps
 from robots.motion import Motion
 
 COARSEST = 0.021
 """Upper bound of the steps of a ladder [s]."""
-ROUTE = MujocoForward.name
 HARD = replace(OWN, compliances=(1e-3,))
 """One simulation, with constraints a thousand times as hard as the model's own."""
 SOFT = replace(HARD, compliances=(1.0,))
@@ -25,58 +22,44 @@ DEFAULT = replace(SOFT, solref=(0.02, 1.0), solimp=(0.9, 0.95, 0.001, 0.5, 2.0),
 
 def ladders(motion: Motion) -> Iterator[Ladder]:
     """All ladders of the route."""
-    yield from _of_steps(motion.dt)
-    yield from _of_solver(next(dt for dt in halvings(motion.dt, coarsest=4 * FINEST, finest=0)))
+    route = Route(name=MujocoForward.name, trial=_trial)
+    yield from _of_steps(route, motion.dt)
+    yield from _of_solver(route, next(dt for dt in halvings(motion.dt, coarsest=4 * FINEST, finest=0)))
 
 
-def _of_steps(report: float) -> Iterator[Ladder]:
+def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
     fine, finer, finest = (halvings(report, coarsest=COARSEST, finest=FINEST / k) for k in (2.1, 4.1, 8.1))
-    yield _steps("Runge-Kutta, two compliances", OWN, fine, order=4, own=(1, own_steps(report)[-1]))
-    yield _steps("Runge-Kutta, compliance 0.001", HARD, fine, order=4)
-    yield _steps("mj_step Euler", replace(HARD, integrator="Euler"), finest, order=1, extrapolated=(2, 3, 4))
+    yield route.over_steps("Runge-Kutta, two compliances", OWN, fine, order=4, own=(1, own_steps(report)[-1]))
+    yield route.over_steps("Runge-Kutta, compliance 0.001", HARD, fine, order=4)
+    yield route.over_steps("mj_step Euler", replace(HARD, integrator="Euler"), finest, order=1, extrapolated=(2, 3, 4))
     harder = replace(HARD, integrator="Euler", compliances=(1e-5,))
-    yield _steps("mj_step Euler, compliance 1e-05", harder, finer, order=1, extrapolated=(2, 3, 4))
-    yield _steps("mj_step implicitfast", replace(HARD, integrator="implicitfast"), fine, order=1)
-    yield _steps("mj_step RK4", replace(HARD, integrator="RK4"), fine, order=1)
-    yield _steps("mj_step Euler, own inverse weights", replace(SOFT, integrator="Euler"), finest, order=1)
-    yield _steps("mj_step Euler, default softness", replace(DEFAULT, integrator="Euler"), finer, order=1)
+    yield route.over_steps("mj_step Euler, compliance 1e-05", harder, finer, order=1, extrapolated=(2, 3, 4))
+    yield route.over_steps("mj_step implicitfast", replace(HARD, integrator="implicitfast"), fine, order=1)
+    yield route.over_steps("mj_step RK4", replace(HARD, integrator="RK4"), fine, order=1)
+    yield route.over_steps("mj_step Euler, own inverse weights", replace(SOFT, integrator="Euler"), finest, order=1)
+    yield route.over_steps("mj_step Euler, default softness", replace(DEFAULT, integrator="Euler"), finer, order=1)
 
 
-def _of_solver(dt: float) -> Iterator[Ladder]:
+def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
     """At one step, small enough that what is refined makes the error."""
     softer = {10.0**-k: replace(HARD, compliances=(10.0**-k,)) for k in range(7)}
-    yield _settings("Runge-Kutta, compliance", "factor on inverse weights [-]", softer, dt, order=1)
+    yield route.over("Runge-Kutta, compliance", "factor on inverse weights [-]", softer, dt, order=1)
     slack = {10.0**-k: replace(SOFT, solimp=(1 - 10.0**-k, 1 - 10.0**-k, 0.001, 0.5, 1.0)) for k in range(1, 5)}
-    yield _settings("Runge-Kutta, impedance, own inverse weights", "1 - impedance (solimp) [-]", slack, dt, order=1)
+    yield route.over("Runge-Kutta, impedance, own inverse weights", "1 - impedance (solimp) [-]", slack, dt, order=1)
     stiff = {10.0**k: replace(OWN, solref=(-(10.0**k), -2 * 10.0 ** (k / 2))) for k in range(1, 6)}
-    yield _settings("Runge-Kutta, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, dt)
+    yield route.over("Runge-Kutta, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, dt)
     newton = {float(n): replace(OWN, iterations=n) for n in (1, 2, 4, 8)}
-    yield _settings("Runge-Kutta, Newton iterations", "iterations [-]", newton, dt)
+    yield route.over("Runge-Kutta, Newton iterations", "iterations [-]", newton, dt)
     pgs = {float(n): replace(OWN, solver="PGS", iterations=n) for n in (5, 20, 80, 320)}
-    yield _settings("Runge-Kutta, PGS iterations", "iterations [-]", pgs, dt)
+    yield route.over("Runge-Kutta, PGS iterations", "iterations [-]", pgs, dt)
     stop = {10.0**-k: replace(OWN, tolerance=10.0**-k) for k in (2, 5, 8, 16)}
-    yield _settings("Runge-Kutta, Newton tolerance", "tolerance [-]", stop, dt)
+    yield route.over("Runge-Kutta, Newton tolerance", "tolerance [-]", stop, dt)
 
 
-def _steps(name: str, settings: Settings, steps: list[float], *, order: float, **more: Any) -> Ladder:
-    trials = tuple(_trial(dt, dt, settings) for dt in steps)
-    return Ladder(route=ROUTE, name=name, refined=STEP, order=order, trials=trials, **more)
-
-
-def _settings(name: str, refined: str, values: dict[float, Settings], dt: float, order: float = nan) -> Ladder:
-    trials = tuple(_trial(value, dt, settings) for value, settings in values.items())
-    return Ladder(route=ROUTE, name=name, refined=refined, order=order, trials=trials)
-
-
-def _trial(value: float, dt: float, settings: Settings) -> Trial:
-    return Trial(
-        value=value,
-        dt=dt,
-        settings=_to_set(settings),
-        runs=len(settings.compliances),
-        plain=settings.integrator in MJ_STEP and len(settings.compliances) == 1,
-        source=MujocoForward(replace(settings, steps=(dt,))),
-    )
+def _trial(value: float, dt: float, of: Settings) -> Trial:
+    source, runs = MujocoForward(replace(of, steps=(dt,))), len(of.compliances)
+    plain = of.integrator in MJ_STEP and runs == 1
+    return Trial(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=plain, source=source)
 
 
 def _to_set(of: Settings) -> str:
