@@ -32,12 +32,12 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
 
 
 def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
-    fine, divided_by_4 = (halvings(report, coarsest=COARSEST, finest=FINEST * n) for n in (1, 4))
+    fine, substepped = (halvings(report, coarsest=COARSEST, finest=FINEST * n) for n in (1, 4))
     own = (len(OWN.parts), report / max(OWN.parts))
     yield route.over_steps("velocity motors", ONCE, fine, order=1, extrapolated=(2, 3, 4), own=own)
     yield route.over_steps("velocity motors, erp 0.2", replace(ONCE, erp=0.2), fine, order=1, extrapolated=(4,))
     yield route.over_steps("velocity motors, erp 0.8", replace(ONCE, erp=0.8), fine, order=1, extrapolated=(4,))
-    yield route.over_steps("velocity motors, 4 substeps", replace(ONCE, substeps=4), divided_by_4, order=1)
+    yield route.over_steps("velocity motors, 4 substeps", replace(ONCE, substeps=4), substepped, order=1)
     yield route.over_steps("velocity motors, default solver", AS_IT_COMES, fine, order=1)
 
 
