@@ -10,45 +10,63 @@ import numpy as np
 
 from robots.arrays import AnyArray, Array
 
+TABLEAU = np.array([[0, 0, 0, 0], [1 / 2, 0, 0, 0], [0, 1 / 2, 0, 0], [0, 0, 1, 0], [1 / 6, 1 / 3, 1 / 3, 1 / 6]])
+"""Weights of the stages in the state of each, and in that at the end [-], shape (5, 4)."""
+HALF_STEPS = (1, 1, 2)
+"""How many half steps into the step the second, third and fourth stage are."""
 
-def runge_kutta(
-    move: Callable[[AnyArray, AnyArray], None],
-    acceleration: Callable[[int], Array],
-    start: tuple[Array, Array],
-    dt: float,
-    turns: Sequence[slice],
-) -> None:
-    """One step of the method.
 
-    Args:
-        move: Sets the state to a displacement from the beginning of the step and a velocity, each of shape (nv,).
-        acceleration: Computes the accelerations in that state, so many half steps into the step, shape (nv,).
-        start: Velocities [m/s or rad/s] and accelerations [m/s² or rad/s²] at the beginning, each of shape (nv,).
-        dt: Step [s].
-        turns: Where the angular velocities of ball and free joints stand among the velocities.
+class RungeKutta:
+    """Steps of one length.
+
+    With the first velocity v and the accelerations a_j of the stages, stage i has the velocity v + dt Σ A_ij a_j. Its
+    displacement is dt Σ A_ij u_j, where the rate u_j is the velocity of stage j, and where something turns what
+    `_turning` says besides. So both are sums of v, a and turnings, the weights of which are the same in all steps.
     """
-    v1, a1 = start
-    u1, v2 = v1, v1 + dt / 2 * a1
-    move(dt / 2 * u1, v2)
-    a2 = acceleration(1)
-    u2, v3 = _rate_of_displacement(dt / 2 * u1, v2, turns), v1 + dt / 2 * a2
-    move(dt / 2 * u2, v3)
-    a3 = acceleration(1)
-    u3, v4 = _rate_of_displacement(dt / 2 * u2, v3, turns), v1 + dt * a3
-    move(dt * u3, v4)
-    a4 = acceleration(2)
-    u4 = _rate_of_displacement(dt * u3, v4, turns)
-    move(dt / 6 * (u1 + 2 * u2 + 2 * u3 + u4), v1 + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4))
+
+    def __init__(self, dt: float, nv: int, turns: Sequence[slice]) -> None:
+        """Compute the weights of the sums.
+
+        Args:
+            dt: Step [s].
+            nv: Number of dofs.
+            turns: Where the angular velocities of ball and free joints stand among the velocities.
+        """
+        A, self._turns = TABLEAU, turns
+        self._rows = np.zeros((9, nv))
+        """The first velocity, four accelerations, four turnings, of which the first is none."""
+        displacement = np.hstack([dt * A.sum(axis=1, keepdims=True), dt**2 * A @ A[:4], dt * A])
+        velocity = np.hstack([np.ones((5, 1)), dt * A, np.zeros((5, 4))])
+        self._weights = list(np.stack([displacement, velocity], axis=1))
+
+    def step(
+        self,
+        move: Callable[[AnyArray, AnyArray], None],
+        acceleration: Callable[[int], Array],
+        start: tuple[Array, Array],
+    ) -> None:
+        """One step.
+
+        Args:
+            move: Sets the state to a displacement from the beginning of the step and a velocity, each of shape (nv,).
+            acceleration: Computes the accelerations in that state, so many half steps into the step, shape (nv,).
+            start: Velocities [m/s or rad/s] and accelerations [m/s² or rad/s²] at the beginning, each of shape (nv,).
+        """
+        rows, weights, turns = self._rows, self._weights, self._turns
+        rows[0], rows[1] = start
+        for stage, half_steps in enumerate(HALF_STEPS, start=1):
+            displacement, velocity = weights[stage].dot(rows)
+            move(displacement, velocity)
+            rows[stage + 1] = acceleration(half_steps)
+            for turn in turns:
+                rows[stage + 5, turn] = _turning(displacement[turn], velocity[turn])
+        move(*weights[4].dot(rows))
 
 
-def _rate_of_displacement(displacement: AnyArray, velocity: AnyArray, turns: Sequence[slice]) -> AnyArray:
-    """Rate at which a displacement grows, θ̇ = ω + θ × ω / 2 + θ × (θ × ω) / 12 for turns in body axes, (nv,)."""
-    rate = velocity.copy()
-    for turn in turns:
-        theta, omega = displacement[turn], velocity[turn]
-        once = _cross(theta, omega)
-        rate[turn] += once / 2 + _cross(theta, once) / 12
-    return rate
+def _turning(theta: AnyArray, omega: AnyArray) -> AnyArray:
+    """What the rate of a turn θ has besides the angular velocity ω in body axes, θ × ω / 2 + θ × (θ × ω) / 12, (3,)."""
+    once = _cross(theta, omega)
+    return once / 2 + _cross(theta, once) / 12
 
 
 def _cross(a: AnyArray, b: AnyArray) -> AnyArray:

@@ -5,6 +5,7 @@ from unittest.mock import patch
 
 import mujoco
 
+from engines.mujoco import forward
 from engines.mujoco._model import equality_rows
 from engines.mujoco.forward import MujocoForward, Settings
 from robots.efforts import EffortHistory, Fault
@@ -19,7 +20,10 @@ class _WithoutVelocityTerm(MujocoForward):
     """Reference accelerations of the constraints without J̇v, as MuJoCo had them before 3.7."""
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        with patch.object(mujoco, "mj_forward", _forward_without_velocity_term):
+        with (
+            patch.object(mujoco, "mj_forward", _forward_without_velocity_term),
+            patch.object(forward, "stepping", forward.Stepping),
+        ):
             return super().compute_efforts(case, motion)
 
 

@@ -1,12 +1,10 @@
 """A robot left to constant efforts in MuJoCo: as `mj_step` moves it, or with constraints as hard as they get."""
 
-from functools import partial
-
 import mujoco
 import numpy as np
 
 from engines.mujoco._model import build
-from engines.mujoco.forward import OWN, RungeKutta, at_compliance, prepared
+from engines.mujoco.forward import OWN, at_compliance, prepared, stepping
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.mjcf import captured_warnings
@@ -34,19 +32,16 @@ def free_motion(mechanism: Mechanism, effort: Array, state: Motion, t: Array, *,
     data.qfrc_applied[:] = mechanism.selection.T @ effort
     found = [(np.array(data.qpos), np.array(data.qvel))]
 
-    def acceleration(half_steps: int) -> Array:
-        mujoco.mj_forward(model, data)
-        return np.array(data.qacc)
-
     with captured_warnings():
         for length in np.diff(t):
             steps = int(np.ceil(length / longest - 1e-9))
-            model.opt.timestep = dt = length / steps
-            step = partial(RungeKutta(model, data, dt), acceleration) if careful else None
+            model.opt.timestep = length / steps
+            step = stepping(model, data)
             for _ in range(steps):
-                if step is None:
-                    mujoco.mj_step(model, data)
+                if careful:
+                    mujoco.mj_forward(model, data)
+                    step()
                 else:
-                    step(acceleration(0))
+                    mujoco.mj_step(model, data)
             found.append((np.array(data.qpos), np.array(data.qvel)))
     return np.array([q for q, _ in found]), np.array([qd for _, qd in found])

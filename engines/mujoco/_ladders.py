@@ -1,13 +1,14 @@
 """What `loopcheck ladder` varies of `mujoco/forward`: the step, and the settings of MuJoCo's own solver.
 
-MuJoCo's integrators are of first order here whatever their name, because `mj_step` freezes targets over a step.
+With targets that are frozen over a step MuJoCo's integrators are of first order here, whatever their name; with targets
+that move with a clock in the model, its Runge-Kutta method has the fourth.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from engines.ladder import Ladder, Route, Trial, halvings
-from engines.mujoco.forward import FINEST, MJ_STEP, OWN, RUNGE_KUTTA, MujocoForward, Settings, own_steps
+from engines.mujoco.forward import FINEST, OWN, RUNGE_KUTTA, MujocoForward, Settings, own_steps
 from robots.motion import Motion
 
 COARSEST = 0.021
@@ -58,18 +59,17 @@ def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
 
 def _trial(value: float, dt: float, of: Settings) -> Trial:
     source, runs = MujocoForward(replace(of, steps=(dt,))), len(of.compliances)
-    plain = of.integrator in MJ_STEP and runs == 1
-    return Trial(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=plain, source=source)
+    return Trial(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
 
 
 def _to_set(of: Settings) -> str:
     """The settings by the names that they have in an MJCF, inverse weights by those in `mjModel`."""
-    own = of.integrator == RUNGE_KUTTA
+    integrator = "RK4, targets that move" if of.integrator == RUNGE_KUTTA else of.integrator
     factors = " and ".join(f"{compliance:g}" for compliance in of.compliances)
     weights = f"body_invweight0 and dof_invweight0 times {factors}"
     return ", ".join(
         [
-            "Runge-Kutta of your own on mj_forward" if own else f"integrator {of.integrator}",
+            f"integrator {integrator}",
             f"solver {of.solver}, iterations {of.iterations}, tolerance {of.tolerance:g}",
             f"solref {' '.join(f'{x:g}' for x in of.solref)}",
             f"solimp {' '.join(f'{x:g}' for x in of.solimp)}",

@@ -7,6 +7,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from engines.mujoco._clock import CLOCK, add_clock, add_points
 from engines.mujoco._signatures import inertia_matrix
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError
@@ -36,13 +37,22 @@ def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> An
     return model
 
 
-def driven(mechanism: Mechanism, drives: Sequence[Coordinate]) -> Any:
+def driven(mechanism: Mechanism, drives: Sequence[Coordinate], *, timed: bool = False) -> Any:
     """Compile the model with an equality for each of some coordinates, after all of its own, to hold it to a motion.
 
     The file's own actuators are off. MuJoCo counts the constant of an equality from qpos0.
+
+    Args:
+        mechanism: Robot.
+        drives: Coordinates that are held.
+        timed: Let their equalities depend on a clock, which becomes the last joint, and give the external wrenches the
+            points where they act.
     """
 
     def add_drives(spec: Any) -> None:
+        if timed:
+            add_clock(spec)
+            add_points(spec, mechanism)
         for drive in drives:
             held = spec.add_equality()
             held.name = f"drive of {drive.name}"
@@ -52,6 +62,7 @@ def driven(mechanism: Mechanism, drives: Sequence[Coordinate]) -> Any:
             else:
                 held.type, held.objtype = mujoco.mjtEq.mjEQ_TENDON, mujoco.mjtObj.mjOBJ_TENDON
                 held.name1 = drive.name
+            held.name2 = CLOCK if timed else ""
 
     model = build(mechanism, add_drives)
     own_actuators_off(model)

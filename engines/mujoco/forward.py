@@ -1,11 +1,12 @@
 """MuJoCo's own constraint solver on the closed loop, the driven joints and tendons held to the motion by equalities.
 
-Each driven joint or tendon gets an equality whose force is the effort. MuJoCo knows no moving target, so the
-equality's constant is set such that the reference acceleration of its row equals the prescribed one, plus feedback on
+Each driven joint or tendon gets an equality whose force is the effort. MuJoCo knows no target with an acceleration, so
+its position is set such that the reference acceleration of the equality's row is the prescribed one, plus feedback on
 what has drifted. Two things would spoil the reading, and both are removed by running more than once:
 
-- the step: `mj_step` freezes targets over a step, so the classical Runge-Kutta method of fourth order is written here
-  on `mj_forward`, and run on a ladder of steps;
+- the step: targets that are frozen over a step make every method one of first order. Here they move with a clock in
+  the model, MuJoCo's own Runge-Kutta method of fourth order sees them move, and it is run on a ladder of steps. Where
+  balls or free bodies turn, for which some versions of it are of second order, it is written here on `mj_forward`;
 - the softness: MuJoCo lets no constraint be rigid. The error is proportional to the compliance (the inverse weights of
   bodies and dofs), so the efforts at two compliances are extrapolated to none.
 
@@ -25,10 +26,10 @@ import numpy as np
 
 from engines.extrapolation import value_at_zero
 from engines.ladder import own_steps as halved
+from engines.mujoco._clock import frozen_targets, moving_targets, push
 from engines.mujoco._model import (
     actuator_efforts,
     actuator_names,
-    apply_wrenches,
     build,
     constraint_jacobian,
     driven,
@@ -37,7 +38,7 @@ from engines.mujoco._model import (
     rows_of_drives,
 )
 from engines.projection import independent_drives, null_space
-from engines.runge_kutta import runge_kutta
+from engines.runge_kutta import RungeKutta
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory, Rung
 from robots.errors import EngineError
@@ -50,15 +51,15 @@ FINEST = 1.25e-3
 FINEST_FREE = FINEST / 8
 """The same where something moves that nothing drives: it may vibrate on its springs."""
 RUNGS = 4
-RUNGE_KUTTA = "Runge-Kutta on mj_forward"
-"""The classical method of fourth order, with the targets and wrenches of each of its stages."""
+RUNGE_KUTTA = "Runge-Kutta"
+"""The classical method of fourth order, with the targets of each of its stages."""
 MJ_STEP: Mapping[str, Callable[[Any, Any], None]] = {
     "Euler": mujoco.mj_Euler,
     "implicit": mujoco.mj_implicit,
     "implicitfast": mujoco.mj_implicit,
     "RK4": partial(mujoco.mj_RungeKutta, N=4),
 }
-"""What `mj_step` does after `mj_forward`, by the name of the integrator."""
+"""What `mj_step` does after `mj_forward`, by the name of the integrator, with targets that are frozen over a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class Settings:
     compliances: tuple[float, ...] = (0.001, 0.002)
     """Factors on the model's inverse weights [-]; the efforts at several are extrapolated to none."""
     integrator: str = RUNGE_KUTTA
-    """`RUNGE_KUTTA`, or an integrator of `mj_step`."""
+    """`RUNGE_KUTTA`, or one of `MJ_STEP`."""
     solver: str = "Newton"
     """As in an MJCF: Newton, CG or PGS."""
     iterations: int = 100
@@ -151,7 +152,9 @@ def in_words(settings: Settings) -> dict[str, str]:
     compliances = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
     own = settings.integrator == RUNGE_KUTTA
     return {
-        "integrator": "classical Runge-Kutta, 4th order, on mj_forward" if own else f"mj_step, {settings.integrator}",
+        "integrator": "MuJoCo's Runge-Kutta, 4th order (our own where balls or free bodies turn), targets move"
+        if own
+        else f"mj_step, {settings.integrator}, targets frozen over a step",
         "steps": f"{steps} ms; the finest is reported",
         "solver": f"{settings.solver}, dense, tolerance {settings.tolerance:g}, "
         f"at most {settings.iterations} iterations",
@@ -198,42 +201,36 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
     """Simulate the whole motion at one compliance and read the drives on the report grid."""
     model = prepared(mechanism, tuple(mechanism.drives[k] for k in drives), dt, settings)
     data = mujoco.MjData(model)
-    first_drive = model.neq - len(drives)
-    rest = mechanism.values_of(mechanism.drives, np.array([model.qpos0]))
-    steps = round((motion.t[-1] - motion.t[0]) / dt)
+    rest = mechanism.values_of(mechanism.drives, model.qpos0[None, :-1])
+    steps, every = round((motion.t[-1] - motion.t[0]) / dt), round(motion.dt / dt)
     target = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
     start = motion.assemble(motion.t[:1])
-    data.qpos[:], data.qvel[:] = start.q[0], start.qd[0]
+    data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = start.q[0], start.qd[0], 1.0  # the clock's
+    push(mechanism, model, data)
     mujoco.mj_forward(model, data)
     of_drives, of_loops = rows_of_drives(model, data, len(drives))
     K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[of_drives[0]]
-    # A row accelerates by −B v − K·imp·(q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K·imp (q − x).
-    constants = (target.q - rest + (B * target.qd + target.qdd) / (K * impedance))[:, drives]
+    # A row accelerates by −B (v − ṗ) − K·imp (q − qpos0 − p); this makes it q̈ − B (v − q̇) − K·imp (q − x).
+    wanted = (target.qdd + B * target.qd + K * impedance * (target.q - rest))[:, drives]
+    feedback = np.array([K * impedance, B])
+    if settings.integrator == RUNGE_KUTTA:
+        step, targets = stepping(model, data), moving_targets(wanted, feedback, dt)
+    else:
+        step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(wanted, feedback)
 
-    held, qpos, qacc = model.eq_data[first_drive:, 0], data.qpos, data.qacc
-    step = RungeKutta(model, data, dt)
-
-    def acceleration(half_steps: int, more: int = 0) -> Array:
-        held[:] = constants[half_steps + more]
-        apply_wrenches(mechanism, model, data)
-        mujoco.mj_forward(model, data)
-        return np.array(qacc)
-
+    held, clock = model.eq_data[model.neq - len(drives) :, : targets.shape[2]], data.qpos[-1:]
     effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), 0.0, []
-    every, in_mj_step = round(motion.dt / dt), MJ_STEP.get(settings.integrator)
     for k in range(steps + 1):
-        a1 = acceleration(2 * k)
-        if not np.isfinite(a1).all():
-            return _Run(effort=np.full_like(effort, np.nan), closure_drift=np.inf, tracking_error=np.inf)
-        drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))
-        positions.append(np.array(qpos))
-        if k % every == 0:
-            effort[k // every, drives] = data.efc_force[of_drives]
-        if k < steps and in_mj_step:
-            in_mj_step(model, data)
-        elif k < steps:
-            step(partial(acceleration, 2 * k), a1)
-    miss = mechanism.values_of(mechanism.drives, np.array(positions)) - target.q[::2]
+        held[:], clock[:] = targets[k], 0.0
+        mujoco.mj_forward(model, data)
+        sample, rest_of_sample = divmod(k, every)
+        if not rest_of_sample:
+            effort[sample, drives] = data.efc_force[of_drives]
+            drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))
+            positions.append(np.array(data.qpos[:-1]))
+        if k < steps:
+            step()
+    miss = mechanism.values_of(mechanism.drives, np.array(positions)) - target.q[:: 2 * every]
     return _Run(effort=effort, closure_drift=drift, tracking_error=float(np.abs(miss).max()))
 
 
@@ -246,7 +243,8 @@ def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, se
         dt: Step [s].
         settings: With one compliance.
     """
-    model = driven(mechanism, drives)
+    model = driven(mechanism, drives, timed=bool(drives))
+    model.stat.meaninertia = model.dof_M0[: mechanism.nv].mean()  # what the solver's tolerance is of, less the clock
     model.opt.timestep = dt
     if settings.integrator != RUNGE_KUTTA:
         model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{settings.integrator.upper()}")
@@ -261,29 +259,33 @@ def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, se
     return model
 
 
-class RungeKutta:
-    """Steps of the classical method, moving MuJoCo's state."""
+def stepping(model: Any, data: Any) -> Callable[[], None]:
+    """What follows `mj_forward` in a step of fourth order: MuJoCo's own method, unless a ball or a free body turns."""
+    return Stepping(model, data) if _turning_dofs(model) else lambda: mujoco.mj_RungeKutta(model, data, 4)
 
-    def __init__(self, model: Any, data: Any, dt: float) -> None:
-        """For a model and its data, with steps of `dt` [s]."""
-        self._model, self._dt, self._turns = model, dt, _turning_dofs(model)
-        self._qpos, self._qvel, self._begin = data.qpos, data.qvel, np.array(data.qpos)
 
-    def __call__(self, acceleration: Callable[[int], Array], a1: Array) -> None:
-        """One step.
+class Stepping:
+    """The classical method, written on `mj_forward`: MuJoCo's own had order two before 4.0 where a ball turns."""
 
-        Args:
-            acceleration: Computes the accelerations of all dofs at the state in the data and so many half steps into
-                the step, of shape (nv,).
-            a1: Accelerations at the beginning [m/s² or rad/s²], shape (nv,).
-        """
-        self._begin[:] = self._qpos
-        runge_kutta(self._move, acceleration, (np.array(self._qvel), a1), self._dt, self._turns)
+    def __init__(self, model: Any, data: Any) -> None:
+        """For a model and its data."""
+        self._model, self._data, self._begin = model, data, np.array(data.qpos)
+        self._method = RungeKutta(model.opt.timestep, model.nv, _turning_dofs(model))
+
+    def __call__(self) -> None:
+        """One step, from the state whose accelerations have been computed."""
+        data = self._data
+        self._begin[:] = data.qpos
+        self._method.step(self._move, self._acceleration, (data.qvel, data.qacc))
+        data.qacc_warmstart[:] = data.qacc
+
+    def _acceleration(self, _: int) -> AnyArray:
+        mujoco.mj_forward(self._model, self._data)
+        return self._data.qacc
 
     def _move(self, displacement: AnyArray, velocity: AnyArray) -> None:
-        self._qpos[:] = self._begin
-        mujoco.mj_integratePos(self._model, self._qpos, displacement, 1.0)
-        self._qvel[:] = velocity
+        self._data.qpos[:], self._data.qvel[:] = self._begin, velocity
+        mujoco.mj_integratePos(self._model, self._data.qpos, displacement, 1.0)
 
 
 def _turning_dofs(model: Any) -> list[slice]:

@@ -33,8 +33,8 @@ def free_motion(mechanism: Mechanism, effort: Array, state: Motion, t: Array, *,
         simulation.put(*state)
         for length in np.diff(t):
             steps = max(int(np.ceil(length * CAREFUL_STEPS)), 10) if careful else int(np.ceil(length / STEP - 1e-9))
+            step = simulation.stepping(length / steps)
             for _ in range(steps):
-                a = simulation.acceleration(force)
-                simulation.step(length / steps, a, lambda _: simulation.acceleration(force))
+                step(simulation.acceleration(force), lambda _: simulation.acceleration(force))
             found.append((simulation.q, np.array(simulation.qd)))
     return np.array([q for q, _ in found]), np.array([qd for _, qd in found])

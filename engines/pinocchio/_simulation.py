@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pinocchio as pin
@@ -10,7 +11,7 @@ import pinocchio as pin
 from engines.pinocchio._loads import is_loaded, load_forces
 from engines.pinocchio._loops import Constraints, gathered, loop_constraints, opening
 from engines.pinocchio._tree import Tree, build
-from engines.runge_kutta import runge_kutta
+from engines.runge_kutta import RungeKutta
 from robots.arrays import AnyArray, Array
 from robots.errors import NotRepresentableError
 from robots.mechanism import Coordinate, CoordinateClosure, Mechanism
@@ -20,6 +21,9 @@ FIRST = {"slide": 0, "hinge": 3}
 """Where the axis of a joint stands in Pinocchio's motions and forces, which have the linear part first."""
 TURNING = {"ball": 0, "free": 3}
 """Where the angular velocity stands among the dofs of a joint."""
+
+Step: TypeAlias = Callable[[Array, Callable[[int], Array]], None]
+"""Moves the state by a step: from its accelerations, and a function that gives them so many half steps later, (nv,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,23 +132,23 @@ class Simulation:
         """How far the loops are open where accelerations were computed last [m or rad]."""
         return opening(self.tree, self._loops, self.q)
 
-    def step(self, dt: float, a: Array, acceleration: Callable[[int], Array]) -> None:
-        """Move the state by a step.
-
-        Args:
-            dt: Step [s].
-            a: Accelerations in the state [m/s² or rad/s²], shape (nv,).
-            acceleration: Computes them so many half steps later, shape (nv,).
-        """
-        x, qd = self.x, self.qd
-
-        def move(displacement: AnyArray, velocity: AnyArray) -> None:
-            self.x, self.qd = pin.integrate(self.tree.model, x, displacement), velocity
-
+    def stepping(self, dt: float) -> Step:
+        """Steps of one length [s], which move the state."""
         if self._solver.integrator == EULER:
-            move(dt * (qd + dt * a), qd + dt * a)
-        else:
-            runge_kutta(move, acceleration, (qd, a), dt, self._turns)
+            return partial(self._euler_step, dt)
+        method = RungeKutta(dt, len(self.qd), self._turns)
+
+        def step(a: Array, acceleration: Callable[[int], Array]) -> None:
+            method.step(partial(self._move, self.x), acceleration, (self.qd, a))
+
+        return step
+
+    def _euler_step(self, dt: float, a: Array, _: Callable[[int], Array]) -> None:
+        qd = self.qd + dt * a
+        self._move(self.x, dt * qd, qd)
+
+    def _move(self, start: AnyArray, displacement: AnyArray, velocity: AnyArray) -> None:
+        self.x, self.qd = pin.integrate(self.tree.model, start, displacement), velocity
 
     def _prescribe(self, target: Array) -> None:
         """Set the accelerations of what is held, with feedback on what it is off by."""

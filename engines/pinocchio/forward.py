@@ -103,6 +103,7 @@ class PinocchioForward:
         targets = np.stack(motion.law(times), axis=1)  # (times, 3, drives)
         start = motion.assemble(motion.t[:1])
         simulation.put(start.q[0], start.qd[0])
+        step = simulation.stepping(dt)
         effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), 0.0, []
         for k in range(0, len(times), 2):
 
@@ -118,7 +119,7 @@ class PinocchioForward:
                 drift = max(drift, simulation.opening())
                 positions.append(simulation.q)
             if k + 2 < len(times):
-                simulation.step(dt, a, acceleration)
+                step(a, acceleration)
         miss = mechanism.values_of(mechanism.drives, np.array(positions)) - targets[:: 2 * every, 0]
         return Rung(
             dt=dt,

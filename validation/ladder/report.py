@@ -79,14 +79,17 @@ def advisor(found: Findings) -> Part:
         blocks=[
             "The cheapest settings measured that keep the effort error below a target in every case measured of the "
             "robot, and at every finer rung of their ladder. Its own stepping, once: what you get from mj_step or "
-            "stepSimulation in your own simulation. Anything, where that is cheaper or reaches more: also an "
-            "integrator of your own on mj_forward, and efforts extrapolated to zero from two compliances or from the "
-            "steps dt, 2 dt, 4 dt … (Richardson n: from n of them; dt is given, the cost is that of all).",
+            "stepSimulation in your own simulation. Anything, where that is cheaper or reaches more: also efforts "
+            "extrapolated to zero from two compliances or from the steps dt, 2 dt, 4 dt … (Richardson n: from n of "
+            "them; dt is given, the cost is that of all).",
             [
-                "MuJoCo: hold each actuated joint by a joint equality and read its constraint force. Before each "
-                "forward computation set its constant to x - qpos0 + (B v + a) / (K imp), with x, v, a the motion "
-                "wanted and K, B, imp those of its row in efc_KBIP. Multiply body_invweight0 and dof_invweight0 of "
-                "the compiled model where the table says so. All equalities get the solref and solimp given.",
+                "MuJoCo: hold each actuated joint by a joint equality and read its constraint force after mj_forward. "
+                "Before each step set its constant to x - qpos0 + (B v + a) / (K imp), with x, v, a the motion wanted "
+                "and K, B, imp those of its row in efc_KBIP. Targets that move: as its second joint take a hinge that "
+                "turns at 1 rad/s with an armature of 1e16, and as its polynomial of the angle since the beginning of "
+                "the step the p with K imp p + B dp/dt = K imp (x - qpos0) + B v + a at the beginning, in the middle "
+                "and at the end. Multiply body_invweight0 and dof_invweight0 of the compiled model where the table "
+                "says so. All equalities get the solref and solimp given.",
                 "PyBullet: set the velocity motor of each actuated joint to (x(t + dt) - q) / dt with gain 1 and no "
                 "force limit, read the effort by getJointState after the step, and switch all damping off. Start as "
                 "many steps before the span as given, with the velocities of half a step earlier.",
