@@ -15,7 +15,7 @@ from robots.errors import EngineNotInstalledError, HarnessError, SingularityErro
 from robots.motion import Motion
 from robots.robot import Case, configurations, load, make_case, modes, names
 from validation import sources
-from validation.audit import audit, lost
+from validation.audit import Wanted, audit, lost, wanted_of
 from validation.compare import summarize
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
 
@@ -134,4 +134,11 @@ def _outcome(key: Key, source: str, folders: Folders) -> Outcome:
 @cache
 def _lost(key: Key, engine: str, folders: Folders) -> Mapping[Any, str]:
     """Why nothing of an engine can be compared: nothing, if its audit passes."""
-    return {} if engine == "analytic" else lost(audit(_case(*key, folders), _motion(key, folders), engine))
+    return {} if engine == "analytic" else lost(audit(_case(*key, folders), _wanted(key, folders), engine))
+
+
+@cache
+def _wanted(key: Key, folders: Folders) -> Wanted:
+    motion = _motion(key, folders)
+    assert isinstance(motion, Motion)
+    return wanted_of(_case(*key, folders), motion)

@@ -6,6 +6,7 @@ simulate. An engine that fails the first simulates another robot: nothing of it 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,25 +37,42 @@ ALL = "all"
 """The quantity of an engine that could not be audited."""
 
 Row: TypeAlias = Mapping[str, Any]
-States: TypeAlias = tuple[Array, Array, Array]
-"""Joint positions, velocities and accelerations, each of shape (nt, nq or nv)."""
 
 
-def audit(case: Case, motion: Motion | HarnessError, engine: str) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What all engines are held against in a case."""
+
+    q: Array
+    """Joint positions at some states of the motion [m or rad], shape (nt, nq)."""
+    qd: Array
+    """Joint velocities there [m/s or rad/s], shape (nt, nv)."""
+    qdd: Array
+    """Joint accelerations there [m/s² or rad/s²], shape (nt, nv)."""
+    inventory: Inventory
+    """The model's own, in the first of the poses."""
+    terms: LagrangeModel
+    """The model's own, in all of the states."""
+
+
+def wanted_of(case: Case, motion: Motion) -> Wanted:
+    """What all engines are held against in a case: the model itself, at some states of its motion."""
+    at = [round(part * (len(motion.t) - 1)) for part in POSES]
+    q, qd, qdd = motion.q[at], motion.qd[at], motion.qdd[at]
+    terms = lagrange_model(case.mechanism, q, qd)
+    inventory = wanted_inventory(case.mechanism, q[0], (terms.gravity - terms.load)[0])
+    return Wanted(q=q, qd=qd, qdd=qdd, inventory=inventory, terms=terms)
+
+
+def audit(case: Case, want: Wanted, engine: str) -> list[Row]:
     """Rows of the audit table of a case and an engine: the static tier, and the instantaneous one but for efforts.
 
     Args:
         case: What is audited.
-        motion: Its motion, or why there is none.
+        want: What the engine is held against.
         engine: Name of the engine; what goes wrong with it is a row too.
     """
-    if isinstance(motion, HarnessError):
-        return [failed_row(case.key, engine, "not comparable", str(motion))]
-    at = [round(part * (len(motion.t) - 1)) for part in POSES]
-    states = (motion.q[at], motion.qd[at], motion.qdd[at])
-    terms = lagrange_model(case.mechanism, *states[:2])
-    wanted = wanted_inventory(case.mechanism, states[0][0], (terms.gravity - terms.load)[0])
-    return list(_audit(case, engine, states, wanted, terms))
+    return list(_audit(case, want, engine))
 
 
 def lost(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:
@@ -95,18 +113,18 @@ def effort_rows(summary: pd.DataFrame) -> Iterator[Row]:
         }
 
 
-def _audit(case: Case, engine: str, states: States, wanted: Inventory, terms: LagrangeModel) -> Iterator[Row]:
+def _audit(case: Case, want: Wanted, engine: str) -> Iterator[Row]:
     """Rows of one engine; those found before it fails stay."""
-    q, qd, qdd = states
     tier = "static"
     try:
-        found = engines.audit(engine, case.mechanism, q[0])
-        yield from (_row(case.key, engine, tier, held) for held in tiers.static(wanted, found, terms.M[0]))
-        if found.dofs != wanted.dofs:
+        found = engines.audit(engine, case.mechanism, want.q[0])
+        yield from (_row(case.key, engine, tier, held) for held in tiers.static(want.inventory, found, want.terms.M[0]))
+        if found.dofs != want.inventory.dofs:
             return
         tier = "instantaneous"
-        matrices = engines.matrices(engine, case.mechanism, np.concatenate([q, q]), np.concatenate([qd, 0 * qd]))
-        held_at = tiers.instantaneous(case.mechanism, terms, matrices, (qd, qdd))
+        positions, velocities = np.concatenate([want.q, want.q]), np.concatenate([want.qd, 0 * want.qd])
+        matrices = engines.matrices(engine, case.mechanism, positions, velocities)
+        held_at = tiers.instantaneous(case.mechanism, want.terms, matrices, (want.qd, want.qdd))
         yield from (_row(case.key, engine, tier, held) for held in held_at)
     except NotRepresentableError as error:
         yield failed_row(case.key, engine, "not comparable", str(error), tier=tier)

@@ -10,7 +10,7 @@ from robots.motion import Motion
 from robots.robot import Case, Robot, configurations, load, make_case, modes, own_names
 from robots.robot import names as robot_names
 from validation import sources
-from validation.audit import Row, audit, failed_row
+from validation.audit import Row, Wanted, audit, failed_row, wanted_of
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
 from validation.findings import Key
 from validation.record import Found, Request, collect
@@ -65,23 +65,28 @@ def run(
     to_audit = [(case, engine) for case in cases for engine in _engines(tasks)]
     with crew(workers) as staff:
         motions = _motions(cases, dt, staff)
+        held = _held_against({case.key: case for case, _ in to_audit}.values(), motions, staff)
         computed = [(case, source) for case, source in tasks if isinstance(motions[case.key], Motion)]
+        audits = [(case, engine) for case, engine in to_audit if isinstance(held[case.key], Wanted)]
         calls = [  # what takes little last, so that no core waits long for the end
             *(Call(evaluate, (case, motions[case.key], source)) for case, source in computed),
-            *(Call(audit, (case, motions[case.key], engine)) for case, engine in to_audit),
+            *(Call(audit, (case, held[case.key], engine)) for case, engine in audits),
         ]
         results = staff.all_of(calls, "sources and audits")
         drawn = NO_MOVIES if INTERRUPTED in results else movies(cases, motions, staff)
-    evaluated, audited = iter(results[: len(computed)]), results[len(computed) :]
-    outcomes = []
+    evaluated, audited = iter(results[: len(computed)]), iter(results[len(computed) :])
+    outcomes, rows = [], []
     for case, source in tasks:
         motion = motions[case.key]
         outcomes.append(_outcome(case, source, next(evaluated) if isinstance(motion, Motion) else motion))
+    for case, engine in to_audit:
+        want = held[case.key]
+        rows += _audit_rows(case, engine, next(audited) if isinstance(want, Wanted) else want)
     found = Found(
         motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
         outcomes=outcomes,
-        audited=[row for task, rows in zip(to_audit, audited, strict=True) for row in _audit_rows(*task, rows)],
-        unanswered=sum(isinstance(result, Lost) for result in results),
+        audited=rows,
+        unanswered=sum(isinstance(result, Lost) for result in [*held.values(), *results]),
         movies=drawn,
     )
     return collect(cases, found, request)
@@ -142,12 +147,31 @@ def _outcome(case: Case, source: str, result: Outcome | HarnessError | Lost) -> 
     """What a source found, or why it found nothing."""
     if isinstance(result, Outcome):
         return result
-    failure, note = ("not run", result.reason) if isinstance(result, Lost) else ("not comparable", str(result))
+    failure, note = _failure(result)
     return Outcome(case=case, source=source, history=None, failure=failure, note=note)
 
 
-def _audit_rows(case: Case, engine: str, rows: list[Row] | Lost) -> list[Row]:
-    return [failed_row(case.key, engine, "not run", rows.reason)] if isinstance(rows, Lost) else rows
+def _failure(reason: HarnessError | Lost) -> tuple[str, str]:
+    """Verdict and note on what was not computed."""
+    return ("not run", reason.reason) if isinstance(reason, Lost) else ("not comparable", str(reason))
+
+
+def _held_against(
+    cases: Iterable[Case], motions: Mapping[Key, Motion | HarnessError], staff: Crew
+) -> Mapping[Key, Wanted | HarnessError | Lost]:
+    """What the engines are held against in each case, once for all of them; or why there is nothing."""
+    moving = [case for case in cases if isinstance(motions[case.key], Motion)]
+    found = dict(staff.results([Call(wanted_of, (case, motions[case.key])) for case in moving], "models"))
+    failed = {key: motion for key, motion in motions.items() if isinstance(motion, HarnessError)}
+    return {**failed, **{case.key: found[k] for k, case in enumerate(moving)}}
+
+
+def _audit_rows(case: Case, engine: str, result: list[Row] | HarnessError | Lost) -> list[Row]:
+    """What an audit found, or why it found nothing."""
+    if isinstance(result, list):
+        return result
+    verdict, note = _failure(result)
+    return [failed_row(case.key, engine, verdict, note)]
 
 
 def _engines(tasks: Iterable[tuple[Case, str]]) -> list[str]:

@@ -19,7 +19,7 @@ from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines import test_contract
 from validation import sources
-from validation.audit import audit, lost
+from validation.audit import audit, lost, wanted_of
 from validation.compare import relative_error
 from validation.tolerances import registered
 
@@ -86,7 +86,7 @@ def test_forward_is_of_fourth_order() -> None:
 def test_the_audit_names_what_mjx_leaves_out() -> None:
     """J̇v in the reference accelerations of the loops, and nothing else."""
     case, motion, _ = prr()
-    rows = audit(case, motion, "mjx")
+    rows = audit(case, wanted_of(case, motion), "mjx")
     wrong = [row for row in rows if row["verdict"] != "agree"]
     assert [(row["tier"], row["quantity"]) for row in wrong] == [("instantaneous", "closure acceleration")]
     assert wrong[0]["found"] == 0

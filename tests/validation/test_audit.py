@@ -16,7 +16,7 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.test_exudyn import LOST as EXUDYN_LOST
-from validation.audit import audit, lost
+from validation.audit import audit, lost, wanted_of
 from validation.check import cases_of_file
 from validation.divergence import first_divergence
 from validation.evaluate import evaluate
@@ -36,7 +36,7 @@ def module(engine: str, name: str) -> Any:
 def table_of(case: Case, motion: Motion, engine: str) -> pd.DataFrame:
     if not engines.installed(engine):
         pytest.skip(f"{engine} is not installed")
-    return pd.DataFrame(audit(case, motion, engine))
+    return pd.DataFrame(audit(case, wanted_of(case, motion), engine))
 
 
 def wrong(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
@@ -63,7 +63,7 @@ def test_the_zoo_passes(engine: str, zoo_case: Case, zoo_motion: Motion) -> None
 def test_a_motion_that_was_made_does_not_rest_where_it_is_audited() -> None:
     """Or a fault in velocity terms would hide, as MuJoCo's in curved joint equalities."""
     case = cases_of_file(MODELS / "geared_pair.xml")[0]
-    rows = pd.DataFrame(audit(case, prescribe(case), "mujoco"))
+    rows = pd.DataFrame(audit(case, wanted_of(case, prescribe(case)), "mujoco"))
     assert wrong(rows) == [("instantaneous", "closure acceleration", "cam")]
 
 
@@ -71,7 +71,7 @@ def test_a_spatial_robot_with_a_wrench_passes() -> None:
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
     motion = prescribe(case, dt=0.1)
     for engine in filter(engines.installed, ENGINES):
-        assert wrong(pd.DataFrame(audit(case, motion, engine))) == []
+        assert wrong(pd.DataFrame(audit(case, wanted_of(case, motion), engine))) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -326,7 +326,7 @@ def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch
     request = Request(command=(), start=datetime.now(UTC), dt=None, tolerances=registered())
 
     def judged() -> Results:
-        rows = audit(prr, prr_motion, "mujoco")
+        rows = audit(prr, wanted_of(prr, prr_motion), "mujoco")
         return collect([prr], Found({prr.key: prr_motion}, outcomes, rows, unanswered=0), request)
 
     right = judged()
@@ -346,7 +346,7 @@ def test_an_engine_that_cannot_be_audited_is_not_compared(
     prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "installed", lambda engine: False)
-    rows = audit(prr, prr_motion, "mujoco")
+    rows = audit(prr, wanted_of(prr, prr_motion), "mujoco")
     assert [row["verdict"] for row in rows] == ["not run"]
     assert "is not installed" in lost(rows)[prr.key, "mujoco"]
 
@@ -356,7 +356,7 @@ def test_a_bug_in_an_audit_is_a_row(prr: Case, prr_motion: Motion, monkeypatch: 
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(engines, "matrices", broken)
-    rows = audit(prr, prr_motion, "mujoco")
+    rows = audit(prr, wanted_of(prr, prr_motion), "mujoco")
     assert rows[-1]["verdict"] == "not run"
     assert lost(rows)[prr.key, "mujoco"] == "not audited: internal error: ZeroDivisionError: a bug"
 
