@@ -147,8 +147,7 @@ def _rung(simulation: _Simulation, dt: float) -> Rung:
     """The simulation at one step; the compiled code is the same for all, because targets are padded to one length."""
     mechanism, motion, drives, of, robot, layout = simulation
     begin, kind = time.perf_counter(), np.float64 if of.double else np.float32
-    start = motion.assemble(motion.t[:1])
-    q, qd, targets = (x.astype(kind) for x in (start.q[0], start.qd[0], _constants(simulation, dt)))
+    q, qd, targets = (x.astype(kind) for x in (motion.q[0], motion.qd[0], _constants(simulation, dt)))
     run = Run(q, qd, targets, kind(dt), round(motion.dt / dt))
     force, positions, drift = simulated(robot, run, np.array(of.compliances, kind), layout=layout)
     on_drives = np.zeros((len(of.compliances), len(motion.t), len(mechanism.drives)))

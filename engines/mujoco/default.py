@@ -31,8 +31,7 @@ class MujocoDefault:
         steps = (len(motion.t) - 1) * every
         target = motion.law(motion.t[0] + np.arange(steps + 2) * dt).q
         data = mujoco.MjData(model)
-        start = motion.assemble(motion.t[:1])
-        data.qpos[:], data.qvel[:] = start.q[0], start.qd[0]
+        data.qpos[:], data.qvel[:] = motion.q[0], motion.qd[0]
         on_drives, drift, positions = np.zeros((len(motion.t), len(drives))), 0.0, []
         with guarded(self.name):
             for k in range(steps + 1):

@@ -204,8 +204,7 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
     rest = mechanism.values_of(mechanism.drives, model.qpos0[None, :-1])
     steps, every = round((motion.t[-1] - motion.t[0]) / dt), round(motion.dt / dt)
     target = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
-    start = motion.assemble(motion.t[:1])
-    data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = start.q[0], start.qd[0], 1.0  # the clock's
+    data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0], motion.qd[0], 1.0  # the clock's
     push(mechanism, model, data)
     mujoco.mj_forward(model, data)
     of_drives, of_loops = rows_of_drives(model, data, len(drives))

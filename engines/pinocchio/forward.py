@@ -101,8 +101,7 @@ class PinocchioForward:
         every, none = round(motion.dt / dt), np.zeros(mechanism.nv)
         times = motion.t[0] + np.arange(2 * (len(motion.t) - 1) * every + 1) * dt / 2
         targets = np.stack(motion.law(times), axis=1)  # (times, 3, drives)
-        start = motion.assemble(motion.t[:1])
-        simulation.put(start.q[0], start.qd[0])
+        simulation.put(motion.q[0], motion.qd[0])
         step = simulation.stepping(dt)
         effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), 0.0, []
         for k in range(0, len(times), 2):
