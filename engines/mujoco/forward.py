@@ -203,14 +203,14 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
     data = mujoco.MjData(model)
     rest = mechanism.values_of(mechanism.drives, model.qpos0[None, :-1])
     steps, every = round((motion.t[-1] - motion.t[0]) / dt), round(motion.dt / dt)
-    target = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
+    drive = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
     data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0], motion.qd[0], 1.0  # the clock's
     push(mechanism, model, data)
     mujoco.mj_forward(model, data)
     of_drives, of_loops = rows_of_drives(model, data, len(drives))
     K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[of_drives[0]]
     # A row accelerates by −B (v − ṗ) − K·imp (q − qpos0 − p); this makes it q̈ − B (v − q̇) − K·imp (q − x).
-    wanted = (target.qdd + B * target.qd + K * impedance * (target.q - rest))[:, drives]
+    wanted = (drive.qdd + B * drive.qd + K * impedance * (drive.q - rest))[:, drives]
     feedback = np.array([K * impedance, B])
     if settings.integrator == RUNGE_KUTTA:
         step, targets = stepping(model, data), moving_targets(wanted, feedback, dt)
@@ -218,19 +218,24 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(wanted, feedback)
 
     held, clock = model.eq_data[model.neq - len(drives) :, : targets.shape[2]], data.qpos[-1:]
-    effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), 0.0, []
-    for k in range(steps + 1):
-        held[:], clock[:] = targets[k], 0.0
+    forces, openings, positions = [], [], []
+    for k, target in enumerate(targets):
+        held[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
-        sample, rest_of_sample = divmod(k, every)
-        if not rest_of_sample:
-            effort[sample, drives] = data.efc_force[of_drives]
-            drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))
+        if k % every == 0:
+            forces.append(data.efc_force[of_drives])
+            openings.append(data.efc_pos[of_loops])
             positions.append(np.array(data.qpos[:-1]))
         if k < steps:
             step()
-    miss = mechanism.values_of(mechanism.drives, np.array(positions)) - target.q[:: 2 * every]
-    return _Run(effort=effort, closure_drift=drift, tracking_error=float(np.abs(miss).max()))
+    effort = np.zeros((len(motion.t), len(mechanism.drives)))
+    effort[:, drives] = forces
+    miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
+    return _Run(
+        effort=effort,
+        closure_drift=float(np.abs(openings).max(initial=0.0)),
+        tracking_error=float(np.abs(miss).max()),
+    )
 
 
 def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, settings: Settings) -> Any:
