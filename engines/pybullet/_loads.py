@@ -25,7 +25,7 @@ def load_forces(world: World, q: Array, qd: Array) -> Array:
     force = _on_joints(world, q, qd) - np.array([joint.damping for joint in world.mechanism.joints]) * qd
     if world.mechanism.point_springs:
         set_state(world, q, qd)  # they pull where the bodies are
-    for load in (*wrenches(world), *_pulls(world, q, qd)):
+    for load in (*world.passive.wrenches, *_pulls(world, q, qd)):
         linear, angular = point_jacobian(world, load.body, load.point, q)
         force += load.force @ linear + load.moment @ angular
     return force
@@ -40,12 +40,10 @@ def apply_loads(world: World, q: Array, qd: Array) -> None:
         qd: Joint velocities [m/s or rad/s], shape (nv,).
     """
     where = {"physicsClientId": world.client}
-    force = _on_joints(world, q, qd)
-    loaded = [int(j) for j in np.flatnonzero(force)]
-    if loaded:
-        links, forces = [world.joints[j] for j in loaded], force[loaded].tolist()
-        pybullet.setJointMotorControlArray(world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, **where)
-    for load in (*wrenches(world), *_pulls(world, q, qd)):
+    if world.passive.on_joints:
+        forces = _on_joints(world, q, qd).tolist()
+        pybullet.setJointMotorControlArray(world.tree, world.joints, pybullet.TORQUE_CONTROL, forces=forces, **where)
+    for load in (*world.passive.wrenches, *_pulls(world, q, qd)):
         p, R = body_pose(world, load.body)
         link, point = world.link(load.body), (p + R @ load.point).tolist()
         pybullet.applyExternalForce(world.tree, link, load.force.tolist(), point, pybullet.WORLD_FRAME, **where)
@@ -66,14 +64,13 @@ def set_state(world: World, q: Array, qd: Array) -> None:
 
 def _on_joints(world: World, q: Array, qd: Array) -> Array:
     """Springs of joints, and springs and dampers of tendons and balls [N or N m], shape (nv,)."""
-    mechanism, force = world.mechanism, np.zeros(world.mechanism.nv)
+    force = np.zeros(world.mechanism.nv)
     for j, effort in springs(world, q):
         force[j] += effort
-    for tendon in mechanism.tendons:
-        w = mechanism.rates_of((tendon.length,))[0]
+    for tendon, w in world.passive.tendons:
         length = float(w @ q)
         force -= (tendon.stiffness * (length - np.clip(length, *tendon.rest)) + tendon.damping * (w @ qd)) * w
-    for turn in world.turns:
+    for turn in world.passive.turns:
         force[turn.dofs] += turn.effort(q[turn.dofs], qd[turn.dofs])
     return force
 
@@ -85,18 +82,8 @@ def springs(world: World, q: Array) -> Iterator[tuple[int, float]]:
         world: The mechanism in PyBullet.
         q: Joint positions [m or rad], shape (nq,).
     """
-    for j, joint in enumerate(world.mechanism.joints):
-        if joint.stiffness:
-            yield j, joint.stiffness * float(joint.spring_reference[0] - q[j])
-
-
-def wrenches(world: World) -> Iterator[Wrench]:
-    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
-    yield from world.mechanism.wrenches
-    for b, body in enumerate(world.mechanism.bodies):
-        if body.gravity_compensation:
-            held = -body.gravity_compensation * body.mass * world.mechanism.gravity
-            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=held)
+    for j, joint in world.passive.springs:
+        yield j, joint.stiffness * float(joint.spring_reference[0] - q[j])
 
 
 def _pulls(world: World, q: Array, qd: Array) -> Iterator[Wrench]:

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
-from engines.pybullet._angles import Turn, turns, without_balls
+from engines.pybullet._angles import turns, without_balls
 from engines.pybullet._bullet import pybullet, silenced
+from engines.pybullet._passive import Passive, passive
 from engines.pybullet._urdf import origin_of_link, principal, urdf
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError, NotRepresentableError
@@ -31,8 +33,15 @@ class World:
 
     mechanism: Mechanism
     """With hinges and slides only."""
-    turns: tuple[Turn, ...]
-    """Springs and dampers that act on the hinges of a ball together."""
+    reference: Array
+    """Joint positions in which the bodies are given [m or rad], shape (nq,)."""
+    inertial_frames: tuple[tuple[Array, Array], ...]
+    """Origin [m], shape (3,), and axes as columns [-], shape (3, 3), of each body's inertial frame in the body frame.
+
+    The world's stand last, where the index `WORLD` finds them.
+    """
+    passive: Passive
+    """Springs, dampers and loads that PyBullet does not have."""
     client: int
     """PyBullet's number of the connection."""
     tree: int
@@ -58,7 +67,7 @@ class World:
         Args:
             q: Joint positions [m or rad], shape (nq,).
         """
-        return list(map(float, (q - self.mechanism.reference)[self.order]))
+        return (q - self.reference)[self.order].tolist()
 
     def rates(self, qd: Array) -> list[float]:
         """Joint velocities or accelerations in PyBullet's order.
@@ -66,7 +75,7 @@ class World:
         Args:
             qd: Joint velocities or accelerations [m or rad, per s or s²], shape (nv,).
         """
-        return list(map(float, qd[self.order]))
+        return qd[self.order].tolist()
 
     def summed(self, values: Any) -> Array:
         """What PyBullet returns per place of its joint vectors, per joint; a rotor's counts for its joint.
@@ -97,12 +106,6 @@ class World:
         """
         return point - origin_of_link(self.mechanism, body)
 
-    def principal_frame(self, body: int) -> tuple[Array, Array]:
-        """Origin [m], shape (3,), and axes as columns [-], shape (3, 3), of the inertial frame, in the body frame."""
-        if body == WORLD:
-            return np.zeros(3), np.eye(3)
-        return self.mechanism.bodies[body].center, principal(self.mechanism.bodies[body])[1]
-
 
 @contextmanager
 def opened(mechanism: Mechanism) -> Iterator[World]:
@@ -121,13 +124,31 @@ def opened(mechanism: Mechanism) -> Iterator[World]:
         try:
             client = pybullet.connect(pybullet.DIRECT)
             try:
-                world = _load(tree, turns(mechanism), text, client)
+                world = _load(tree, passive(tree, turns(mechanism)), text, client)
                 _audit(world)
                 yield world
             finally:
                 pybullet.disconnect(client)
         except pybullet.error as error:
             raise EngineError(f"pybullet: {' '.join(str(error).split())}") from error
+
+
+class State(NamedTuple):
+    """Where PyBullet has the joints, and what its motors did in the last step."""
+
+    q: Array
+    """Joint positions [m or rad], shape (nq,)."""
+    qd: Array
+    """Joint velocities [m/s or rad/s], shape (nv,)."""
+    forces: Array
+    """Forces of the joints' motors [N or N m], shape (nv,): their impulses, divided by the step."""
+
+
+def joint_state(world: World) -> State:
+    """What PyBullet tells of all joints."""
+    states = pybullet.getJointStates(world.tree, world.joints, physicsClientId=world.client)
+    positions, rates, _, forces = zip(*states, strict=True)
+    return State(np.array(positions) + world.reference, np.array(rates), np.array(forces))
 
 
 def body_pose(world: World, body: int) -> tuple[Array, Array]:
@@ -139,12 +160,36 @@ def body_pose(world: World, body: int) -> tuple[Array, Array]:
         return np.zeros(3), np.eye(3)
     where = {"computeForwardKinematics": True, "physicsClientId": world.client}
     state = pybullet.getLinkState(world.tree, world.links[body], **where)  # in single precision but for the mass centre
-    center, Q = world.principal_frame(body)
+    center, Q = world.inertial_frames[body]
     R = np.array(pybullet.getMatrixFromQuaternion(state[1])).reshape(3, 3) @ Q.T
     return np.array(state[0]) - R @ center, R
 
 
-def _load(mechanism: Mechanism, turning: tuple[Turn, ...], text: str, client: int) -> World:
+def inertial_poses(world: World) -> list[tuple[float, ...]]:
+    """Where PyBullet has the inertial frames of all bodies: origin [m] and quaternion (x, y, z, w) [-] of each."""
+    where = {"computeForwardKinematics": True, "physicsClientId": world.client}
+    return [state[0] + state[1] for state in pybullet.getLinkStates(world.tree, world.links, **where)]
+
+
+def body_frames(world: World, poses: Array) -> tuple[Array, Array]:
+    """Frames of the bodies from their inertial frames, the world's last, where the index `WORLD` finds it.
+
+    Args:
+        world: The mechanism in PyBullet.
+        poses: What `inertial_poses` gave at some times [m, -], shape (nt, bodies, 7).
+
+    Returns:
+        Origins [m], shape (nt, bodies + 1, 3), and axes [-], shape (nt, bodies + 1, 3, 3).
+    """
+    nt, count, _ = poses.shape
+    p, R = np.zeros((nt, count + 1, 3)), np.tile(np.eye(3), (nt, count + 1, 1, 1))
+    for b, (center, Q) in enumerate(world.inertial_frames[:-1]):
+        R[:, b] = Rotation.from_quat(poses[:, b, 3:]).as_matrix() @ Q.T
+        p[:, b] = poses[:, b, :3] - R[:, b] @ center
+    return p, R
+
+
+def _load(mechanism: Mechanism, acting: Passive, text: str, client: int) -> World:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mechanism.urdf"
         path.write_text(text, encoding="utf-8")
@@ -163,7 +208,9 @@ def _load(mechanism: Mechanism, turning: tuple[Turn, ...], text: str, client: in
     moving = tuple(sorted(place, key=lambda i: place[i]))
     return World(
         mechanism=mechanism,
-        turns=turning,
+        reference=mechanism.reference,
+        inertial_frames=(*((body.center, principal(body)[1]) for body in mechanism.bodies), (np.zeros(3), np.eye(3))),
+        passive=acting,
         client=client,
         tree=tree,
         joints=joints,

@@ -155,7 +155,7 @@ def test_loop_jacobian_is_the_derivative_of_pybullets_own_poses(own: Own, pybull
             return point
         pose = pybullet.getLinkState(world.tree, world.links[body], computeForwardKinematics=True)
         R = np.array(pybullet.getMatrixFromQuaternion(pose[1])).reshape(3, 3)  # of the principal axes
-        center, Q = world.principal_frame(body)
+        center, Q = world.inertial_frames[body]
         return np.array(pose[0]) + R @ Q.T @ (point - center)
 
     with opened(case.mechanism) as world:
