@@ -14,7 +14,7 @@ from engines.pybullet._angles import in_angles, rates_of_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
 from engines.pybullet._loads import apply_loads, load_forces, springs
-from engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves
+from engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves, geared
 from engines.pybullet._world import World, body_pose, opened
 from engines.pybullet.forward import OWN, prepare
 from robots.arrays import Array
@@ -53,7 +53,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         prepare(OWN, False, world, ())
         rest_force, damping = _measured(world, x)
         loops = close_loops(world)
-        follow_curves(world, loops, x)
+        follow_curves(world, geared(world, loops), x)
         _put(world, x, np.zeros(len(x)))
         J, opening = _constraints(world, x)
         freedom, axis, anchor = _joints(world, mechanism, x)
@@ -224,7 +224,7 @@ def _slowing(world: World, x: Array, xd: Array) -> Array:
     where = {"physicsClientId": world.client}
     M = np.array(pybullet.calculateMassMatrix(world.tree, world.positions(x), **where))
     _put(world, x, xd)
-    apply_loads(world, x, xd)
+    apply_loads(world)
     pybullet.stepSimulation(**where)
     after = np.array([state[1] for state in pybullet.getJointStates(world.tree, world.moving, **where)])
     return world.summed(M @ (world.rates(xd) - after) / STEP)

@@ -43,13 +43,13 @@ def free_motion(mechanism: Mechanism, effort: Array, state: Motion, t: Array, *,
             pybullet.setTimeStep(length / steps, physicsClientId=world.client)
             for _ in range(steps):
                 _step(world, mechanism.selection.T @ effort)
-            found.append(joint_state(world)[:2])
+            found.append(joint_state(world))
     return np.array([q for q, _ in found]), np.array([qd for _, qd in found])
 
 
 def _step(world: World, force: Array) -> None:
     where = {"physicsClientId": world.client}
-    apply_loads(world, *joint_state(world)[:2])
+    apply_loads(world)
     loaded = [int(j) for j in np.flatnonzero(force)]
     if loaded:
         links, forces = [world.joints[j] for j in loaded], force[loaded].tolist()

@@ -6,7 +6,7 @@ import numpy as np
 
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import point_jacobian
-from engines.pybullet._world import World, body_pose
+from engines.pybullet._world import World, body_pose, joint_state
 from robots.arrays import Array
 from robots.mechanism import WORLD, Wrench
 
@@ -23,7 +23,7 @@ def load_forces(world: World, q: Array, qd: Array) -> Array:
         Force on the joints [N or N m], shape (nv,).
     """
     force = _on_joints(world, q, qd) - np.array([joint.damping for joint in world.mechanism.joints]) * qd
-    if world.mechanism.point_springs:
+    if world.passive.point_springs:
         set_state(world, q, qd)  # they pull where the bodies are
     for load in (*world.passive.wrenches, *_pulls(world, q, qd)):
         linear, angular = point_jacobian(world, load.body, load.point, q)
@@ -31,19 +31,15 @@ def load_forces(world: World, q: Array, qd: Array) -> Array:
     return force
 
 
-def apply_loads(world: World, q: Array, qd: Array) -> None:
-    """Let all but the dampers of joints act during the next step; those are in the URDF.
-
-    Args:
-        world: The mechanism in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-    """
-    where = {"physicsClientId": world.client}
-    if world.passive.on_joints:
+def apply_loads(world: World) -> None:
+    """Let all but the dampers of joints act during the next step, from where PyBullet is; those are in the URDF."""
+    where, loads = {"physicsClientId": world.client}, world.passive.wrenches
+    if world.passive.by_state:
+        q, qd = joint_state(world)
         forces = _on_joints(world, q, qd).tolist()
         pybullet.setJointMotorControlArray(world.tree, world.joints, pybullet.TORQUE_CONTROL, forces=forces, **where)
-    for load in (*world.passive.wrenches, *_pulls(world, q, qd)):
+        loads = (*loads, *_pulls(world, q, qd))
+    for load in loads:
         p, R = body_pose(world, load.body)
         link, point = world.link(load.body), (p + R @ load.point).tolist()
         pybullet.applyExternalForce(world.tree, link, load.force.tolist(), point, pybullet.WORLD_FRAME, **where)
@@ -88,7 +84,7 @@ def springs(world: World, q: Array) -> Iterator[tuple[int, float]]:
 
 def _pulls(world: World, q: Array, qd: Array) -> Iterator[Wrench]:
     """What springs and dampers between two points pull with where PyBullet has the bodies."""
-    for spring in world.mechanism.point_springs:
+    for spring in world.passive.point_springs:
         (p1, R1), (p2, R2) = (body_pose(world, body) for body, _ in spring.ends)
         line = p2 + R2 @ spring.point2 - p1 - R1 @ spring.point1
         length = float(np.linalg.norm(line))

@@ -1,5 +1,7 @@
 """Closes the loops with PyBullet's own constraints, and measures how far they are open in the engine's state."""
 
+from typing import TypeAlias
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -16,6 +18,9 @@ NO_BODY = -1
 """PyBullet's number of the body where the other end of a constraint is the world."""
 TINY = float(np.finfo(float).tiny)
 """Stands for a gear ratio of zero [-]."""
+
+Gears: TypeAlias = tuple[tuple[int, CoordinateClosure], ...]
+"""Coordinate closures, each with PyBullet's number of its gear."""
 
 
 def close_loops(world: World) -> tuple[int, ...]:
@@ -37,20 +42,25 @@ def close_loops(world: World) -> tuple[int, ...]:
     return (*closures, *rotors)
 
 
-def follow_curves(world: World, loops: tuple[int, ...], q: Array) -> None:
+def geared(world: World, loops: tuple[int, ...]) -> Gears:
+    """The coordinate closures with their gears; `loops` is what `close_loops` returned."""
+    pairs = zip(loops, world.mechanism.closures, strict=False)
+    return tuple((loop, closure) for loop, closure in pairs if isinstance(closure, CoordinateClosure))
+
+
+def follow_curves(world: World, gears: Gears, q: Array) -> None:
     """Set the gears of coordinate closures to the tangents of their curves.
 
     Args:
         world: The mechanism in PyBullet.
-        loops: What `close_loops` returned.
+        gears: Those of the mechanism, as `geared` tells.
         q: Joint positions [m or rad], shape (nq,).
     """
-    for loop, closure in zip(loops, world.mechanism.closures, strict=False):
-        if isinstance(closure, CoordinateClosure):
-            slope, intercept = tangent(world.mechanism, closure, q)
-            weight = closure.follower.weights[0]
-            ratio = 1.0 if closure.leader is None else closure.leader.weights[0] / weight
-            _set_gear(world, loop, slope=slope * ratio, intercept=intercept / weight)
+    for gear, closure in gears:
+        slope, intercept = tangent(world.mechanism, closure, q)
+        weight = closure.follower.weights[0]
+        ratio = 1.0 if closure.leader is None else closure.leader.weights[0] / weight
+        _set_gear(world, gear, slope=slope * ratio, intercept=intercept / weight)
 
 
 def opening(world: World, q: Array, poses: Array) -> float:

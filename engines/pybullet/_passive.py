@@ -6,7 +6,7 @@ import numpy as np
 
 from engines.pybullet._angles import Turn
 from robots.arrays import Array
-from robots.mechanism import Joint, Mechanism, Tendon, Wrench
+from robots.mechanism import Joint, Mechanism, PointSpring, Tendon, Wrench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,15 +17,16 @@ class Passive:
     """Joints with a spring of their own, with their indices."""
     tendons: tuple[tuple[Tendon, Array], ...]
     """Tendons, each with the rates of its length per joint velocity [-, or m per rad], shape (nv,)."""
+    point_springs: tuple[PointSpring, ...]
     turns: tuple[Turn, ...]
     """Springs and dampers that act on the hinges of a ball together."""
     wrenches: tuple[Wrench, ...]
     """External wrenches, and the force at the mass centre of each body with gravity compensation."""
 
     @property
-    def on_joints(self) -> bool:
-        """Whether any of it acts on joints."""
-        return bool(self.springs or self.tendons or self.turns)
+    def by_state(self) -> bool:
+        """Whether any of it depends on the positions or velocities of the joints."""
+        return bool(self.springs or self.tendons or self.turns or self.point_springs)
 
 
 def passive(mechanism: Mechanism, turns: tuple[Turn, ...]) -> Passive:
@@ -43,6 +44,7 @@ def passive(mechanism: Mechanism, turns: tuple[Turn, ...]) -> Passive:
     return Passive(
         springs=tuple((j, joint) for j, joint in enumerate(mechanism.joints) if joint.stiffness),
         tendons=tuple((tendon, mechanism.rates_of((tendon.length,))[0]) for tendon in mechanism.tendons),
+        point_springs=mechanism.point_springs,
         turns=turns,
         wrenches=(*mechanism.wrenches, *held),
     )

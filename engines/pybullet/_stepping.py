@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._loads import apply_loads, set_state
-from engines.pybullet._loops import close_loops, follow_curves, opening
+from engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from engines.pybullet._motors import Motors, targets
 from engines.pybullet._world import World, inertial_poses, joint_state, opened
-from robots.arrays import AnyArray, Array
+from robots.arrays import Array
 from robots.efforts import Rung
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
@@ -25,14 +25,23 @@ class Driven:
 
     world: World
     """The mechanism in PyBullet."""
-    joints: AnyArray
-    """Their indices among ours [-], shape (driven joints,)."""
     links: tuple[int, ...]
-    """PyBullet's indices."""
+    """PyBullet's indices of them."""
     reference: Array
     """Where they are when PyBullet counts zero [m or rad], shape (driven joints,)."""
     dt: float
     """Length of a step [s]."""
+
+    def positions(self) -> Array:
+        """Where PyBullet has them [m or rad], shape (driven joints,)."""
+        return np.array([state[0] for state in self._states()]) + self.reference
+
+    def forces(self) -> list[float]:
+        """What their motors did in the last step [N or N m]: their impulses, divided by the step."""
+        return [state[3] for state in self._states()]
+
+    def _states(self) -> tuple[tuple[Any, ...], ...]:
+        return pybullet.getJointStates(self.world.tree, self.links, physicsClientId=self.world.client)
 
 
 Prepare: TypeAlias = Callable[[World, tuple[int, ...]], None]
@@ -89,15 +98,16 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         run.prepare(world, loops)
         _set_state(world, run)
         log = _march(world, mechanism, motion, run, loops)
-    if not all(np.isfinite(values).all() for values in (log.forces, log.q, log.poses)):
+    q, poses, forces = np.array(log.q), np.array(log.poses), np.array(log.forces)
+    if not all(np.isfinite(values).all() for values in (q, poses, forces)):
         raise EngineError(f"pybullet: unstable at steps of {run.dt:g} s: its efforts or its state are not finite")
     on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
-    on_drives[:, run.motors.places] = run.motors.ratios * log.forces[:, run.motors.joints]
-    drives = world.mechanism.values_of(world.mechanism.drives, log.q)
+    on_drives[:, run.motors.places] = run.motors.ratios * forces
+    drives = world.mechanism.values_of(world.mechanism.drives, q)
     rung = Rung(
         dt=run.dt,
         effort=on_drives @ np.linalg.pinv(mechanism.gearing),
-        closure_drift=opening(world, log.q, log.poses),
+        closure_drift=opening(world, q, poses),
         tracking_error=float(np.abs(drives - motion.law(motion.t).q).max()),
         wall_time=perf_counter() - clock,
     )
@@ -117,44 +127,42 @@ def _set_state(world: World, run: Run) -> None:
 class _Log:
     """What is written down while stepping."""
 
-    q: Array
-    """Joint positions at the samples [m or rad], shape (nt, nq)."""
-    poses: Array
-    """Inertial frames of the bodies at the samples [m, -], shape (nt, bodies, 7)."""
-    forces: Array
-    """Forces of all joints' motors in the steps from the samples [N or N m], shape (nt, nv)."""
+    q: list[Array] = field(default_factory=list)
+    """Joint positions at each sample [m or rad], shape (nq,)."""
+    poses: list[list[tuple[float, ...]]] = field(default_factory=list)
+    """Inertial frames of the bodies at each sample [m, -], shape (bodies, 7)."""
+    forces: list[list[float]] = field(default_factory=list)
+    """Forces of the motors in the step from each sample [N or N m], shape (motors,)."""
     at_limit: list[bool] = field(default_factory=list)
     """Whether the solver stopped at its limit of iterations, for each step."""
 
 
 def _march(world: World, mechanism: Mechanism, motion: Motion, run: Run, loops: tuple[int, ...]) -> _Log:
-    nt, per_sample, of = len(motion.t), round(motion.dt / run.dt), world.mechanism
-    steps = range(-run.lead, (nt - 1) * per_sample + 1)
+    per_sample = round(motion.dt / run.dt)
+    steps = range(-run.lead, (len(motion.t) - 1) * per_sample + 1)
     wanted = targets(mechanism, motion, run.motors, motion.t[0] + run.dt * np.arange(steps.start, steps.stop + 1))
-    driven = _driven(world, run)
+    driven, gears, log = _driven(world, run), geared(world, loops), _Log()
     limit = pybullet.getPhysicsEngineParameters(physicsClientId=world.client)["numSolverIterations"]
-    log = _Log(q=np.zeros((nt, of.nq)), poses=np.zeros((nt, len(of.bodies), 7)), forces=np.zeros((nt, of.nv)))
     pybullet.setPhysicsEngineParameter(numSolverIterations=run.patience * limit, physicsClientId=world.client)
-    state = joint_state(world)
     for k, target in zip(steps, wanted[1:], strict=True):
-        sample, rest = divmod(k, per_sample)
-        reported = sample >= 0 and not rest
+        reported = k >= 0 and k % per_sample == 0
         if reported:
-            log.q[sample], log.poses[sample] = state.q, inertial_poses(world)
-        follow_curves(world, loops, state.q)
-        apply_loads(world, state.q, state.qd)
-        run.drive(driven, state.q[driven.joints], target)
+            log.q.append(joint_state(world)[0])
+            log.poses.append(inertial_poses(world))
+        if gears:
+            follow_curves(world, gears, joint_state(world)[0])
+        apply_loads(world)
+        run.drive(driven, driven.positions(), target)
         solved = pybullet.stepSimulation(physicsClientId=world.client) or ()
         if k == steps.start:
             pybullet.setPhysicsEngineParameter(numSolverIterations=limit, physicsClientId=world.client)
         log.at_limit.append(any(island["numIterationsUsed"] >= limit for island in solved))
-        state = joint_state(world)
         if reported:
-            log.forces[sample] = state.forces
+            log.forces.append(driven.forces())
     return log
 
 
 def _driven(world: World, run: Run) -> Driven:
-    joints = np.array(run.motors.joints, dtype=int)
-    links = tuple(world.joints[j] for j in run.motors.joints)
-    return Driven(world=world, joints=joints, links=links, reference=world.reference[joints], dt=run.dt)
+    joints = list(run.motors.joints)
+    links = tuple(world.joints[j] for j in joints)
+    return Driven(world=world, links=links, reference=world.reference[joints], dt=run.dt)

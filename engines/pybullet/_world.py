@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -133,22 +133,11 @@ def opened(mechanism: Mechanism) -> Iterator[World]:
             raise EngineError(f"pybullet: {' '.join(str(error).split())}") from error
 
 
-class State(NamedTuple):
-    """Where PyBullet has the joints, and what its motors did in the last step."""
-
-    q: Array
-    """Joint positions [m or rad], shape (nq,)."""
-    qd: Array
-    """Joint velocities [m/s or rad/s], shape (nv,)."""
-    forces: Array
-    """Forces of the joints' motors [N or N m], shape (nv,): their impulses, divided by the step."""
-
-
-def joint_state(world: World) -> State:
-    """What PyBullet tells of all joints."""
+def joint_state(world: World) -> tuple[Array, Array]:
+    """Joint positions and velocities as PyBullet has them [m or rad, per s], each of shape (nv,)."""
     states = pybullet.getJointStates(world.tree, world.joints, physicsClientId=world.client)
-    positions, rates, _, forces = zip(*states, strict=True)
-    return State(np.array(positions) + world.reference, np.array(rates), np.array(forces))
+    positions, rates, _, _ = zip(*states, strict=True)
+    return np.array(positions) + world.reference, np.array(rates)
 
 
 def body_pose(world: World, body: int) -> tuple[Array, Array]:
