@@ -125,7 +125,7 @@ def opened(mechanism: Mechanism) -> Iterator[World]:
             client = pybullet.connect(pybullet.DIRECT)
             try:
                 world = _load(tree, passive(tree, turns(mechanism)), text, client)
-                _audit(world)
+                want_as_given(world)
                 yield world
             finally:
                 pybullet.disconnect(client)
@@ -210,13 +210,19 @@ def _load(mechanism: Mechanism, acting: Passive, text: str, client: int) -> Worl
     )
 
 
-def _audit(world: World) -> None:
-    """Raise if PyBullet took over the mass or inertia of a body wrong, as it does with tensors that it thinks bad."""
-    for b, body in enumerate(world.mechanism.bodies):
-        found = pybullet.getDynamicsInfo(world.tree, world.links[b], physicsClientId=world.client)
-        moments = np.linalg.eigvalsh(body.inertia)
-        if not np.isclose(found[0], body.mass, rtol=SAME) or not np.allclose(found[2], moments, atol=SAME * moments[2]):
-            raise NotRepresentableError(
-                f"pybullet: body '{body.name}': want mass {body.mass:g} kg and principal moments {moments} kg m², "
-                f"got {found[0]:g} kg and {np.array(found[2])} kg m²"
-            )
+def want_as_given(world: World) -> None:
+    """Check the masses and inertias that PyBullet has; it takes over tensors that it thinks bad wrong.
+
+    Raises:
+        NotRepresentableError: If that of a body is another than the mechanism's.
+    """
+    bodies, where = world.mechanism.bodies, {"physicsClientId": world.client}
+    infos = [pybullet.getDynamicsInfo(world.tree, link, **where) for link in world.links]
+    found = np.array([(info[0], *info[2]) for info in infos])
+    mass, inertia = np.array([body.mass for body in bodies]), np.array([body.inertia for body in bodies])
+    wanted = np.column_stack([mass, np.linalg.eigvalsh(inertia)])
+    for b in np.flatnonzero((np.abs(found - wanted) > SAME * wanted[:, [0, 3, 3, 3]]).any(axis=1)):
+        raise NotRepresentableError(
+            f"pybullet: body '{bodies[b].name}': want mass {wanted[b, 0]:g} kg and principal moments {wanted[b, 1:]} "
+            f"kg m², got {found[b, 0]:g} kg and {found[b, 1:]} kg m²"
+        )

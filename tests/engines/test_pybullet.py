@@ -186,6 +186,19 @@ def test_a_simulation_that_blows_up_is_an_error(route: str) -> None:
         run(route, case, replace(motion, law=nowhere))
 
 
+@pytest.mark.parametrize("spoilt", ["mass", "localInertiaDiagonal"])
+def test_a_millionth_more_mass_or_inertia_is_noticed(own: Own, pybullet: Any, spoilt: str) -> None:
+    from engines.pybullet._world import opened, want_as_given
+
+    with opened(own("five_bar").mechanism) as world:
+        link, where = world.links[2], {"physicsClientId": world.client}
+        info = pybullet.getDynamicsInfo(world.tree, link, **where)
+        given = {"mass": info[0], "localInertiaDiagonal": np.array(info[2])}[spoilt]
+        pybullet.changeDynamics(world.tree, link, **{spoilt: given * (1 + 1e-6)}, **where)
+        with pytest.raises(NotRepresentableError, match="pybullet: body 'right': want mass"):
+            want_as_given(world)
+
+
 def test_what_pybullet_raises_becomes_an_engine_error(own: Own, pybullet: Any) -> None:
     from engines.pybullet._world import opened
 
