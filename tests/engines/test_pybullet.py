@@ -10,6 +10,8 @@ import pytest
 
 import engines
 from analytic.assembly import prescribe
+from analytic.closures import closure_residual
+from analytic.kinematics import poses
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
@@ -162,6 +164,25 @@ def test_loop_jacobian_is_the_derivative_of_pybullets_own_poses(own: Own, pybull
         J = closure_jacobian(world, q)
         slopes = [(gap(world, q + h * dq) - gap(world, q - h * dq)) / (2 * h) for dq in np.eye(len(q))]
     np.testing.assert_allclose(J, np.array(slopes).T, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "welded_four_bar", "geared_pair"])
+def test_opening_of_loops_is_that_of_the_mechanism(model_case: CaseMaker, name: str) -> None:
+    from engines.pybullet._loads import set_state
+    from engines.pybullet._loops import opening
+    from engines.pybullet._world import inertial_poses, joint_state, opened
+
+    mechanism = model_case(MODELS / f"{name}.xml").mechanism
+    open_poses = np.random.default_rng(4).uniform(-0.3, 0.3, (3, mechanism.nq)) + mechanism.reference
+    found = []
+    with opened(mechanism) as world:
+        for q in open_poses:
+            set_state(world, q, np.zeros(mechanism.nv))
+            found.append((joint_state(world)[0], inertial_poses(world)))
+        measured = opening(world, *(np.array(values) for values in zip(*found, strict=True)))
+    phi = closure_residual(mechanism, poses(mechanism, open_poses), open_poses)
+    apart, turned = np.linalg.norm(phi[:, :3], axis=1), np.linalg.norm(phi[:, 3:], axis=1)  # the sine of the angle
+    assert measured == pytest.approx(np.max([apart, np.arcsin(turned)]), rel=1e-12)
 
 
 @pytest.mark.parametrize("route", ["kkt", "forward", "default"])
