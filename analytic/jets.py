@@ -24,24 +24,24 @@ class Jet:
     dd: Array
     """Second time derivative [unit of the value per s²], the shape of the value."""
 
-    def __add__(self, other: "Jet | float") -> "Jet":
+    def __add__(self, other: "Jet | Array | float") -> "Jet":
         b = _as_jet(other)
         return Jet(self.x + b.x, self.d + b.d, self.dd + b.dd)
 
-    def __mul__(self, other: "Jet | float") -> "Jet":
+    def __mul__(self, other: "Jet | Array | float") -> "Jet":
         b = _as_jet(other)
         return Jet(self.x * b.x, self.d * b.x + self.x * b.d, self.dd * b.x + 2 * self.d * b.d + self.x * b.dd)
 
     def __neg__(self) -> "Jet":
         return Jet(-self.x, -self.d, -self.dd)
 
-    def __sub__(self, other: "Jet | float") -> "Jet":
+    def __sub__(self, other: "Jet | Array | float") -> "Jet":
         return self + -_as_jet(other)
 
     def __rsub__(self, other: float) -> "Jet":
         return -self + other
 
-    def __truediv__(self, other: "Jet | float") -> "Jet":
+    def __truediv__(self, other: "Jet | Array | float") -> "Jet":
         b = _as_jet(other)
         return self * b.through(1 / b.x, -1 / b.x**2, 2 / b.x**3)
 
@@ -109,7 +109,7 @@ def drive(coordinates: list[Jet]) -> Drive:
     return Drive(q=x, qd=d, qdd=dd)
 
 
-def _as_jet(value: Jet | float) -> Jet:
+def _as_jet(value: Jet | Array | float) -> Jet:
     if isinstance(value, Jet):
         return value
     zero = np.zeros(())

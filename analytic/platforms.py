@@ -66,16 +66,15 @@ def swaying(sines: Array, t: Array) -> list[Jet]:
 def leg_coordinates(robot: SixLegs, pose: list[Jet]) -> Drive:
     """Coordinates of the six legs of a platform at (px, py, pz, φ, θ, ψ), R = Rz(ψ) Ry(θ) Rx(φ)."""
     position, R = pose[:3], _rotation(pose[3], pose[4], pose[5])
-    legs = []
-    for S, U in zip(robot.S, robot.U, strict=True):
-        arm = [p + sum((R[i][j] * U[j] for j in range(3)), start=p * 0.0) - S[i] for i, p in enumerate(position)]
-        squared = arm[0] * arm[0] + arm[1] * arm[1] + arm[2] * arm[2]
-        if robot.lengths is None:
-            legs.append(sqrt(squared))
-        else:
-            a, b = robot.lengths
-            legs.append(arccos((squared - (a**2 + b**2)) / (2 * a * b)))
-    return drive(legs)
+    S, U = robot.S.T[..., None], robot.U.T[..., None]  # a row a leg, a column a time
+    arm = [p + sum((R[i][j] * U[j] for j in range(3)), start=p * 0.0) - S[i] for i, p in enumerate(position)]
+    legs = arm[0] * arm[0] + arm[1] * arm[1] + arm[2] * arm[2]
+    if robot.lengths is None:
+        legs = sqrt(legs)
+    else:
+        a, b = robot.lengths
+        legs = arccos((legs - (a**2 + b**2)) / (2 * a * b))
+    return Drive(*(np.ascontiguousarray(part.T) for part in (legs.x, legs.d, legs.dd)))
 
 
 def _rotation(phi: Jet, theta: Jet, psi: Jet) -> list[list[Jet]]:

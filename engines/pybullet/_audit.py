@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 from engines.pybullet._angles import in_angles, rates_of_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
-from engines.pybullet._loads import apply_loads, load_forces, springs, wrenches
-from engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves
+from engines.pybullet._loads import apply_loads, load_forces, springs
+from engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves, geared
 from engines.pybullet._world import World, body_pose, opened
 from engines.pybullet.forward import OWN, prepare
 from robots.arrays import Array
@@ -53,7 +53,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         prepare(OWN, False, world, ())
         rest_force, damping = _measured(world, x)
         loops = close_loops(world)
-        follow_curves(world, loops, x)
+        follow_curves(world, geared(world, loops), x)
         _put(world, x, np.zeros(len(x)))
         J, opening = _constraints(world, x)
         freedom, axis, anchor = _joints(world, mechanism, x)
@@ -224,7 +224,7 @@ def _slowing(world: World, x: Array, xd: Array) -> Array:
     where = {"physicsClientId": world.client}
     M = np.array(pybullet.calculateMassMatrix(world.tree, world.positions(x), **where))
     _put(world, x, xd)
-    apply_loads(world, x, xd)
+    apply_loads(world)
     pybullet.stepSimulation(**where)
     after = np.array([state[1] for state in pybullet.getJointStates(world.tree, world.moving, **where)])
     return world.summed(M @ (world.rates(xd) - after) / STEP)
@@ -243,7 +243,7 @@ def _springs(world: World, mechanism: Mechanism) -> tuple[Array, Array]:
         for j, effort in springs(world, np.full(len(efforts), x)):
             efforts[j] += effort
     stiffness = at_zero - at_one
-    for turn in world.turns:
+    for turn in world.passive.turns:
         stiffness[turn.dofs] = turn.stiffness
     scalar = np.array([joint.kind in ("hinge", "slide") for joint in mechanism.joints], dtype=bool)
     first = [dofs.start for dofs in mechanism.dof_slices]
@@ -255,7 +255,7 @@ def _springs(world: World, mechanism: Mechanism) -> tuple[Array, Array]:
 def _loads(world: World) -> tuple[Array, Array]:
     """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
     force, moment = np.zeros((len(world.links), 3)), np.zeros((len(world.links), 3))
-    for load in wrenches(world):
+    for load in world.passive.wrenches:
         p, R = body_pose(world, load.body)
         center = _inertial_frame(world, world.links[load.body])[0]
         force[load.body] += load.force
@@ -284,7 +284,7 @@ def _every_constraint(world: World) -> Iterator[tuple[Any, ...]]:
 def _gear(world: World, constraint: tuple[Any, ...], x: Array) -> tuple[Array, float]:
     """A line that the first joint keeps to: its position and the ratio times that of the second add up to a target."""
     row = np.zeros((1, world.mechanism.nv))
-    positions = x - world.mechanism.reference
+    positions = x - world.reference
     gap = -float(constraint[13])
     for joint, factor in ((constraint[1], 1.0), (constraint[3], constraint[11])):
         row[0, world.joints.index(joint)] += factor

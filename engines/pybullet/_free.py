@@ -5,7 +5,7 @@ import numpy as np
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._loads import apply_loads, set_state
 from engines.pybullet._loops import close_loops
-from engines.pybullet._world import World, opened
+from engines.pybullet._world import World, joint_state, opened
 from engines.pybullet.forward import OWN, prepare
 from robots.arrays import Array
 from robots.mechanism import Mechanism
@@ -43,21 +43,15 @@ def free_motion(mechanism: Mechanism, effort: Array, state: Motion, t: Array, *,
             pybullet.setTimeStep(length / steps, physicsClientId=world.client)
             for _ in range(steps):
                 _step(world, mechanism.selection.T @ effort)
-            found.append(_state(world))
+            found.append(joint_state(world))
     return np.array([q for q, _ in found]), np.array([qd for _, qd in found])
 
 
 def _step(world: World, force: Array) -> None:
     where = {"physicsClientId": world.client}
-    apply_loads(world, *_state(world))
+    apply_loads(world)
     loaded = [int(j) for j in np.flatnonzero(force)]
     if loaded:
         links, forces = [world.joints[j] for j in loaded], force[loaded].tolist()
         pybullet.setJointMotorControlArray(world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, **where)
     pybullet.stepSimulation(**where)
-
-
-def _state(world: World) -> Motion:
-    states = pybullet.getJointStates(world.tree, world.joints, physicsClientId=world.client)
-    read = np.array([state[:2] for state in states])
-    return read[:, 0] + world.mechanism.reference, read[:, 1]

@@ -45,7 +45,7 @@ def point_jacobian(world: World, body: int, point: Array, q: Array) -> tuple[Arr
     if body == WORLD:
         return np.zeros((3, world.mechanism.nv)), np.zeros((3, world.mechanism.nv))
     # PyBullet counts the point from the origin of the link, but along the principal axes of inertia.
-    local = world.principal_frame(body)[1].T @ world.from_link(body, point)
+    local = world.inertial_frames[body][1].T @ world.from_link(body, point)
     at_rest = [0.0] * len(world.moving)
     linear, angular = pybullet.calculateJacobian(
         world.tree, world.link(body), local.tolist(), world.positions(q), at_rest, at_rest, physicsClientId=world.client

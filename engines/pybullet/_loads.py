@@ -6,7 +6,7 @@ import numpy as np
 
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import point_jacobian
-from engines.pybullet._world import World, body_pose
+from engines.pybullet._world import World, body_pose, joint_state
 from robots.arrays import Array
 from robots.mechanism import WORLD, Wrench
 
@@ -23,29 +23,23 @@ def load_forces(world: World, q: Array, qd: Array) -> Array:
         Force on the joints [N or N m], shape (nv,).
     """
     force = _on_joints(world, q, qd) - np.array([joint.damping for joint in world.mechanism.joints]) * qd
-    if world.mechanism.point_springs:
+    if world.passive.point_springs:
         set_state(world, q, qd)  # they pull where the bodies are
-    for load in (*wrenches(world), *_pulls(world, q, qd)):
+    for load in (*world.passive.wrenches, *_pulls(world, q, qd)):
         linear, angular = point_jacobian(world, load.body, load.point, q)
         force += load.force @ linear + load.moment @ angular
     return force
 
 
-def apply_loads(world: World, q: Array, qd: Array) -> None:
-    """Let all but the dampers of joints act during the next step; those are in the URDF.
-
-    Args:
-        world: The mechanism in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-    """
-    where = {"physicsClientId": world.client}
-    force = _on_joints(world, q, qd)
-    loaded = [int(j) for j in np.flatnonzero(force)]
-    if loaded:
-        links, forces = [world.joints[j] for j in loaded], force[loaded].tolist()
-        pybullet.setJointMotorControlArray(world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, **where)
-    for load in (*wrenches(world), *_pulls(world, q, qd)):
+def apply_loads(world: World) -> None:
+    """Let all but the dampers of joints act during the next step, from where PyBullet is; those are in the URDF."""
+    where, loads = {"physicsClientId": world.client}, world.passive.wrenches
+    if world.passive.by_state:
+        q, qd = joint_state(world)
+        forces = _on_joints(world, q, qd).tolist()
+        pybullet.setJointMotorControlArray(world.tree, world.joints, pybullet.TORQUE_CONTROL, forces=forces, **where)
+        loads = (*loads, *_pulls(world, q, qd))
+    for load in loads:
         p, R = body_pose(world, load.body)
         link, point = world.link(load.body), (p + R @ load.point).tolist()
         pybullet.applyExternalForce(world.tree, link, load.force.tolist(), point, pybullet.WORLD_FRAME, **where)
@@ -66,14 +60,13 @@ def set_state(world: World, q: Array, qd: Array) -> None:
 
 def _on_joints(world: World, q: Array, qd: Array) -> Array:
     """Springs of joints, and springs and dampers of tendons and balls [N or N m], shape (nv,)."""
-    mechanism, force = world.mechanism, np.zeros(world.mechanism.nv)
+    force = np.zeros(world.mechanism.nv)
     for j, effort in springs(world, q):
         force[j] += effort
-    for tendon in mechanism.tendons:
-        w = mechanism.rates_of((tendon.length,))[0]
+    for tendon, w in world.passive.tendons:
         length = float(w @ q)
         force -= (tendon.stiffness * (length - np.clip(length, *tendon.rest)) + tendon.damping * (w @ qd)) * w
-    for turn in world.turns:
+    for turn in world.passive.turns:
         force[turn.dofs] += turn.effort(q[turn.dofs], qd[turn.dofs])
     return force
 
@@ -85,23 +78,13 @@ def springs(world: World, q: Array) -> Iterator[tuple[int, float]]:
         world: The mechanism in PyBullet.
         q: Joint positions [m or rad], shape (nq,).
     """
-    for j, joint in enumerate(world.mechanism.joints):
-        if joint.stiffness:
-            yield j, joint.stiffness * float(joint.spring_reference[0] - q[j])
-
-
-def wrenches(world: World) -> Iterator[Wrench]:
-    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
-    yield from world.mechanism.wrenches
-    for b, body in enumerate(world.mechanism.bodies):
-        if body.gravity_compensation:
-            held = -body.gravity_compensation * body.mass * world.mechanism.gravity
-            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=held)
+    for j, joint in world.passive.springs:
+        yield j, joint.stiffness * float(joint.spring_reference[0] - q[j])
 
 
 def _pulls(world: World, q: Array, qd: Array) -> Iterator[Wrench]:
     """What springs and dampers between two points pull with where PyBullet has the bodies."""
-    for spring in world.mechanism.point_springs:
+    for spring in world.passive.point_springs:
         (p1, R1), (p2, R2) = (body_pose(world, body) for body, _ in spring.ends)
         line = p2 + R2 @ spring.point2 - p1 - R1 @ spring.point1
         length = float(np.linalg.norm(line))

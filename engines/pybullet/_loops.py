@@ -1,14 +1,16 @@
 """Closes the loops with PyBullet's own constraints, and measures how far they are open in the engine's state."""
 
+from typing import TypeAlias
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import offset, tangent
-from engines.pybullet._world import World, body_pose
+from engines.pybullet._jacobian import tangent
+from engines.pybullet._world import World, body_frames
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
-from robots.mechanism import WORLD, Closure, ConnectClosure, CoordinateClosure, WeldClosure
+from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, WeldClosure
 
 NONE = [0.0, 0.0, 0.0]
 """The axis or anchor of a constraint that has none."""
@@ -16,6 +18,9 @@ NO_BODY = -1
 """PyBullet's number of the body where the other end of a constraint is the world."""
 TINY = float(np.finfo(float).tiny)
 """Stands for a gear ratio of zero [-]."""
+
+Gears: TypeAlias = tuple[tuple[int, CoordinateClosure], ...]
+"""Coordinate closures, each with PyBullet's number of its gear."""
 
 
 def close_loops(world: World) -> tuple[int, ...]:
@@ -37,30 +42,41 @@ def close_loops(world: World) -> tuple[int, ...]:
     return (*closures, *rotors)
 
 
-def follow_curves(world: World, loops: tuple[int, ...], q: Array) -> None:
+def geared(world: World, loops: tuple[int, ...]) -> Gears:
+    """The coordinate closures with their gears; `loops` is what `close_loops` returned."""
+    pairs = zip(loops, world.mechanism.closures, strict=False)
+    return tuple((loop, closure) for loop, closure in pairs if isinstance(closure, CoordinateClosure))
+
+
+def follow_curves(world: World, gears: Gears, q: Array) -> None:
     """Set the gears of coordinate closures to the tangents of their curves.
 
     Args:
         world: The mechanism in PyBullet.
-        loops: What `close_loops` returned.
+        gears: Those of the mechanism, as `geared` tells.
         q: Joint positions [m or rad], shape (nq,).
     """
-    for loop, closure in zip(loops, world.mechanism.closures, strict=False):
-        if isinstance(closure, CoordinateClosure):
-            slope, intercept = tangent(world.mechanism, closure, q)
-            weight = closure.follower.weights[0]
-            ratio = 1.0 if closure.leader is None else closure.leader.weights[0] / weight
-            _set_gear(world, loop, slope=slope * ratio, intercept=intercept / weight)
+    for gear, closure in gears:
+        slope, intercept = tangent(world.mechanism, closure, q)
+        weight = closure.follower.weights[0]
+        ratio = 1.0 if closure.leader is None else closure.leader.weights[0] / weight
+        _set_gear(world, gear, slope=slope * ratio, intercept=intercept / weight)
 
 
-def opening(world: World, q: Array) -> float:
-    """How far the loops are open [m or rad]: the widest of all closures.
+def opening(world: World, q: Array, poses: Array) -> float:
+    """How far the loops are open [m or rad]: the widest of all closures at all times.
 
     Args:
         world: The mechanism in PyBullet.
-        q: Joint positions read from PyBullet [m or rad], shape (nq,).
+        q: Joint positions read from PyBullet at some times [m or rad], shape (nt, nq).
+        poses: What `inertial_poses` gave then [m, -], shape (nt, bodies, 7).
     """
-    return max((_gap(world, closure, q) for closure in world.mechanism.closures), default=0.0)
+    frames = body_frames(world, poses)
+    gaps = [
+        _coordinate_gap(world, closure, q) if isinstance(closure, CoordinateClosure) else _gap(closure, *frames)
+        for closure in world.mechanism.closures
+    ]
+    return float(np.max(gaps, initial=0.0))
 
 
 def _coordinate_gear(world: World, closure: CoordinateClosure) -> int:
@@ -94,20 +110,28 @@ def _connection(world: World, closure: ConnectClosure | WeldClosure) -> int:
     ends = [(closure.body1, closure.point1, np.eye(3)), (closure.body2, closure.point2, R2)]
     links, anchors, axes = [], [], []
     for body, point, R in sorted(ends, key=lambda end: end[0] == WORLD):
-        center, Q = world.principal_frame(body)
+        center, Q = world.inertial_frames[body]
         links += [NO_BODY if body == WORLD else world.tree, world.link(body)]
         anchors.append((Q.T @ (point - center)).tolist())
         axes.append(Rotation.from_matrix(Q.T @ R).as_quat().tolist())
     return int(pybullet.createConstraint(*links, kind, NONE, *anchors, *axes, physicsClientId=world.client))
 
 
-def _gap(world: World, closure: Closure, q: Array) -> float:
-    if isinstance(closure, CoordinateClosure):
-        slope, intercept = tangent(world.mechanism, closure, q)
-        leader = 0.0 if closure.leader is None else offset(world.mechanism, closure.leader, q)
-        return abs(offset(world.mechanism, closure.follower, q) - slope * leader - intercept)
-    (p1, R1), (p2, R2) = (body_pose(world, body) for body in (closure.body1, closure.body2))
-    gap = float(np.linalg.norm(p1 + R1 @ closure.point1 - p2 - R2 @ closure.point2))
+def _coordinate_gap(world: World, closure: CoordinateClosure, q: Array) -> Array:
+    """How far a coordinate is from the polynomial of its leader [m or rad], shape (nt,)."""
+    from_reference = q - world.reference
+    follower = world.mechanism.values_of((closure.follower,), from_reference)[:, 0]
+    leader = np.zeros(len(q))
+    if closure.leader is not None:
+        leader = world.mechanism.values_of((closure.leader,), from_reference)[:, 0]
+    return np.abs(follower - np.polynomial.Polynomial(closure.coefficients)(leader))
+
+
+def _gap(closure: ConnectClosure | WeldClosure, p: Array, R: Array) -> Array:
+    """How far two points are apart, or two frames turned, in the poses of the bodies [m or rad], shape (nt,)."""
+    R1, R2 = R[:, closure.body1], R[:, closure.body2]
+    line = p[:, closure.body1] + R1 @ closure.point1 - p[:, closure.body2] - R2 @ closure.point2
+    gap = np.linalg.norm(line, axis=1)
     if isinstance(closure, WeldClosure):
-        return max(gap, float(Rotation.from_matrix(R1.T @ R2 @ closure.rotation.T).magnitude()))
+        return np.maximum(gap, Rotation.from_matrix(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T).magnitude())
     return gap

@@ -38,7 +38,7 @@ class PybulletRobots:
             pybullet.getJointStates(world.tree, world.joints, physicsClientId=world.client) for world in self._worlds
         ]
         read = np.array([[joint[:2] for joint in robot] for robot in states], dtype=float)
-        return read[..., 0] + [world.mechanism.reference for world in self._worlds], read[..., 1]
+        return read[..., 0] + [world.reference for world in self._worlds], read[..., 1]
 
     def step(self, tau: Array, dt: float) -> None:
         """Hold the efforts for one step.

@@ -1,6 +1,6 @@
 """Steps PyBullet through a motion with the loops closed by its own constraints, and reads its motors."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
@@ -9,9 +9,9 @@ import numpy as np
 
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._loads import apply_loads, set_state
-from engines.pybullet._loops import close_loops, follow_curves, opening
+from engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from engines.pybullet._motors import Motors, targets
-from engines.pybullet._world import World, opened
+from engines.pybullet._world import World, inertial_poses, joint_state, opened
 from robots.arrays import Array
 from robots.efforts import Rung
 from robots.errors import EngineError
@@ -20,23 +20,34 @@ from robots.motion import Motion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """What the motors are to do during a step."""
+class Driven:
+    """The joints whose motors are on; the same in all steps."""
 
-    joints: tuple[int, ...]
-    """Joints whose motors are on, by our indices."""
-    q: Array
-    """Where PyBullet has them at the beginning of the step [m or rad], shape (driven joints,)."""
-    target: Array
-    """Where they are prescribed to be at its end [m or rad], shape (driven joints,)."""
+    world: World
+    """The mechanism in PyBullet."""
+    links: tuple[int, ...]
+    """PyBullet's indices of them."""
+    reference: Array
+    """Where they are when PyBullet counts zero [m or rad], shape (driven joints,)."""
     dt: float
-    """Length of the step [s]."""
+    """Length of a step [s]."""
+
+    def positions(self) -> Array:
+        """Where PyBullet has them [m or rad], shape (driven joints,)."""
+        return np.array([state[0] for state in self._states()]) + self.reference
+
+    def forces(self) -> list[float]:
+        """What their motors did in the last step [N or N m]: their impulses, divided by the step."""
+        return [state[3] for state in self._states()]
+
+    def _states(self) -> tuple[tuple[Any, ...], ...]:
+        return pybullet.getJointStates(self.world.tree, self.links, physicsClientId=self.world.client)
 
 
 Prepare: TypeAlias = Callable[[World, tuple[int, ...]], None]
 """Sets what is not left at PyBullet's defaults; called with PyBullet's numbers of the constraints."""
-Drive: TypeAlias = Callable[[World, Command], None]
-"""Commands the motors before a step."""
+Drive: TypeAlias = Callable[[Driven, Array, Array], None]
+"""Commands the motors before a step, from where PyBullet has their joints to where they are to be at its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +98,19 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         run.prepare(world, loops)
         _set_state(world, run)
         log = _march(world, mechanism, motion, run, loops)
-    drift, error = float(np.max(log.drift)), float(np.max(log.error))
-    if not (np.isfinite(log.forces).all() and np.isfinite([drift, error]).all()):
+    q, poses, forces = np.array(log.q), np.array(log.poses), np.array(log.forces)
+    if not all(np.isfinite(values).all() for values in (q, poses, forces)):
         raise EngineError(f"pybullet: unstable at steps of {run.dt:g} s: its efforts or its state are not finite")
     on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
-    on_drives[:, run.motors.places] = run.motors.ratios * log.forces
-    effort, took = on_drives @ np.linalg.pinv(mechanism.gearing), perf_counter() - clock
-    rung = Rung(dt=run.dt, effort=effort, closure_drift=drift, tracking_error=error, wall_time=took)
+    on_drives[:, run.motors.places] = run.motors.ratios * forces
+    drives = world.mechanism.values_of(world.mechanism.drives, q)
+    rung = Rung(
+        dt=run.dt,
+        effort=on_drives @ np.linalg.pinv(mechanism.gearing),
+        closure_drift=opening(world, q, poses),
+        tracking_error=float(np.abs(drives - motion.law(motion.t).q).max()),
+        wall_time=perf_counter() - clock,
+    )
     return Simulation(rung, float(np.mean(log.at_limit)))
 
 
@@ -110,59 +127,42 @@ def _set_state(world: World, run: Run) -> None:
 class _Log:
     """What is written down while stepping."""
 
-    forces: Array
-    """Forces of the motors at the samples [N or N m], shape (nt, motors)."""
-    drift: list[float] = field(default_factory=list)
-    """Widest opening of the loops at each sample [m or rad]."""
-    error: list[float] = field(default_factory=list)
-    """Largest tracking error at each sample [m or rad]."""
+    q: list[Array] = field(default_factory=list)
+    """Joint positions at each sample [m or rad], shape (nq,)."""
+    poses: list[list[tuple[float, ...]]] = field(default_factory=list)
+    """Inertial frames of the bodies at each sample [m, -], shape (bodies, 7)."""
+    forces: list[list[float]] = field(default_factory=list)
+    """Forces of the motors in the step from each sample [N or N m], shape (motors,)."""
     at_limit: list[bool] = field(default_factory=list)
     """Whether the solver stopped at its limit of iterations, for each step."""
 
 
 def _march(world: World, mechanism: Mechanism, motion: Motion, run: Run, loops: tuple[int, ...]) -> _Log:
-    nt, per_sample = len(motion.t), round(motion.dt / run.dt)
-    steps = np.arange(-run.lead, (nt - 1) * per_sample + 1)
-    wanted = targets(mechanism, motion, run.motors, motion.t[0] + run.dt * np.append(steps, steps[-1] + 1))
-    drives, driven = world.mechanism.drives, list(run.motors.joints)
-    W, prescribed = world.mechanism.rates_of(drives), motion.law(motion.t).q
+    per_sample = round(motion.dt / run.dt)
+    steps = range(-run.lead, (len(motion.t) - 1) * per_sample + 1)
+    wanted = targets(mechanism, motion, run.motors, motion.t[0] + run.dt * np.arange(steps.start, steps.stop + 1))
+    driven, gears, log = _driven(world, run), geared(world, loops), _Log()
     limit = pybullet.getPhysicsEngineParameters(physicsClientId=world.client)["numSolverIterations"]
-    log = _Log(forces=np.zeros((nt, len(driven))))
     pybullet.setPhysicsEngineParameter(numSolverIterations=run.patience * limit, physicsClientId=world.client)
-    for k, following in zip(steps, wanted[1:], strict=True):
-        sample, rest = divmod(int(k), per_sample)
-        reported = sample >= 0 and not rest
+    for k, target in zip(steps, wanted[1:], strict=True):
+        reported = k >= 0 and k % per_sample == 0
         if reported:
-            q, _ = _state(world)
-            log.drift.append(opening(world, q))
-            log.error.append(float(np.abs(W @ q - prescribed[sample]).max()))
-        solved = _step(world, run, loops, following)
-        if k == steps[0]:
+            log.q.append(joint_state(world)[0])
+            log.poses.append(inertial_poses(world))
+        if gears:
+            follow_curves(world, gears, joint_state(world)[0])
+        apply_loads(world)
+        run.drive(driven, driven.positions(), target)
+        solved = pybullet.stepSimulation(physicsClientId=world.client) or ()
+        if k == steps.start:
             pybullet.setPhysicsEngineParameter(numSolverIterations=limit, physicsClientId=world.client)
         log.at_limit.append(any(island["numIterationsUsed"] >= limit for island in solved))
         if reported:
-            log.forces[sample] = _motor_forces(world, run.motors.joints)
+            log.forces.append(driven.forces())
     return log
 
 
-def _step(world: World, run: Run, loops: tuple[int, ...], target: Array) -> Sequence[Mapping[str, Any]]:
-    """One step, its loads and motors set before it; returns what the solver tells of itself."""
-    q, qd = _state(world)
-    follow_curves(world, loops, q)
-    apply_loads(world, q, qd)
-    command = Command(joints=run.motors.joints, q=q[list(run.motors.joints)], target=target, dt=run.dt)
-    run.drive(world, command)
-    return pybullet.stepSimulation(physicsClientId=world.client) or ()
-
-
-def _state(world: World) -> tuple[Array, Array]:
-    """Joint positions and velocities as PyBullet has them [m or rad, per s], each of shape (nv,)."""
-    states = pybullet.getJointStates(world.tree, world.joints, physicsClientId=world.client)
-    read = np.array([state[:2] for state in states])
-    return read[:, 0] + world.mechanism.reference, read[:, 1]
-
-
-def _motor_forces(world: World, driven: tuple[int, ...]) -> list[float]:
-    """What the motors did in the last step [N or N m]: their impulses, divided by the step."""
-    joints = [world.joints[j] for j in driven]
-    return [state[3] for state in pybullet.getJointStates(world.tree, joints, physicsClientId=world.client)]
+def _driven(world: World, run: Run) -> Driven:
+    joints = list(run.motors.joints)
+    links = tuple(world.joints[j] for j in joints)
+    return Driven(world=world, links=links, reference=world.reference[joints], dt=run.dt)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
-from engines.pybullet._angles import Turn, turns, without_balls
+from engines.pybullet._angles import turns, without_balls
 from engines.pybullet._bullet import pybullet, silenced
+from engines.pybullet._passive import Passive, passive
 from engines.pybullet._urdf import origin_of_link, principal, urdf
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError, NotRepresentableError
@@ -31,8 +33,15 @@ class World:
 
     mechanism: Mechanism
     """With hinges and slides only."""
-    turns: tuple[Turn, ...]
-    """Springs and dampers that act on the hinges of a ball together."""
+    reference: Array
+    """Joint positions in which the bodies are given [m or rad], shape (nq,)."""
+    inertial_frames: tuple[tuple[Array, Array], ...]
+    """Origin [m], shape (3,), and axes as columns [-], shape (3, 3), of each body's inertial frame in the body frame.
+
+    The world's stand last, where the index `WORLD` finds them.
+    """
+    passive: Passive
+    """Springs, dampers and loads that PyBullet does not have."""
     client: int
     """PyBullet's number of the connection."""
     tree: int
@@ -58,7 +67,7 @@ class World:
         Args:
             q: Joint positions [m or rad], shape (nq,).
         """
-        return list(map(float, (q - self.mechanism.reference)[self.order]))
+        return (q - self.reference)[self.order].tolist()
 
     def rates(self, qd: Array) -> list[float]:
         """Joint velocities or accelerations in PyBullet's order.
@@ -66,7 +75,7 @@ class World:
         Args:
             qd: Joint velocities or accelerations [m or rad, per s or s²], shape (nv,).
         """
-        return list(map(float, qd[self.order]))
+        return qd[self.order].tolist()
 
     def summed(self, values: Any) -> Array:
         """What PyBullet returns per place of its joint vectors, per joint; a rotor's counts for its joint.
@@ -97,12 +106,6 @@ class World:
         """
         return point - origin_of_link(self.mechanism, body)
 
-    def principal_frame(self, body: int) -> tuple[Array, Array]:
-        """Origin [m], shape (3,), and axes as columns [-], shape (3, 3), of the inertial frame, in the body frame."""
-        if body == WORLD:
-            return np.zeros(3), np.eye(3)
-        return self.mechanism.bodies[body].center, principal(self.mechanism.bodies[body])[1]
-
 
 @contextmanager
 def opened(mechanism: Mechanism) -> Iterator[World]:
@@ -121,13 +124,20 @@ def opened(mechanism: Mechanism) -> Iterator[World]:
         try:
             client = pybullet.connect(pybullet.DIRECT)
             try:
-                world = _load(tree, turns(mechanism), text, client)
-                _audit(world)
+                world = _load(tree, passive(tree, turns(mechanism)), text, client)
+                want_as_given(world)
                 yield world
             finally:
                 pybullet.disconnect(client)
         except pybullet.error as error:
             raise EngineError(f"pybullet: {' '.join(str(error).split())}") from error
+
+
+def joint_state(world: World) -> tuple[Array, Array]:
+    """Joint positions and velocities as PyBullet has them [m or rad, per s], each of shape (nv,)."""
+    states = pybullet.getJointStates(world.tree, world.joints, physicsClientId=world.client)
+    positions, rates, _, _ = zip(*states, strict=True)
+    return np.array(positions) + world.reference, np.array(rates)
 
 
 def body_pose(world: World, body: int) -> tuple[Array, Array]:
@@ -139,12 +149,36 @@ def body_pose(world: World, body: int) -> tuple[Array, Array]:
         return np.zeros(3), np.eye(3)
     where = {"computeForwardKinematics": True, "physicsClientId": world.client}
     state = pybullet.getLinkState(world.tree, world.links[body], **where)  # in single precision but for the mass centre
-    center, Q = world.principal_frame(body)
+    center, Q = world.inertial_frames[body]
     R = np.array(pybullet.getMatrixFromQuaternion(state[1])).reshape(3, 3) @ Q.T
     return np.array(state[0]) - R @ center, R
 
 
-def _load(mechanism: Mechanism, turning: tuple[Turn, ...], text: str, client: int) -> World:
+def inertial_poses(world: World) -> list[tuple[float, ...]]:
+    """Where PyBullet has the inertial frames of all bodies: origin [m] and quaternion (x, y, z, w) [-] of each."""
+    where = {"computeForwardKinematics": True, "physicsClientId": world.client}
+    return [state[0] + state[1] for state in pybullet.getLinkStates(world.tree, world.links, **where)]
+
+
+def body_frames(world: World, poses: Array) -> tuple[Array, Array]:
+    """Frames of the bodies from their inertial frames, the world's last, where the index `WORLD` finds it.
+
+    Args:
+        world: The mechanism in PyBullet.
+        poses: What `inertial_poses` gave at some times [m, -], shape (nt, bodies, 7).
+
+    Returns:
+        Origins [m], shape (nt, bodies + 1, 3), and axes [-], shape (nt, bodies + 1, 3, 3).
+    """
+    nt, count, _ = poses.shape
+    p, R = np.zeros((nt, count + 1, 3)), np.tile(np.eye(3), (nt, count + 1, 1, 1))
+    for b, (center, Q) in enumerate(world.inertial_frames[:-1]):
+        R[:, b] = Rotation.from_quat(poses[:, b, 3:]).as_matrix() @ Q.T
+        p[:, b] = poses[:, b, :3] - R[:, b] @ center
+    return p, R
+
+
+def _load(mechanism: Mechanism, acting: Passive, text: str, client: int) -> World:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mechanism.urdf"
         path.write_text(text, encoding="utf-8")
@@ -163,7 +197,9 @@ def _load(mechanism: Mechanism, turning: tuple[Turn, ...], text: str, client: in
     moving = tuple(sorted(place, key=lambda i: place[i]))
     return World(
         mechanism=mechanism,
-        turns=turning,
+        reference=mechanism.reference,
+        inertial_frames=(*((body.center, principal(body)[1]) for body in mechanism.bodies), (np.zeros(3), np.eye(3))),
+        passive=acting,
         client=client,
         tree=tree,
         joints=joints,
@@ -174,13 +210,19 @@ def _load(mechanism: Mechanism, turning: tuple[Turn, ...], text: str, client: in
     )
 
 
-def _audit(world: World) -> None:
-    """Raise if PyBullet took over the mass or inertia of a body wrong, as it does with tensors that it thinks bad."""
-    for b, body in enumerate(world.mechanism.bodies):
-        found = pybullet.getDynamicsInfo(world.tree, world.links[b], physicsClientId=world.client)
-        moments = np.linalg.eigvalsh(body.inertia)
-        if not np.isclose(found[0], body.mass, rtol=SAME) or not np.allclose(found[2], moments, atol=SAME * moments[2]):
-            raise NotRepresentableError(
-                f"pybullet: body '{body.name}': want mass {body.mass:g} kg and principal moments {moments} kg m², "
-                f"got {found[0]:g} kg and {np.array(found[2])} kg m²"
-            )
+def want_as_given(world: World) -> None:
+    """Check the masses and inertias that PyBullet has; it takes over tensors that it thinks bad wrong.
+
+    Raises:
+        NotRepresentableError: If that of a body is another than the mechanism's.
+    """
+    bodies, where = world.mechanism.bodies, {"physicsClientId": world.client}
+    infos = [pybullet.getDynamicsInfo(world.tree, link, **where) for link in world.links]
+    found = np.array([(info[0], *info[2]) for info in infos])
+    mass, inertia = np.array([body.mass for body in bodies]), np.array([body.inertia for body in bodies])
+    wanted = np.column_stack([mass, np.linalg.eigvalsh(inertia)])
+    for b in np.flatnonzero((np.abs(found - wanted) > SAME * wanted[:, [0, 3, 3, 3]]).any(axis=1)):
+        raise NotRepresentableError(
+            f"pybullet: body '{bodies[b].name}': want mass {wanted[b, 0]:g} kg and principal moments {wanted[b, 1:]} "
+            f"kg m², got {found[b, 0]:g} kg and {found[b, 1:]} kg m²"
+        )

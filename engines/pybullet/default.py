@@ -5,8 +5,9 @@ import numpy as np
 from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._motors import motors
-from engines.pybullet._stepping import Command, Run, simulate
+from engines.pybullet._stepping import Driven, Run, simulate
 from engines.pybullet._world import World, opened
+from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case
@@ -61,11 +62,9 @@ def _leave_defaults(world: World, loops: tuple[int, ...]) -> None:
     """Set nothing."""
 
 
-def _drive(world: World, command: Command) -> None:
-    where = {"physicsClientId": world.client}
-    targets = command.target - world.mechanism.reference[list(command.joints)]
-    for j, target in zip(command.joints, targets, strict=True):
-        joint = world.joints[j]
+def _drive(driven: Driven, q: Array, target: Array) -> None:
+    where = {"physicsClientId": driven.world.client}
+    for link, position in zip(driven.links, (target - driven.reference).tolist(), strict=True):
         pybullet.setJointMotorControl2(
-            world.tree, joint, pybullet.POSITION_CONTROL, targetPosition=float(target), **where
+            driven.world.tree, link, pybullet.POSITION_CONTROL, targetPosition=position, **where
         )

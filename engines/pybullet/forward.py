@@ -11,8 +11,9 @@ from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
 from engines.pybullet._motors import Motors, motors
-from engines.pybullet._stepping import Command, Run, simulate
+from engines.pybullet._stepping import Driven, Run, simulate
 from engines.pybullet._world import BASE_LINK, World, opened
+from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.mechanism import WORLD, CoordinateClosure, Mechanism
 from robots.motion import Motion
@@ -163,15 +164,15 @@ def prepare(settings: Settings, direct: bool, world: World, loops: tuple[int, ..
         pybullet.changeDynamics(world.tree, link, **moving, **where)
 
 
-def _drive(settings: Settings, world: World, command: Command) -> None:
+def _drive(settings: Settings, driven: Driven, q: Array, target: Array) -> None:
     pybullet.setJointMotorControlArray(
-        world.tree,
-        [world.joints[j] for j in command.joints],
+        driven.world.tree,
+        driven.links,
         pybullet.VELOCITY_CONTROL,
-        targetVelocities=((command.target - command.q) / command.dt).tolist(),
-        forces=[settings.strongest] * len(command.joints),
-        velocityGains=[1.0] * len(command.joints),
-        physicsClientId=world.client,
+        targetVelocities=((target - q) / driven.dt).tolist(),
+        forces=[settings.strongest] * len(driven.links),
+        velocityGains=[1.0] * len(driven.links),
+        physicsClientId=driven.world.client,
     )
 
 

@@ -10,6 +10,8 @@ import pytest
 
 import engines
 from analytic.assembly import prescribe
+from analytic.closures import closure_residual
+from analytic.kinematics import poses
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
@@ -155,13 +157,32 @@ def test_loop_jacobian_is_the_derivative_of_pybullets_own_poses(own: Own, pybull
             return point
         pose = pybullet.getLinkState(world.tree, world.links[body], computeForwardKinematics=True)
         R = np.array(pybullet.getMatrixFromQuaternion(pose[1])).reshape(3, 3)  # of the principal axes
-        center, Q = world.principal_frame(body)
+        center, Q = world.inertial_frames[body]
         return np.array(pose[0]) + R @ Q.T @ (point - center)
 
     with opened(case.mechanism) as world:
         J = closure_jacobian(world, q)
         slopes = [(gap(world, q + h * dq) - gap(world, q - h * dq)) / (2 * h) for dq in np.eye(len(q))]
     np.testing.assert_allclose(J, np.array(slopes).T, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "welded_four_bar", "geared_pair"])
+def test_opening_of_loops_is_that_of_the_mechanism(model_case: CaseMaker, name: str) -> None:
+    from engines.pybullet._loads import set_state
+    from engines.pybullet._loops import opening
+    from engines.pybullet._world import inertial_poses, joint_state, opened
+
+    mechanism = model_case(MODELS / f"{name}.xml").mechanism
+    open_poses = np.random.default_rng(4).uniform(-0.3, 0.3, (3, mechanism.nq)) + mechanism.reference
+    found = []
+    with opened(mechanism) as world:
+        for q in open_poses:
+            set_state(world, q, np.zeros(mechanism.nv))
+            found.append((joint_state(world)[0], inertial_poses(world)))
+        measured = opening(world, *(np.array(values) for values in zip(*found, strict=True)))
+    phi = closure_residual(mechanism, poses(mechanism, open_poses), open_poses)
+    apart, turned = np.linalg.norm(phi[:, :3], axis=1), np.linalg.norm(phi[:, 3:], axis=1)  # the sine of the angle
+    assert measured == pytest.approx(np.max([apart, np.arcsin(turned)]), rel=1e-12)
 
 
 @pytest.mark.parametrize("route", ["kkt", "forward", "default"])
@@ -184,6 +205,19 @@ def test_a_simulation_that_blows_up_is_an_error(route: str) -> None:
 
     with pytest.raises(EngineError, match=r"pybullet: unstable at steps of 0\.00"):
         run(route, case, replace(motion, law=nowhere))
+
+
+@pytest.mark.parametrize("spoilt", ["mass", "localInertiaDiagonal"])
+def test_a_millionth_more_mass_or_inertia_is_noticed(own: Own, pybullet: Any, spoilt: str) -> None:
+    from engines.pybullet._world import opened, want_as_given
+
+    with opened(own("five_bar").mechanism) as world:
+        link, where = world.links[2], {"physicsClientId": world.client}
+        info = pybullet.getDynamicsInfo(world.tree, link, **where)
+        given = {"mass": info[0], "localInertiaDiagonal": np.array(info[2])}[spoilt]
+        pybullet.changeDynamics(world.tree, link, **{spoilt: given * (1 + 1e-6)}, **where)
+        with pytest.raises(NotRepresentableError, match="pybullet: body 'right': want mass"):
+            want_as_given(world)
 
 
 def test_what_pybullet_raises_becomes_an_engine_error(own: Own, pybullet: Any) -> None:
