@@ -284,18 +284,19 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
         Joint positions, shape (1, nq), and the largest closure residual [m or rad].
     """
     best, best_residual, stalled = q, np.inf, 0
-    while best_residual > 0 and stalled < (1 if best_residual <= CLOSED else 3):
+    while True:
         at = poses(mechanism, q)
         phi = closure_residual(mechanism, at, q)
         residual = float(np.abs(phi).max(initial=0.0))
         stalled = 0 if residual < best_residual / 2 else stalled + 1
         if residual < best_residual:
             best, best_residual = q, residual
+        if best_residual == 0 or stalled >= (1 if best_residual <= CLOSED else 3):
+            return best, best_residual
         Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
         step = np.zeros((1, mechanism.nv))
         step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
         q = retract(mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
-    return best, best_residual
 
 
 def follow(tracer: Tracer, known: list[State], t: Array) -> Motion:

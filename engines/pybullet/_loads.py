@@ -6,7 +6,7 @@ import numpy as np
 
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import point_jacobian
-from engines.pybullet._world import World, body_pose, joint_state
+from engines.pybullet._world import World, body_pose, joint_state, place
 from robots.arrays import Array
 from robots.mechanism import WORLD, Wrench
 
@@ -40,8 +40,7 @@ def apply_loads(world: World) -> None:
         pybullet.setJointMotorControlArray(world.tree, world.joints, pybullet.TORQUE_CONTROL, forces=forces, **where)
         loads = (*loads, *_pulls(world, q, qd))
     for load in loads:
-        p, R = body_pose(world, load.body)
-        link, point = world.link(load.body), (p + R @ load.point).tolist()
+        link, point = world.link(load.body), place(world, load.body, load.point)
         pybullet.applyExternalForce(world.tree, link, load.force.tolist(), point, pybullet.WORLD_FRAME, **where)
         pybullet.applyExternalTorque(world.tree, link, load.moment.tolist(), pybullet.WORLD_FRAME, **where)
 

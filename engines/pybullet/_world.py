@@ -141,17 +141,34 @@ def joint_state(world: World) -> tuple[Array, Array]:
 
 
 def body_pose(world: World, body: int) -> tuple[Array, Array]:
-    """Where PyBullet has a body, or the world: origin [m], shape (3,), and axes [-], shape (3, 3), of its frame.
-
-    From its inertial frame, because PyBullet gives that of the link in single precision.
-    """
+    """Where PyBullet has a body, or the world: origin [m], shape (3,), and axes [-], shape (3, 3), of its frame."""
     if body == WORLD:
         return np.zeros(3), np.eye(3)
-    where = {"computeForwardKinematics": True, "physicsClientId": world.client}
-    state = pybullet.getLinkState(world.tree, world.links[body], **where)  # in single precision but for the mass centre
     center, Q = world.inertial_frames[body]
-    R = np.array(pybullet.getMatrixFromQuaternion(state[1])).reshape(3, 3) @ Q.T
-    return np.array(state[0]) - R @ center, R
+    origin, axes = _inertial_frame(world, body)
+    R = np.array(axes).reshape(3, 3) @ Q.T
+    return np.array(origin) - R @ center, R
+
+
+def place(world: World, body: int, point: Array) -> tuple[float, float, float]:
+    """Where PyBullet has a point of a body, world axes [m].
+
+    Args:
+        world: The mechanism in PyBullet.
+        body: Index of the body.
+        point: The point in the body frame [m], shape (3,).
+    """
+    center, Q = world.inertial_frames[body]
+    (px, py, pz), (xx, xy, xz, yx, yy, yz, zx, zy, zz) = _inertial_frame(world, body)
+    x, y, z = ((point - center) @ Q).tolist()  # plain numbers: this is done at every step
+    return px + xx * x + xy * y + xz * z, py + yx * x + yy * y + yz * z, pz + zx * x + zy * y + zz * z
+
+
+def _inertial_frame(world: World, body: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Origin [m] and axes [-], row by row, of a body's inertial frame; PyBullet rounds that of the link to 32 bit."""
+    where = {"computeForwardKinematics": True, "physicsClientId": world.client}
+    state = pybullet.getLinkState(world.tree, world.links[body], **where)
+    return state[0], pybullet.getMatrixFromQuaternion(state[1])
 
 
 def inertial_poses(world: World) -> list[tuple[float, ...]]:

@@ -1,6 +1,6 @@
 """PyBullet's constraint solver and velocity motors, stepped at several step sizes and extrapolated to step zero."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -119,21 +119,31 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
     """The simulations, coarsest step first.
 
     Bullet moves the positions with the velocities at the end of a step, so that the velocities it has at some time are
-    those of half a step earlier. The starts are traced back from the span, that of the finest step first. What nothing
+    those of half a step earlier. What nothing
     drives cannot be led to the start: without damping it is not there, with damping it grows backwards in time.
     """
     settings = plan.settings
     lead = 0 if plan.undriven else settings.lead
     parts = [count * (FINER if plan.undriven else 1) for count in settings.parts]
-    runs, traced = [], motion
-    for dt in (divided(motion.dt) / count for count in reversed(parts)):
-        traced = traced.assemble(motion.t[0] - dt * np.array([lead + 0.5, lead]))
-        q, qd, _ = in_angles(mechanism, traced.q, traced.qd, traced.qdd)
-        start = {"dt": dt, "q": q[1], "qd": qd[0], "lead": lead}
-        ready, drive = partial(prepare, settings, plan.direct), partial(_drive, settings)
-        run = Run(**start, motors=plan.motors, prepare=ready, drive=drive)
-        runs.append(replace(run, patience=PATIENCE) if plan.undriven else run)
-    return runs[::-1]
+    steps = divided(motion.dt) / np.array(parts)
+    begin = motion.t[0] - steps[:, None] * [lead + 0.5, lead]
+    traced = motion.assemble(np.unique(begin))
+    q, qd, _ = in_angles(mechanism, traced.q, traced.qd, traced.qdd)
+    ready, drive = partial(prepare, settings, plan.direct), partial(_drive, settings)
+    patience = PATIENCE if plan.undriven else 1
+    return [
+        Run(
+            dt=float(dt),
+            lead=lead,
+            q=q[at],
+            qd=qd[earlier],
+            motors=plan.motors,
+            prepare=ready,
+            drive=drive,
+            patience=patience,
+        )
+        for dt, (earlier, at) in zip(steps, np.searchsorted(traced.t, begin), strict=True)
+    ]
 
 
 def divided(report: float) -> float:
