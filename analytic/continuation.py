@@ -201,7 +201,7 @@ class Tracer:
         t = np.linspace(before.t, after.t, 9)
         q = np.concatenate([before.q, *(self.advance(before, float(time)).q for time in t[1:-1]), after.q])
         sound = conditioning(self.dependent_jacobian(q))[0] > SOUND
-        path = BarycentricInterpolator(t[sound], q[sound])
+        path = BarycentricInterpolator(t[sound], q[sound], rng=0)  # it draws the order of its nodes
 
         def orientation(time: float) -> float:
             return float(np.linalg.det(U @ self.dependent_jacobian(path(np.array([time])))[0]))

@@ -511,9 +511,10 @@ def report(folder: Path) -> int:
     from validation.console import print_summary
     from validation.report import write_report
     from validation.tables import read
+    from validation.workers import ALL_CORES
 
     results = read(folder)
-    write_report(results, folder)
+    write_report(results, folder, ALL_CORES)
     print_summary(results, folder)
     return 0
 
@@ -569,7 +570,7 @@ def _run_and_report(cases: "list[Case]", how: HowToRun, out: Path, workers: "Wor
         own_limits=how.limits,
     )
     write(results, out)
-    write_report(results, out)
+    write_report(results, out, workers)
     if how.junit:
         write_junit(results, how.junit)
     print_summary(results, out)

@@ -6,6 +6,7 @@ template shows the blocks as HTML, another as Markdown, so that both say the sam
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 
 from validation import drawing, figures, interactive
 from validation.blocks import NOTHING, Block, Cell, Movie, Part, Picture, Table, cell, digits, facts, plain, table
+from validation.completion import completed
 from validation.divergence import audit_section
 from validation.findings import (
     CASE,
@@ -32,6 +34,7 @@ from validation.independence import bases
 from validation.pages import write_pages
 from validation.tables import Results
 from validation.versions import report as versions
+from validation.workers import ALONE, Call, Workers
 
 _RUN_HEADERS = {
     "closure_drift": "closure drift [m or rad]",
@@ -54,8 +57,13 @@ UNBOUNDED = 1e100
 """A size above this stands for no upper bound."""
 
 
-def write_report(results: Results, folder: Path) -> None:
+def write_report(results: Results, folder: Path, workers: Workers = ALONE) -> None:
     """Write `report.html` and `report.md` into a folder; either both are replaced or, on an error, none.
+
+    Args:
+        results: What is reported.
+        folder: Where to.
+        workers: Who draws the figures; by default this process alone.
 
     Raises:
         OutputError: If the folder cannot be written.
@@ -64,7 +72,7 @@ def write_report(results: Results, folder: Path) -> None:
     sections = [section(results) for section in SECTIONS]
     sections += versions.section(folder, robots)
     title = f"loopcheck: {', '.join(robots) or 'no robot'}"
-    write_pages(sections, folder, stem="report", title=title)
+    write_pages(completed(sections, workers), folder, stem="report", title=title)
 
 
 def answer(results: Results) -> Part:
@@ -219,13 +227,18 @@ def robots(results: Results) -> Part:
                 anchor=f"robot-{len(parts) + 1}",
                 blocks=[
                     *blocks,
-                    *_drawings(name, results),
-                    *_motions(name, about, results.motion),
-                    *_tasks(name, results.task),
+                    Call(
+                        _pictures_of, (name, about, _part_of(results, "points", "frames", "motion", "task", robot=name))
+                    ),
                 ],
             )
         )
     return Part(title="Robots", anchor="robots", blocks=parts)
+
+
+def _pictures_of(robot: str, about: Mapping[str, Any], results: Results) -> list[Block]:
+    """The robot, and how it moves."""
+    return [*_drawings(robot, results), *_motions(robot, about, results.motion), *_tasks(robot, results.task)]
 
 
 def _drawings(robot: str, results: Results) -> Iterable[Picture | Movie]:
@@ -303,6 +316,7 @@ def _tasks(robot: str, task: pd.DataFrame) -> Iterable[Picture]:
 def cases(results: Results) -> Part:
     """Efforts and errors of each case."""
     found, anchors, styles = findings(results), _anchors(results), _looks(results)
+    of_case = ("summary", "efforts", "task_efforts")
     parts: list[Part] = []
     for robot in dict.fromkeys(case[0] for case in found):
         of_robot = [case for case in found if case[0] == robot]
@@ -315,26 +329,29 @@ def cases(results: Results) -> Part:
                     anchor=anchors[case],
                     verdict=next((verdict for verdict in SEVERITY if verdict in seen), ""),
                     folded=case[1] != of_robot[0][1],
-                    blocks=_case_blocks(results, case, styles),
+                    blocks=[
+                        Call(
+                            _case_blocks,
+                            (_part_of(results, *of_case, **dict(zip(CASE, case, strict=True))), case, styles),
+                        )
+                    ],
                 )
             )
         parts.append(Part(title=robot, anchor=f"cases-{len(parts) + 1}", blocks=folds))
     return Part(title="Efforts and errors by case", anchor="cases", blocks=parts)
 
 
-def _case_blocks(results: Results, case: Key, styles: Mapping[str, figures.Look]) -> Sequence[Block]:
-    where = dict(zip(CASE, case, strict=True))
-    summary = _rows(results.summary, **where)
-    curves = figures.curves(_rows(results.efforts, **where), summary)
+def _case_blocks(results: Results, case: Key, styles: Mapping[str, figures.Look]) -> list[Block]:
+    """The figures and the table of a case, from its rows."""
+    curves = figures.curves(results.efforts, results.summary)
     pictures = list(_case_pictures(curves, " · ".join(case), styles)) if curves else ["No efforts."]
-    return [*pictures, *_task_efforts(results, case, styles), _error_table(summary)]
+    return [*pictures, *_task_efforts(results, case, styles), _error_table(results.summary)]
 
 
 def _task_efforts(results: Results, case: Key, styles: Mapping[str, figures.Look]) -> Iterable[Picture]:
     """What the efforts of each source do on the task coordinates, in place of actuators."""
-    where = dict(zip(CASE, case, strict=True))
-    efforts = _rows(results.task_efforts, **where).rename(columns={"coordinate": "actuator"})
-    summary = _rows(results.summary, **where).assign(peak=np.nan)  # that of the actuators is no measure here
+    efforts = results.task_efforts.rename(columns={"coordinate": "actuator"})
+    summary = results.summary.assign(peak=np.nan)  # that of the actuators is no measure here
     curves = figures.curves(efforts, summary)
     svg = figures.efforts_figure(curves, styles) if curves else None
     if curves and svg:
@@ -398,17 +415,9 @@ def convergence(results: Results) -> Part:
     styles = _looks(results)
     for names, rows in results.ladder.groupby(["robot", "variant"], sort=False):
         title, number = " · ".join(map(str, names)), len(parts) + 1
-        cases_of = rows.groupby(["mode", "configuration"], sort=False)
-        panels = {" · ".join(map(str, case)): ladder for case, ladder in cases_of}
-        svg = figures.ladder_figure(panels, styles)
-        picture = Picture(
-            svg or "",
-            alt=f"{title}: error and change against the step for {', '.join(rows['source'].unique())}",
-            caption="Filled: error against the reference. Hollow, dotted: change from the step before. Grey: the slope "
-            "of the order observed at the finest step, rounded.",
+        parts.append(
+            Part(title=title, anchor=f"ladder-{number}", blocks=[Call(_ladder_blocks, (title, number, rows, styles))])
         )
-        steps = Part(title=f"Steps of {title}", anchor=f"steps-{number}", folded=True, blocks=[_ladder_table(rows)])
-        parts.append(Part(title=title, anchor=f"ladder-{number}", blocks=[*([picture] if svg else []), steps]))
     text = (
         "Each step size is a run by itself; the efforts judged above may be extrapolated from several. The "
         "grid-convergence index, 1.25 change / (r^p - 1) with r the ratio of two steps and p the order observed, "
@@ -417,6 +426,21 @@ def convergence(results: Results) -> Part:
     )
     blocks: Sequence[Block] = [text, *parts] if parts else ["No source was run with several steps."]
     return Part(title="Convergence", anchor="convergence", blocks=blocks)
+
+
+def _ladder_blocks(title: str, number: int, rows: pd.DataFrame, styles: Mapping[str, figures.Look]) -> list[Block]:
+    """The figure and the table of the steps of a robot in a variant."""
+    cases_of = rows.groupby(["mode", "configuration"], sort=False)
+    panels = {" · ".join(map(str, case)): ladder for case, ladder in cases_of}
+    svg = figures.ladder_figure(panels, styles)
+    picture = Picture(
+        svg or "",
+        alt=f"{title}: error and change against the step for {', '.join(rows['source'].unique())}",
+        caption="Filled: error against the reference. Hollow, dotted: change from the step before. Grey: the slope "
+        "of the order observed at the finest step, rounded.",
+    )
+    steps = Part(title=f"Steps of {title}", anchor=f"steps-{number}", folded=True, blocks=[_ladder_table(rows)])
+    return [*([picture] if svg else []), steps]
 
 
 def _ladder_table(rows: pd.DataFrame) -> Table:
@@ -527,6 +551,17 @@ def _rows(frame: pd.DataFrame, **wanted: str) -> pd.DataFrame:
     return frame
 
 
+def _part_of(results: Results, *tables: str, **wanted: str) -> Results:
+    """The results with the wanted rows of some tables, and none of the others: what a worker needs."""
+    frames = {field.name: getattr(results, field.name) for field in fields(results)}
+    kept: dict[str, Any] = {
+        name: _rows(frame, **wanted) if name in tables else frame.iloc[:0]
+        for name, frame in frames.items()
+        if isinstance(frame, pd.DataFrame)
+    }
+    return replace(results, **kept)
+
+
 def _sources(results: Results) -> list[str]:
     """All sources, in the order in which the tables name them."""
     tables = (results.summary, results.efforts, results.ladder)
@@ -534,7 +569,8 @@ def _sources(results: Results) -> list[str]:
 
 
 def _anchors(results: Results) -> Mapping[Key, str]:
-    return {case: f"case-{k}" for k, case in enumerate(findings(results), start=1)}
+    cases_of = results.summary[[*CASE]].drop_duplicates().itertuples(index=False, name=None)
+    return {(str(a), str(b), str(c), str(d)): f"case-{k}" for k, (a, b, c, d) in enumerate(cases_of, start=1)}
 
 
 def _looks(results: Results) -> Mapping[str, figures.Look]:

@@ -56,6 +56,7 @@ class Workers:
 
 
 ALL_CORES = Workers()
+ALONE = Workers(jobs=1)
 
 
 class Call(NamedTuple):
@@ -140,7 +141,7 @@ class Crew:
         Raises:
             OutputError: If the journal cannot be written.
         """
-        keys = [_key(call) for call in calls]
+        keys = _keys(calls)
         known = self.journal.known(keys) if self.journal else {}
         missing = [k for k, key in enumerate(keys) if key not in known]
         try:
@@ -184,10 +185,14 @@ def crew(wanted: Workers) -> Iterator[Crew]:
             pool.join()
 
 
-def _key(call: Call) -> str:
-    """What tells the result of a call from all others: what is called, with what, and whose code computes."""
-    function = call.function
-    return str(joblib.hash((function.__module__, function.__qualname__, call.args, _code())))
+def _keys(calls: Sequence[Call]) -> list[str]:
+    """What tells the result of each call from all others: what is called, with what, and whose code computes."""
+    every = {id(argument): argument for call in calls for argument in call.args}  # many calls share the same motion
+    digests = {name: joblib.hash(argument) for name, argument in every.items()}
+    return [
+        str(joblib.hash((f.__module__, f.__qualname__, [digests[id(argument)] for argument in args], _code())))
+        for f, args in calls
+    ]
 
 
 @cache

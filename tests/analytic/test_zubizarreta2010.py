@@ -252,6 +252,15 @@ def test_singular_modes_are_refused_with_the_time(mode: str) -> None:
     assert case.robot.expected[mode] == "not comparable"
 
 
+def test_a_singularity_is_told_to_the_same_digits_every_time() -> None:
+    told = set()
+    for _ in range(3):
+        with pytest.raises(SingularityError) as caught:
+            prescribe(_case("pmm"))
+        told.add(str(caught.value))
+    assert len(told) == 1
+
+
 @pytest.mark.parametrize("mode", REGULAR)
 def test_regular_modes_stay_away_from_singularities(mode: str) -> None:
     p, motion = paper.parameters(_case(mode).mechanism), _motion(mode)

@@ -32,7 +32,7 @@ def small() -> Iterator[None]:
         yield
 
 
-def _note(found: Any, folder: Path) -> None:
+def _note(found: Any, folder: Path, _: Any = None) -> None:
     text = str(found.record["computed_now"]) if isinstance(found, ctc.Findings) else ""
     (folder / COMPUTED).write_text(text, encoding="utf-8")
 

@@ -1,5 +1,6 @@
 """The report says what the tables say, in HTML and in Markdown, and stands by itself."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -14,12 +15,14 @@ import pytest
 
 from robots.errors import OutputError
 from validation import drawing, figures, tables
+from validation.blocks import Block, Part
+from validation.completion import completed
 from validation.divergence import first_divergence
 from validation.findings import exit_status, findings, verdict_counts
 from validation.report import write_report
 from validation.run import Selection, plan, run
 from validation.tables import SCHEMAS, Results, table
-from validation.workers import Workers
+from validation.workers import Call, Workers
 
 REFERENCE = "analytic/noc"
 HOSTILE = 'lost <script>alert("q9")</script> & $x_1$ | the rest'
@@ -185,6 +188,23 @@ def page(folder: Path) -> Page:
 @pytest.fixture(scope="module")
 def markdown(folder: Path) -> str:
     return (folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
+    write_report(results, tmp_path, Workers(jobs=2))
+    for name in ("report.html", "report.md"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_figure_whose_worker_dies_is_lost_alone() -> None:
+    blocks: list[Block] = ["before", Call(os._exit, (1,)), Part(title="", anchor="", blocks=[Call(list, (["made"],))]), "after"]
+    (part,) = completed([Part(title="", anchor="", blocks=blocks)], Workers(jobs=2))
+    before, lost, inner, after = part.blocks
+    assert (before, after) == ("before", "after")
+    assert isinstance(lost, str)
+    assert lost.startswith("Not drawn: its process died")
+    assert isinstance(inner, Part)
+    assert inner.blocks == ["made"]
 
 
 def test_matrix_shows_the_worst_actuator_of_each_source(page: Page) -> None:
