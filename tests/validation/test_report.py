@@ -197,7 +197,8 @@ def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tm
 
 
 def test_a_figure_whose_worker_dies_is_lost_alone() -> None:
-    blocks: list[Block] = ["before", Call(os._exit, (1,)), Part(title="", anchor="", blocks=[Call(list, (["made"],))]), "after"]
+    inside = Part(title="", anchor="", blocks=[Call(list, (["made"],))])
+    blocks: list[Block] = ["before", Call(os._exit, (1,)), inside, "after"]
     (part,) = completed([Part(title="", anchor="", blocks=blocks)], Workers(jobs=2))
     before, lost, inner, after = part.blocks
     assert (before, after) == ("before", "after")
