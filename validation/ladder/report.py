@@ -79,9 +79,9 @@ def advisor(found: Findings) -> Part:
         blocks=[
             "The cheapest settings measured that keep the effort error below a target in every case measured of the "
             "robot, and at every finer rung of their ladder. Its own stepping, once: what you get from mj_step or "
-            "stepSimulation in your own simulation. Anything, where that is cheaper or reaches more: also efforts "
-            "extrapolated to zero from two compliances or from the steps dt, 2 dt, 4 dt … (Richardson n: from n of "
-            "them; dt is given, the cost is that of all).",
+            "stepSimulation in your own simulation. Anything, where that is cheaper or reaches more: also an "
+            "integrator of your own, and efforts extrapolated to zero from two compliances or from the steps dt, 2 dt, "
+            "4 dt … (Richardson n: from n of them; dt is given, the cost is that of all).",
             [
                 "MuJoCo: hold each actuated joint by a joint equality and read its constraint force after mj_forward. "
                 "Before each step set its constant to x - qpos0 + (B v + a) / (K imp), with x, v, a the motion wanted "
