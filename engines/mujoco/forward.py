@@ -43,7 +43,7 @@ from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory, Rung
 from robots.errors import EngineError
 from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Motion
+from robots.motion import Drive, Motion
 from robots.robot import Case
 
 FINEST = 1.25e-3
@@ -129,9 +129,11 @@ class MujocoForward:
 
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
         start = time.perf_counter()
+        steps = round((motion.t[-1] - motion.t[0]) / dt)
+        drive = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
         with guarded(self.name):
             soft = [
-                _simulate(mechanism, motion, drives, dt, at_compliance(self.settings, c))
+                _simulate(mechanism, motion, drives, drive, dt, at_compliance(self.settings, c))
                 for c in self.settings.compliances
             ]
         on_drives = value_at_zero(self.settings.compliances, [run.effort for run in soft])
@@ -197,13 +199,22 @@ def at_compliance(settings: Settings, compliance: float) -> Settings:
     return replace(settings, compliances=(compliance,))
 
 
-def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, settings: Settings) -> _Run:
-    """Simulate the whole motion at one compliance and read the drives on the report grid."""
+def _simulate(
+    mechanism: Mechanism, motion: Motion, drives: list[int], drive: Drive, dt: float, settings: Settings
+) -> _Run:
+    """Simulate the whole motion at one compliance and read the drives on the report grid.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+        drives: Which of the driven coordinates get a drive.
+        drive: How all of them move, at every half step.
+        dt: Step [s].
+        settings: With one compliance.
+    """
     model = prepared(mechanism, tuple(mechanism.drives[k] for k in drives), dt, settings)
     data = mujoco.MjData(model)
     rest = mechanism.values_of(mechanism.drives, model.qpos0[None, :-1])
-    steps, every = round((motion.t[-1] - motion.t[0]) / dt), round(motion.dt / dt)
-    drive = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
     data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0], motion.qd[0], 1.0  # the clock's
     push(mechanism, model, data)
     mujoco.mj_forward(model, data)
@@ -218,7 +229,7 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(wanted, feedback)
 
     held, clock = model.eq_data[model.neq - len(drives) :, : targets.shape[2]], data.qpos[-1:]
-    forces, openings, positions = [], [], []
+    forces, openings, positions, every = [], [], [], round(motion.dt / dt)
     for k, target in enumerate(targets):
         held[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
@@ -226,7 +237,7 @@ def _simulate(mechanism: Mechanism, motion: Motion, drives: list[int], dt: float
             forces.append(data.efc_force[of_drives])
             openings.append(data.efc_pos[of_loops])
             positions.append(np.array(data.qpos[:-1]))
-        if k < steps:
+        if k < len(targets) - 1:
             step()
     effort = np.zeros((len(motion.t), len(mechanism.drives)))
     effort[:, drives] = forces

@@ -120,9 +120,8 @@ def _compliance_floor(prr: Case, motion: Motion) -> float:
     from engines.mujoco import forward
 
     reference, factor = Noc().compute_efforts(prr, motion).effort, 0.2
-    settings = forward.Settings(compliances=(factor,))
-    soft = forward._simulate(prr.mechanism, motion, [0, 1, 2], 5e-3, settings).effort
-    return relative_error(soft, reference) / factor
+    soft = forward.MujocoForward(forward.Settings(compliances=(factor,), steps=(5e-3,)))
+    return relative_error(soft.compute_efforts(prr, motion).effort, reference) / factor
 
 
 def _anchor_off() -> float:
