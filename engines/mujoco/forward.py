@@ -259,13 +259,13 @@ def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, se
         settings: With one compliance.
     """
     model = driven(mechanism, drives, timed=bool(drives))
-    model.stat.meaninertia = model.dof_M0[: mechanism.nv].mean()  # what the solver's tolerance is of, less the clock
     model.opt.timestep = dt
     if settings.integrator != RUNGE_KUTTA:
         model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{settings.integrator.upper()}")
     model.opt.solver = getattr(mujoco.mjtSolver, f"mjSOL_{settings.solver.upper()}")
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    model.opt.tolerance, model.opt.iterations = settings.tolerance, settings.iterations
+    share = model.dof_M0[: mechanism.nv].sum() / model.dof_M0.sum()  # MuJoCo's tolerance is relative to the inertia
+    model.opt.tolerance, model.opt.iterations = share * settings.tolerance, settings.iterations
     model.eq_solref[:] = settings.solref
     model.eq_solimp[:] = settings.solimp
     model.body_invweight0[:] *= settings.compliances[0]
