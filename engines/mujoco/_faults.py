@@ -7,6 +7,7 @@ import mujoco
 
 from engines.mujoco import forward
 from engines.mujoco._model import equality_rows
+from engines.mujoco._stepping import Stepping
 from engines.mujoco.forward import MujocoForward, Settings
 from robots.efforts import EffortHistory, Fault
 from robots.motion import Motion
@@ -22,7 +23,7 @@ class _WithoutVelocityTerm(MujocoForward):
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         with (
             patch.object(mujoco, "mj_forward", _forward_without_velocity_term),
-            patch.object(forward, "stepping", forward.Stepping),
+            patch.object(forward, "stepping", Stepping),
         ):
             return super().compute_efforts(case, motion)
 

@@ -4,7 +4,8 @@ import mujoco
 import numpy as np
 
 from engines.mujoco._model import build
-from engines.mujoco.forward import OWN, at_compliance, prepared, stepping
+from engines.mujoco._stepping import stepping
+from engines.mujoco.forward import OWN, at_compliance, prepared
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.mjcf import captured_warnings

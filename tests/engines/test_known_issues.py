@@ -136,16 +136,16 @@ def _anchor_off() -> float:
 
 
 def _order_of_plain_mean() -> float:
-    from engines.mujoco import forward
+    from engines.mujoco import _stepping
 
-    with patch.object(forward, "_turning_dofs", lambda model: []):
+    with patch.object(_stepping, "_turning_dofs", lambda model: []):
         coarse, middle, fine = (_tumbled(dt) for dt in (0.02, 0.01, 0.005))
     return float(np.log2(np.abs(middle - coarse).max() / np.abs(fine - middle).max()))
 
 
 def _tumbled(dt: float) -> Array:
     """Attitude of a tumbling body after a second, by the integrator that is not MuJoCo's."""
-    from engines.mujoco import forward
+    from engines.mujoco._stepping import Stepping
 
     mujoco = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string(TUMBLING)
@@ -153,7 +153,7 @@ def _tumbled(dt: float) -> Array:
     data = mujoco.MjData(model)
     data.qvel[:] = (3, 0.2, 2)
 
-    step = forward.Stepping(model, data)
+    step = Stepping(model, data)
     for _ in range(round(1 / dt)):
         mujoco.mj_forward(model, data)
         step()
