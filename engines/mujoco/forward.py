@@ -137,8 +137,6 @@ class MujocoForward:
                 for c in self.settings.compliances
             ]
         on_drives = value_at_zero(self.settings.compliances, [run.effort for run in soft])
-        if not np.isfinite(on_drives).all():
-            raise EngineError(f"{self.name}: the simulation with dt = {dt:g} s diverged")
         return Rung(
             dt=dt,
             effort=actuator_efforts(mechanism, on_drives),
@@ -211,6 +209,9 @@ def _simulate(
         drive: How all of them move, at every half step.
         dt: Step [s].
         settings: With one compliance.
+
+    Raises:
+        EngineError: If it diverges.
     """
     model = prepared(mechanism, tuple(mechanism.drives[k] for k in drives), dt, settings)
     data = mujoco.MjData(model)
@@ -228,13 +229,15 @@ def _simulate(
     else:
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(wanted, feedback)
 
-    held, clock = model.eq_data[model.neq - len(drives) :, : targets.shape[2]], data.qpos[-1:]
+    held, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
     forces, openings, positions, every = [], [], [], round(motion.dt / dt)
     for k, target in enumerate(targets):
         held[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
         if k % every == 0:
             forces.append(data.efc_force[of_drives])
+            if not np.isfinite(forces[-1]).all():
+                raise EngineError(f"{MujocoForward.name}: the simulation with dt = {dt:g} s diverged")
             openings.append(data.efc_pos[of_loops])
             positions.append(np.array(data.qpos[:-1]))
         if k < len(targets) - 1:

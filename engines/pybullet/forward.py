@@ -119,8 +119,8 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
     """The simulations, coarsest step first.
 
     Bullet moves the positions with the velocities at the end of a step, so that the velocities it has at some time are
-    those of half a step earlier. What nothing
-    drives cannot be led to the start: without damping it is not there, with damping it grows backwards in time.
+    those of half a step earlier. What nothing drives cannot be led to the start: without damping it is not there, with
+    damping it grows backwards in time.
     """
     settings = plan.settings
     lead = 0 if plan.undriven else settings.lead
