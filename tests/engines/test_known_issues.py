@@ -20,7 +20,7 @@ from robots.motion import Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import SPATIAL
-from validation.compare import relative_error
+from tests.errors import relative_error
 from validation.ledger import Issue, known_issues
 
 TUMBLING = """

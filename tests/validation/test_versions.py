@@ -16,9 +16,9 @@ from analytic.assembly import prescribe
 from analytic.noc import Noc
 from robots.errors import HarnessError
 from robots.robot import Case, make_case
+from tests.errors import relative_error
 from tests.validation.conftest import Command, in_this_process
 from validation import sources, tables
-from validation.compare import relative_error
 from validation.ledger import known_issues
 from validation.run import run
 from validation.versions import study
