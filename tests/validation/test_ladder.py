@@ -250,7 +250,7 @@ def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path
     assert names >= {"ladder.html", "ladder.md", "ladder_rungs.csv", "ladder_summary.csv", "ladder_advice.csv"}
     text = (tmp_path / "ladder.md").read_text(encoding="utf-8")
     assert "none reaches it; the most accurate" in text
-    assert "Stalled: mujoco: mj_step Euler, default softness at 0.26" in text
+    assert "Stalled: mujoco: mj_step Euler, default softness at 0.22" in text
     assert (tmp_path / "ladder.html").read_text(encoding="utf-8").count("data:image/svg+xml") == 1
     rungs = study.read(tmp_path / "ladder_rungs.csv")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ladder_rungs.parquet"), rungs)
