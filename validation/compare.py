@@ -12,17 +12,23 @@ import pandas as pd
 
 from robots.arrays import Array
 from robots.efforts import EffortHistory
+from robots.motion import Motion
 from validation import sources
 from validation.evaluate import Outcome
-from validation.findings import Key
+from validation.findings import CASE, Key
+from validation.resolution import Resolution, measure_resolution
 from validation.tables import table
 from validation.tolerances import Tolerance, registered
+
+TELLING = 3.0
+"""An error tells of the engine if it is more than so many times what its route resolves [-]."""
 
 
 def summarize(
     outcomes: Sequence[Outcome],
     tolerances: Mapping[str, Tolerance] | None = None,
     lost: Mapping[tuple[Key, str], str] | None = None,
+    resolutions: Mapping[tuple[Key, str], Resolution] | None = None,
 ) -> pd.DataFrame:
     """The table of verdicts: a row for each case, source and actuator.
 
@@ -30,6 +36,7 @@ def summarize(
         outcomes: What all sources found, the reference among them.
         tolerances: By name of the source; by default the registered ones.
         lost: Why nothing of an engine can be compared, by case and engine, as `audit.lost` says; by default nothing is.
+        resolutions: What sources resolve, by case and source, as far as it was measured; `beyond` says where to.
     """
     tolerances = registered() if tolerances is None else tolerances
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
@@ -37,8 +44,35 @@ def summarize(
     for outcome in outcomes:
         engine = outcome.source.split("/")[0]
         loss = (lost or {}).get((outcome.case.key, engine), "")
-        rows += _rows(outcome, references[outcome.case.key], tolerances, loss)
+        resolution = (resolutions or {}).get((outcome.case.key, outcome.source))
+        rows += _rows(outcome, references[outcome.case.key], tolerances, loss, resolution)
     return table("summary", rows)
+
+
+def beyond(summary: pd.DataFrame) -> list[tuple[Key, str]]:
+    """Cases and sources of which the effort of an actuator disagrees: what they resolve is to be measured."""
+    rows = summary[(summary["verdict"] == "disagree") & (summary["relative_error"] > summary["tolerance"])]
+    return [((r, v, m, c), s) for r, v, m, c, s in rows[[*CASE, "source"]].drop_duplicates().itertuples(index=False)]
+
+
+def summarize_resolved(
+    outcomes: Sequence[Outcome], motion: Motion, lost: Mapping[tuple[Key, str], str] | None = None
+) -> pd.DataFrame:
+    """The table of verdicts of one case by the registered tolerances; what sources resolve is measured here if need be.
+
+    Args:
+        outcomes: What all sources found, the reference among them.
+        motion: The motion of the case.
+        lost: As `summarize` takes it.
+    """
+    summary = summarize(outcomes, lost=lost)
+    pairs = beyond(summary)
+    resolutions = {
+        (outcome.case.key, outcome.source): measure_resolution(outcome.case, motion, outcome.source, outcome.compared)
+        for outcome in outcomes
+        if outcome.compared and (outcome.case.key, outcome.source) in pairs
+    }
+    return summarize(outcomes, lost=lost, resolutions=resolutions) if resolutions else summary
 
 
 def relative_error(candidate: Array, reference: Array) -> float:
@@ -82,14 +116,20 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str,
 
 
 def _rows(
-    outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance], loss: str
+    outcome: Outcome,
+    reference: Outcome,
+    tolerances: Mapping[str, Tolerance],
+    loss: str,
+    resolution: Resolution | None,
 ) -> list[Mapping[str, Any]]:
     mechanism, tolerance = outcome.case.mechanism, tolerances.get(outcome.source)
+    unmeasured = resolution.note if resolution else ""
     rows: list[Mapping[str, Any]] = []
     for name, unit in zip((a.name for a in mechanism.actuators), mechanism.actuator_units, strict=True):
         judged = None if outcome is reference else outcome.compared
         numbers = _numbers(judged, reference.history, name)
-        verdict, reason = _verdict(outcome, reference, tolerances, numbers["relative_error"])
+        resolved = resolution.effort.get(name) if resolution else None
+        verdict, reason = _verdict(outcome, reference, tolerances, numbers, resolved)
         if loss and verdict in ("agree", "disagree"):
             verdict, reason = "not comparable", loss
         history = outcome.history
@@ -105,7 +145,7 @@ def _rows(
                 "closure_drift": history.closure_drift if history else None,
                 "tracking_error": history.tracking_error if history else None,
                 "wall_time": outcome.wall_time,
-                "note": "; ".join(part for part in (reason, outcome.note, _balance(outcome)) if part),
+                "note": "; ".join(part for part in (reason, unmeasured, outcome.note, _balance(outcome)) if part),
             }
         )
     return rows
@@ -135,7 +175,11 @@ def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: st
 
 
 def _verdict(
-    outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance], error: float
+    outcome: Outcome,
+    reference: Outcome,
+    tolerances: Mapping[str, Tolerance],
+    numbers: Mapping[str, float],
+    resolution: float | None,
 ) -> tuple[str, str]:
     """Verdict of one actuator, and the reason where it is not plain."""
     doubt = _beyond(reference, tolerances[sources.REFERENCE]) if reference.history else "it did not run"
@@ -150,12 +194,32 @@ def _verdict(
         return "not comparable", "no tolerance is registered for this source"
     if tolerance.relative_error is None:
         return "informational", ""
-    if not np.isfinite(error):
+    if not np.isfinite(numbers["relative_error"]):
         return "not comparable", "no effort of this actuator on the reference's time grid, or a reference of zero"
     beyond = _beyond(outcome, tolerance)
     if beyond:
         return "disagree", beyond
-    return ("agree" if error <= tolerance.relative_error else "disagree"), ""
+    return judge_effort(numbers["max_error"], tolerance.relative_error * numbers["peak"], resolution)
+
+
+def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[str, str]:
+    """Verdict on an effort by its error alone, and the reason where it is not plain.
+
+    Args:
+        error: Largest error over time [N or N m].
+        limit: Largest that agrees [N or N m].
+        resolution: What the source resolves [N or N m]; NaN if it cannot be told, None if it was not measured.
+    """
+    if error <= limit:
+        return "agree", ""
+    if resolution is None:
+        return "disagree", ""
+    if np.isnan(resolution):
+        return "disagree", "what this route resolves could not be measured"
+    figures = f"error {error:.3g}, resolution {resolution:.3g}, limit {limit:.3g}"
+    if error <= TELLING * resolution:
+        return "not comparable", f"below what this route resolves: {figures}"
+    return "disagree", figures
 
 
 def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:

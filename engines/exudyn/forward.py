@@ -4,7 +4,8 @@ The bodies have redundant coordinates, every joint is a true constraint, and the
 on the level of velocities at the end of each step: a differential-algebraic equation of index two, of second order.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.linalg import qr
@@ -73,6 +74,14 @@ class ExudynForward:
             ladder=ladder,
             note=_note(mechanism, plan, len(ladder)),
         )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`."""
+        return type(self)(replace(self.settings, tolerance=self.settings.tolerance / 100))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`; its constraints are rigid."""
+        return type(self)(replace(self.settings, parts=tuple(2 * count for count in self.settings.parts)))
 
     def _run(self, plan: "_Plan", whole: float, count: int) -> Run:
         return Run(
