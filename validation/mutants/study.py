@@ -20,7 +20,7 @@ from robots.errors import HarnessError
 from robots.motion import Motion
 from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
 from validation import sources
-from validation.compare import relative_error, summarize
+from validation.compare import relative_error, summarize, summarize_resolved
 from validation.evaluate import INTERNAL, SIMULATED, Outcome, evaluate, outcome_of
 from validation.findings import SEVERITY
 from validation.mutants.faults import MUTANTS, Mutant, NotCarriedError, by_key
@@ -124,7 +124,7 @@ def judge(prepared: Prepared, source: str, mutants: Sequence[Mutant] = MUTANTS) 
     """A row for each fault of a source."""
     case, motion = prepared.case, prepared.motion
     sound = evaluate(case, motion, source)
-    verdict, _, note = _verdict(prepared, sound)
+    verdict, _, note = _verdict(summarize_resolved([prepared.reference, sound], motion), source)
     why_not = "" if verdict == "agree" else f"without a fault it reads {verdict}: {note}"
     return [_row(prepared, source, mutant, _judged(prepared, sound, mutant, why_not)) for mutant in mutants]
 
@@ -221,7 +221,7 @@ def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) ->
         return _Judged(result="not carried", effect=effect, note="the paper's model does not read this from the robot")
     if mutant.in_adapter:
         effect = _change(spoilt, sound, prepared.reference)
-    verdict, error, said = _verdict(prepared, spoilt)
+    verdict, error, said = _verdict(summarize([prepared.reference, spoilt]), sound.source)
     tolerance = registered()[sound.source]
     if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sound.source.split("/")[1] in SIMULATED:
         effect, note = _effect_anew(prepared, mutant), "; ".join(filter(None, (note, "in states found anew")))
@@ -247,10 +247,9 @@ def _spoilt(prepared: Prepared, source: str, mutant: Mutant) -> Outcome | str:
     return refusals[0] if refusals else outcome
 
 
-def _verdict(prepared: Prepared, outcome: Outcome) -> tuple[str, float, str]:
-    """The worst verdict of the actuators, the largest error, and what is noted."""
-    rows = summarize([prepared.reference, outcome])
-    mine = rows[rows["source"] == outcome.source]
+def _verdict(summary: pd.DataFrame, source: str) -> tuple[str, float, str]:
+    """The worst verdict of a source's actuators, the largest error, and what is noted."""
+    mine = summary[summary["source"] == source]
     return min(mine["verdict"], key=SEVERITY.index), float(mine["relative_error"].max()), str(mine["note"].iloc[0])
 
 
