@@ -14,12 +14,13 @@ from analytic.noc import Noc
 from robots.efforts import EffortHistory, Source
 from robots.errors import EngineError, MechanismError
 from robots.mechanism import Mechanism
+from robots.mjcf import with_overrides
 from robots.motion import Motion
 from robots.robot import Case, load, make_case, names
 from tests.validation.conftest import Command
 from validation.compare import relative_error
 from validation.mutants import faults, study
-from validation.mutants.faults import MUTANTS, Mutant, by_key, inertial, mutated
+from validation.mutants.faults import MUTANTS, Mutant, by_key, inertial
 from validation.mutants.study import COLUMNS, Prepared, exit_status, judge, judged, kill_rate, prepare
 from validation.workers import Lost
 
@@ -91,7 +92,7 @@ def test_a_fault_that_does_nothing_agrees(prepared: Prepared) -> None:
     """The way by which inertias are changed leaves those that are not changed as they were."""
 
     def same(mechanism: Mechanism) -> Mechanism:
-        return mutated(mechanism, {"body": {body.name: inertial(body) for body in mechanism.bodies}})
+        return with_overrides(mechanism, {"body": {body.name: inertial(body) for body in mechanism.bodies}})
 
     none = Mutant(key="none", text="nothing is wrong", compute=faults._on_model(same))
     for source in ("analytic/lagrange", "mujoco/kkt"):
@@ -170,11 +171,11 @@ def test_kill_rate_counts_what_is_above_a_limit() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_every_robot_has_a_place_for_every_fault_of_its_model(name: str) -> None:
-    """Nothing is computed: the mutated models compile, and differ from the right ones in the efforts they belong to."""
+    """Nothing is computed: the wrong models compile, and differ from the right ones in the efforts they belong to."""
     robot = load(name)
     mechanism = robot.mechanism()
     heaviest = max(mechanism.bodies, key=lambda body: body.mass)
-    wrong = mutated(mechanism, {"body": {heaviest.name: inertial(heaviest, center=heaviest.center + 1e-4)}})
+    wrong = with_overrides(mechanism, {"body": {heaviest.name: inertial(heaviest, center=heaviest.center + 1e-4)}})
     for right, read in zip(mechanism.bodies, wrong.bodies, strict=True):
         shift = 1e-4 if right.name == heaviest.name else 0.0
         np.testing.assert_allclose(read.center, right.center + shift, atol=1e-12)
@@ -186,7 +187,7 @@ def test_every_robot_has_a_place_for_every_fault_of_its_model(name: str) -> None
 
 def test_an_override_of_nothing_is_refused(prr: Case) -> None:
     with pytest.raises(MechanismError, match="mass"):
-        mutated(prr.mechanism, {"body": {"link1": {"mass": "heavy"}}})
+        with_overrides(prr.mechanism, {"body": {"link1": {"mass": "heavy"}}})
 
 
 def test_rounding_is_that_of_single_precision(prr: Case, prr_motion: Motion) -> None:
@@ -227,4 +228,4 @@ def test_an_unknown_robot_is_one_line(loopcheck: Command, tmp_path: Path) -> Non
 
 def _heavier(case: Case) -> Mechanism:
     link = next(body for body in case.mechanism.bodies if body.name == "link1")
-    return mutated(case.mechanism, {"body": {"link1": {"mass": 2 * link.mass}}})
+    return with_overrides(case.mechanism, {"body": {"link1": {"mass": 2 * link.mass}}})
