@@ -136,6 +136,15 @@ def test_a_bug_in_a_fault_is_no_kill(prepared: Prepared, error: Exception, resul
     assert exit_status(pd.DataFrame([row])) == (1 if result == "broken" else 0)
 
 
+def test_a_fault_of_an_adapter_that_does_nothing_is_broken(prepared: Prepared) -> None:
+    def compute(of: Source, case: Case, motion: Motion) -> EffortHistory:
+        return of.compute_efforts(case, motion)
+
+    row = rows(prepared, "mujoco/kkt", [Mutant(key="loose loops", text="", compute=compute, in_adapter=True)])
+    assert (row["loose loops"]["result"], row["loose loops"]["effect"]) == ("broken", 0.0)
+    assert exit_status(pd.DataFrame(list(row.values()))) == 1
+
+
 def test_a_route_that_disagrees_anyway_kills_nothing(prepared: Prepared) -> None:
     away = replace(prepared, case=replace(prepared.case, mechanism=_heavier(prepared.case)))
     row = rows(away, "mujoco/kkt", [by_key("one sign")])["one sign"]

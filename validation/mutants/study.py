@@ -47,7 +47,8 @@ MEANING: Mapping[str, str] = {
     "refused": "the source or the comparison gives a reason why there is nothing to compare: caught as well",
     "below tolerance": "it agrees, because the fault changes the efforts by less than the tolerance of the route",
     "survived": "it agrees although the fault changes the efforts by more than the tolerance: a bug of loopcheck",
-    "broken": "something was raised that is no error of ours, or the run was cut short: nothing is known",
+    "broken": "something was raised that is no error of ours, a fault of an adapter does nothing, or the run was cut "
+    "short: nothing is known",
     "not carried": "the route or the robot has no place for the fault, or the route does not agree without it",
 }
 """What can come of a mutant."""
@@ -221,6 +222,8 @@ def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) ->
         return _Judged(result="not carried", effect=effect, note="the paper's model does not read this from the robot")
     if mutant.in_adapter:
         effect = _change(spoilt, sound)
+        if not effect:
+            return _Judged(result="broken", effect=effect, note="the fault changes no effort of its route")
     verdict, error, said = _verdict(prepared, spoilt)
     tolerance = registered()[sound.source]
     if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sound.source.split("/")[1] in SIMULATED:
