@@ -14,7 +14,7 @@ from robots.arrays import Array
 from robots.efforts import EffortHistory
 from validation import sources
 from validation.evaluate import Outcome
-from validation.findings import Key
+from validation.findings import FILE, Key
 from validation.tables import table
 from validation.tolerances import Tolerance, registered
 
@@ -23,6 +23,7 @@ def summarize(
     outcomes: Sequence[Outcome],
     tolerances: Mapping[str, Tolerance] | None = None,
     lost: Mapping[tuple[Key, str], str] | None = None,
+    doubts: Mapping[Key, str] | None = None,
 ) -> pd.DataFrame:
     """The table of verdicts: a row for each case, source and actuator.
 
@@ -30,14 +31,17 @@ def summarize(
         outcomes: What all sources found, the reference among them.
         tolerances: By name of the source; by default the registered ones.
         lost: Why nothing of an engine can be compared, by case and engine, as `audit.lost` says; by default nothing is.
+        doubts: Why the reference is in doubt, by case, as `audit.doubts` says; by default it is not.
     """
     tolerances = registered() if tolerances is None else tolerances
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
     rows = []
     for outcome in outcomes:
         engine = outcome.source.split("/")[0]
-        loss = (lost or {}).get((outcome.case.key, engine), "")
-        rows += _rows(outcome, references[outcome.case.key], tolerances, loss)
+        key, reference = outcome.case.key, references[outcome.case.key]
+        loss = next((lost[key, name] for name in (engine, FILE) if (key, name) in lost), "") if lost else ""
+        doubt = (doubts or {}).get(key, "") or _own_doubt(reference, tolerances)
+        rows += _rows(outcome, reference, tolerances, loss, doubt)
     return table("summary", rows)
 
 
@@ -82,15 +86,15 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str,
 
 
 def _rows(
-    outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance], loss: str
+    outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance], loss: str, doubt: str
 ) -> list[Mapping[str, Any]]:
     mechanism, tolerance = outcome.case.mechanism, tolerances.get(outcome.source)
     rows: list[Mapping[str, Any]] = []
     for name, unit in zip((a.name for a in mechanism.actuators), mechanism.actuator_units, strict=True):
         judged = None if outcome is reference else outcome.compared
         numbers = _numbers(judged, reference.history, name)
-        verdict, reason = _verdict(outcome, reference, tolerances, numbers["relative_error"])
-        if loss and verdict in ("agree", "disagree"):
+        verdict, reason = _verdict(outcome, doubt, tolerances, numbers["relative_error"])
+        if loss and not doubt and verdict in ("agree", "disagree"):
             verdict, reason = "not comparable", loss
         history = outcome.history
         rows.append(
@@ -134,11 +138,13 @@ def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: st
     return same_grid and len(reference.t) > 0 and actuator in candidate.actuators and actuator in reference.actuators
 
 
-def _verdict(
-    outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance], error: float
-) -> tuple[str, str]:
+def _own_doubt(reference: Outcome, tolerances: Mapping[str, Tolerance]) -> str:
+    """What speaks against the reference in its own numbers, or nothing."""
+    return _beyond(reference, tolerances[sources.REFERENCE]) if reference.history else "it did not run"
+
+
+def _verdict(outcome: Outcome, doubt: str, tolerances: Mapping[str, Tolerance], error: float) -> tuple[str, str]:
     """Verdict of one actuator, and the reason where it is not plain."""
-    doubt = _beyond(reference, tolerances[sources.REFERENCE]) if reference.history else "it did not run"
     tolerance = tolerances.get(outcome.source)
     if outcome.history is None:
         return outcome.failure, ""

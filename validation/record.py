@@ -21,12 +21,12 @@ from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case, WrenchSpec
 from validation import sources
-from validation.audit import Row, effort_rows, lost
+from validation.audit import Row, doubts, effort_rows, lost
 from validation.compare import case_and_source, ladder_rows, summarize
 from validation.evaluate import Outcome, weighting
 from validation.findings import Key
 from validation.geometry import point_rows
-from validation.independence import lineage
+from validation.independence import lineage, shares
 from validation.ledger import concerning
 from validation.rendering import NO_MOVIES, Movies
 from validation.tables import Results, table
@@ -81,7 +81,7 @@ def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
         if reference is not None
         for row in ladder_rows(outcome, reference)
     ]
-    summary = summarize(outcomes, request.tolerances, lost=lost(audited))
+    summary = summarize(outcomes, request.tolerances, lost=lost(audited), doubts=doubts(audited))
     return Results(
         efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
         motion=table("motion", [row for case in _in_order(first) for row in _motion_rows(case, motions[case.key])]),
@@ -206,6 +206,7 @@ def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[s
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
         "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
         "lineages": {source: lineage(source) for source in run_sources},
+        "shares": {source: list(shares(source)) for source in run_sources if source != sources.REFERENCE},
         "known_issues": [
             {**issue.model_dump(mode="json"), "reproduce": issue.reproduce}
             for issue in concerning(list(first), list(run_sources))

@@ -12,7 +12,7 @@ from robots.robot import names as robot_names
 from validation import sources
 from validation.audit import Row, Wanted, audit, failed_row, wanted_of
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
-from validation.findings import Key
+from validation.findings import FILE, Key
 from validation.record import Found, Request, collect
 from validation.rendering import NO_MOVIES, movies
 from validation.tables import Results
@@ -62,7 +62,7 @@ def run(
         command=tuple(command), start=datetime.now(UTC), dt=dt, tolerances=with_own_limits(own_limits or {})
     )
     tasks = [(case, source) for case in cases for source in _sources_of(case.robot, wanted)]
-    to_audit = [(case, engine) for case in cases for engine in _engines(tasks)]
+    to_audit = [(case, engine) for case in cases for engine in (FILE, *_engines(tasks))]
     with crew(workers) as staff:
         motions = _motions(cases, dt, staff)
         held = _held_against({case.key: case for case, _ in to_audit}.values(), motions, staff)

@@ -33,10 +33,20 @@ def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> An
         edit: Called with the `MjSpec` before it is compiled.
     """
     model = compile_model(mechanism.model, edit)
-    model.opt.gravity[:] = mechanism.gravity
+    configure(model, mechanism.gravity)
+    return model
+
+
+def configure(model: Any, gravity: Array) -> None:
+    """Give a model the gravity of a case, and switch off what every source leaves out.
+
+    Args:
+        model: MuJoCo's model.
+        gravity: Acceleration of gravity [m/s²], shape (3,).
+    """
+    model.opt.gravity[:] = gravity
     model.opt.disableflags |= LEFT_OUT | _OFF.mjDSBL_AUTORESET
     model.jnt_actgravcomp[:] = False
-    return model
 
 
 def driven(mechanism: Mechanism, drives: Sequence[Coordinate], *, timed: bool = False) -> Any:

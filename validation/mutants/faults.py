@@ -89,13 +89,14 @@ def _in_adapter(kind: str, why_not: str) -> Compute:
     return compute
 
 
-def _heaviest(mechanism: Mechanism) -> Body:
+def heaviest(mechanism: Mechanism) -> Body:
+    """The body with the largest mass."""
     return max(mechanism.bodies, key=lambda body: body.mass)
 
 
 def _heavier(part: float) -> Compute:
     def wrong(mechanism: Mechanism) -> Mechanism:
-        body = _heaviest(mechanism)
+        body = heaviest(mechanism)
         return with_overrides(mechanism, {"body": {body.name: {"mass": body.mass * (1 + part)}}})
 
     return _on_model(wrong)
@@ -117,7 +118,7 @@ def _steiner(body: Body, joint: Joint) -> Array:
 
 
 def _center_moved(mechanism: Mechanism) -> Mechanism:
-    body = _heaviest(mechanism)
+    body = heaviest(mechanism)
     return with_overrides(mechanism, {"body": {body.name: inertial(body, center=body.center + SHIFT / np.sqrt(3))}})
 
 
@@ -173,7 +174,7 @@ def _velocity_term_dropped(source: Source, case: Case, motion: Motion) -> Effort
     if not case.mechanism.closures:
         raise NotCarriedError("there are no loops")
     if source.name == Noc.name:
-        with patch.object(analytic.noc, "closure_jacobian_rate", _no_rate):
+        with patch.object(analytic.noc, "closure_jacobian_rate", no_rate):
             return source.compute_efforts(case, motion)
     if source.name.endswith("/forward"):
         why_not = "the engine closes its loops by velocities: there is no such term in it"
@@ -183,7 +184,8 @@ def _velocity_term_dropped(source: Source, case: Case, motion: Motion) -> Effort
     return source.compute_efforts(case, replace(motion, qdd=(L @ motion.qdd[:, independent, None])[..., 0]))
 
 
-def _no_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
+def no_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
+    """In place of `analytic.closures.closure_jacobian_rate`: zero."""
     return np.zeros_like(closure_jacobian(mechanism, at, moving.K, q))
 
 
