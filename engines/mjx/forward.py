@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from engines.extrapolation import value_at_zero
+from engines.mjx._joints import joints_of
 from engines.mjx._model import compiled, guarded, loads_of, put, rows_of
-from engines.mjx._stepping import Layout, Robot, Run, joints_of, simulated
+from engines.mjx._stepping import Layout, Robot, Run, simulated
 from engines.mujoco._model import actuator_names, gearing
 from engines.mujoco.forward import drives_of, own_steps
 from robots.arrays import Array
