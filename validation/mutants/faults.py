@@ -185,7 +185,15 @@ def _velocity_term_dropped(source: Source, case: Case, motion: Motion) -> Effort
 
 
 def no_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
-    """In place of `analytic.closures.closure_jacobian_rate`: zero."""
+    """Zero in place of the rate of Φ.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses.
+        moving: Its twists.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
     return np.zeros_like(closure_jacobian(mechanism, at, moving.K, q))
 
 
