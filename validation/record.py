@@ -206,7 +206,7 @@ def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[s
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
         "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
         "lineages": {source: lineage(source) for source in run_sources},
-        "shares": {source: list(shares(source)) for source in run_sources if source != sources.REFERENCE},
+        "shares": {source: list(shares(source)) for source in run_sources if _votes(source)},
         "known_issues": [
             {**issue.model_dump(mode="json"), "reproduce": issue.reproduce}
             for issue in concerning(list(first), list(run_sources))
@@ -229,6 +229,12 @@ def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[s
         "models": {name: _model_record(case) for name, case in first.items()},
         "robots": {name: _robot_record(case, motions.get(case.key)) for name, case in first.items()},
     }
+
+
+def _votes(source: str) -> bool:
+    """Whether a source is judged by a registered limit; what it shares is tried by `loopcheck mutants`."""
+    tolerance = registered().get(source)
+    return source != sources.REFERENCE and tolerance is not None and tolerance.relative_error is not None
 
 
 def _is_installed(source: str) -> bool:

@@ -27,6 +27,7 @@ from validation.tables import Results
 from validation.tolerances import registered
 
 FAULTS = {fault.key: fault for fault in COMMON_FAULTS}
+EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
 QUANTITIES = {
     "model: gear": "gear",
     "model: mass": "mass",
@@ -89,6 +90,28 @@ def test_a_route_notices_what_it_does_not_share(prepared: Prepared, source: str)
             assert row["note"].endswith(prepared.common[key].doubt)  # type: ignore[union-attr]
         else:
             assert row["result"] in ("killed", "refused"), row
+
+
+@pytest.mark.parametrize(
+    ("robot", "source", "result"),
+    [
+        *(("bricard", source, "killed") for source in EXACT),
+        *(("n_four_bar_2", source, "below tolerance") for source in EXACT),  # equal links: there is no J̇v to miss
+    ],
+)
+def test_a_velocity_term_that_both_sides_lack_is_noticed(robot: str, source: str, result: str) -> None:
+    if not source.startswith("analytic/"):
+        pytest.importorskip(source.split("/")[0])
+    case = make_case(load(robot), variant="default", mode="home", configuration="vertical")
+    fault = [FAULTS["model: velocity term"]]
+    (row,) = judge(prepare(case, fault), source, fault)
+    assert row["result"] == result, row
+    if result == "killed":
+        assert row["relative_error"] == pytest.approx(row["effect"], rel=1e-6)
+        assert row["effect"] > 1e-2
+    else:
+        assert row["effect"] < 1e-12
+        assert "the fault changes the efforts by" in row["note"]
 
 
 def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: Prepared) -> None:
@@ -193,7 +216,8 @@ def _doubt(fault: CommonFault, case: Case, motion: Motion) -> str:
 
 
 def _judged(case: Case, motion: Motion) -> tuple[Results, list[Mapping[str, Any]]]:
-    outcomes = [evaluate(case, motion, name) for name in ("analytic/noc", "analytic/lagrange", "mujoco/kkt")]
+    sources = ("analytic/noc", "analytic/lagrange", "mujoco/kkt")
+    outcomes = [evaluate(case, motion, name) for name in sources]
     rows = audit(case, wanted_of(case, motion), FILE)
     request = Request(command=(), start=datetime.now(UTC), dt=None, tolerances=registered())
     return collect([case], Found({case.key: motion}, outcomes, rows, unanswered=0), request), rows
