@@ -11,7 +11,14 @@ from functools import partial
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_at, closure_jacobian_rate
+from analytic.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_jacobian_rate,
+    row_factors,
+    solve_dependent,
+)
 from analytic.continuation import CLOSED, Tracer, law_of_drives
 from analytic.kinematics import poses, position_rate, retract, twists
 from analytic.noc import tree_model
@@ -91,9 +98,11 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
     Phi = closure_jacobian(mechanism, at, moving.K, q)
     Phi_dot = closure_jacobian_rate(mechanism, at, moving, q, qd)
     right = np.concatenate([-(Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
-    U, values, V_T = np.linalg.svd(_held(tracer, Phi), full_matrices=True)
+    held = _held(tracer, Phi)
+    factors = row_factors(held)
+    U, values, V_T = np.linalg.svd(factors * held, full_matrices=True)
     rank = _rank(tracer, t, values)
-    particular = (U[..., :rank].swapaxes(1, 2) @ right[..., None])[..., 0] / values[:, :rank]
+    particular = (U[..., :rank].swapaxes(1, 2) @ (factors * right[..., None]))[..., 0] / values[:, :rank]
     qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
     tree, Z_T = tree_model(mechanism, at, moving, q, qd), V_T[:, rank:]
     force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
@@ -139,7 +148,7 @@ def _settled(tracer: Tracer, q: Array, qd: Array, t: float) -> Array:
     held = _held(tracer, closure_jacobian_at(tracer.mechanism, q))
     wanted = np.concatenate([np.zeros(held.shape[1] - len(tracer.drives)), tracer.law(np.array([t])).qd[0]])
     miss = wanted - (held @ qd[..., None])[0, :, 0]
-    return qd + (np.linalg.pinv(held, rcond=RANK_TOLERANCE) @ miss[None, :, None])[..., 0]
+    return qd + solve_dependent(held, -miss[None, :, None])[..., 0]
 
 
 def _held(tracer: Tracer, Phi: Array) -> Array:
@@ -150,7 +159,7 @@ def _held(tracer: Tracer, Phi: Array) -> Array:
 
 def _rank(tracer: Tracer, t: Array, values: Array) -> int:
     """Rank of what is held, the same at all samples, from the singular values (nt, any)."""
-    ranks = (values > RANK_TOLERANCE * values[:, :1]).sum(axis=1)
+    ranks = (values > RANK_TOLERANCE).sum(axis=1)
     if np.any(ranks != ranks[0]):
         raise _stuck(tracer, float(t[np.argmax(ranks != ranks[0])]), "the rank of the closures changes")
     return int(ranks[0])

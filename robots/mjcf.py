@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from robots.mechanism import (
     JointKind,
     Mechanism,
     ModelFile,
+    Overrides,
     PointSpring,
     Site,
     Tendon,
@@ -144,6 +145,22 @@ def read_mechanism(model: ModelFile) -> Mechanism:
     except UnicodeDecodeError as error:
         raise MechanismError(f"{model.path}: want names in UTF-8, got {error.object!r}") from error
     return mechanism
+
+
+def with_overrides(mechanism: Mechanism, overrides: Overrides) -> Mechanism:
+    """The mechanism with other values in its MJCF; what the MJCF cannot hold stays: gravity, wrenches, effort scales.
+
+    Args:
+        mechanism: Robot.
+        overrides: As `ModelFile.overrides`.
+
+    Raises:
+        MechanismError: If the MJCF does not compile with them.
+    """
+    read = read_mechanism(mechanism.model.with_overrides(overrides))
+    scales = {actuator.name: actuator.effort_scale for actuator in mechanism.actuators}
+    actuators = tuple(replace(actuator, effort_scale=scales[actuator.name]) for actuator in read.actuators)
+    return replace(read, gravity=mechanism.gravity, wrenches=mechanism.wrenches, actuators=actuators)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:

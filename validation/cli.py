@@ -262,8 +262,10 @@ def errata(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
 def mutants(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
     """Seed faults in every route of the ROBOTs, see whether the comparison notices, and write mutants.csv and .html.
 
-    Each robot runs in one case: first variant, first mode, upright. Without a ROBOT: all of them, about ten minutes on
-    two cores. Exit status: 0 every fault with an effect above the tolerance of its route is caught; 1 one is not.
+    Faults of the model that the reference shares are seeded in both; those that a route shares as well are for the
+    robot's files, read past our own reading, to catch. Each robot runs in one case: first variant, first mode, upright.
+    Without a ROBOT: all of them, about fifteen minutes on two cores. Exit status: 0 every fault with an effect above
+    the tolerance of its route is caught; 1 one is not.
 
     \b
     Example:

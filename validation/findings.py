@@ -23,6 +23,9 @@ MEANING: Mapping[str, str] = {
 }
 JUDGED = ("agree", "disagree", "not comparable", "not run")
 
+FILE = "model file"
+"""Stands in the place of an engine in the audit: the files of the robot, read past our own reading."""
+
 Key: TypeAlias = tuple[str, str, str, str]
 """Robot, variant, mode and configuration."""
 

@@ -39,6 +39,17 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
     with guarded("mujoco"):
         apply_wrenches(mechanism, model, data)
         _, bias, passive = tree_terms(mechanism, model, data)
+    return inventory(model, data, bias - passive)
+
+
+def inventory(model: Any, data: Any, rest_force: Array) -> Inventory:
+    """What stands in a model.
+
+    Args:
+        model: MuJoCo's model.
+        data: Its state, computed, with the external wrenches in `xfrc_applied`.
+        rest_force: Force on each dof that holds the tree at rest there [N or N m], shape (nv,).
+    """
     rows = equality_rows(data)
     kinds, axes, anchors = _joints(model, data)
     scalar = np.array([kind in ("hinge", "slide") for kind in kinds], dtype=bool)
@@ -69,7 +80,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         gravity=_gravity(model),
         force=data.xfrc_applied[1:, :3] - model.body_gravcomp[1:, None] * weight,
         moment=data.xfrc_applied[1:, 3:],
-        rest_force=bias - passive,
+        rest_force=rest_force,
         J=constraint_jacobian(model, data)[rows],
         opening=float(np.abs(data.efc_pos[rows]).max(initial=0.0)),
         transmission=transmission(model, data),

@@ -7,6 +7,11 @@ from engines.pybullet._world import World
 from robots.arrays import Array
 from robots.mechanism import WORLD, Coordinate, CoordinateClosure, Mechanism, WeldClosure
 
+STEP = 4e-3
+"""Largest change of a joint from one point of the difference to the next [rad or m]: truncation is below round-off."""
+CENTRAL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+"""Weights of the central difference of order eight, of the points at one to four steps [-]."""
+
 
 def closure_jacobian(world: World, q: Array) -> Array:
     """What opens the loops, per joint velocity.
@@ -28,6 +33,25 @@ def closure_jacobian(world: World, q: Array) -> Array:
         v2, w2 = point_jacobian(world, closure.body2, closure.point2, q)
         rows += [v1 - v2, w1 - w2] if isinstance(closure, WeldClosure) else [v1 - v2]
     return np.concatenate(rows)
+
+
+def closure_bias(world: World, q: Array, qd: Array) -> Array:
+    """J̇ q̇ in the rows of `closure_jacobian`: PyBullet has no rate of a Jacobian, so J q̇ is differenced along q̇.
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (nc,).
+    """
+    fastest = np.abs(qd).max()
+    if fastest == 0:
+        return np.zeros(len(closure_jacobian(world, q)))
+    h = STEP / fastest
+    ahead = [closure_jacobian(world, q + n * h * qd) - closure_jacobian(world, q - n * h * qd) for n in range(1, 5)]
+    return sum(weight * (difference @ qd) for weight, difference in zip(CENTRAL, ahead, strict=True)) / h
 
 
 def point_jacobian(world: World, body: int, point: Array, q: Array) -> tuple[Array, Array]:
