@@ -16,7 +16,8 @@ WORST_FIRST = ("disagree", "not run", "not comparable", "agree", "as expected", 
 MEANING: Mapping[str, str] = {
     "agree": "for every actuator, the largest error over time is within the tolerance",
     "disagree": "for at least one actuator it is not, or another limit of the source is exceeded; the note says which",
-    "not comparable": "the source simulates another robot, or nothing finite is there to compare; the note says why",
+    "not comparable": "the source simulates another robot or resolves no such error, or nothing finite is there to "
+    "compare; the note says why",
     "not run": "there is no result; the note says why",
     "as expected": "not comparable, as the robot's file says of this mode: not counted",
     "informational": "shown for what it is, never judged",
