@@ -22,13 +22,14 @@ from robots.motion import Motion
 from robots.robot import Case, WrenchSpec
 from validation import sources
 from validation.audit import Row, doubts, effort_rows, lost
-from validation.compare import case_and_source, ladder_rows, summarize
+from validation.compare import Evidence, case_and_source, ladder_rows, summarize
 from validation.evaluate import Outcome, weighting
 from validation.findings import Key
 from validation.geometry import point_rows
 from validation.independence import lineage, shares
 from validation.ledger import concerning
 from validation.rendering import NO_MOVIES, Movies
+from validation.resolution import SEED, Resolution
 from validation.tables import Results, table
 from validation.tolerances import REGISTER, Tolerance, audits, digest, registered
 
@@ -57,8 +58,10 @@ class Found(NamedTuple):
     """Of every source on every case."""
     audited: Sequence[Row]
     """Rows of the audit of every engine on every case."""
+    resolutions: Mapping[tuple[Key, str], Resolution]
+    """Of every source beyond its limit, by case and source."""
     unanswered: int
-    """How many audits and sources were interrupted, died or hung."""
+    """How many audits, sources and resolutions were interrupted, died or hung."""
     movies: Movies = NO_MOVIES
 
 
@@ -73,15 +76,18 @@ def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
     motions, outcomes, audited = found.motions, found.outcomes, found.audited
     first = {case.key[:3]: case for case in reversed(cases) if case.key in motions}
     free = [case for case in cases if case.key in motions and _is_own(case, cases, motions)]
-    references = {outcome.case.key: outcome.history for outcome in outcomes if outcome.source == sources.REFERENCE}
+    references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
     rungs = [
         row
         for outcome in outcomes
         for reference in [references[outcome.case.key]]
-        if reference is not None
-        for row in ladder_rows(outcome, reference)
+        if reference.history is not None and reference.scale is not None
+        for row in ladder_rows(outcome, reference.history, reference.scale)
     ]
-    summary = summarize(outcomes, request.tolerances, lost=lost(audited), doubts=doubts(audited))
+    evidence = Evidence(
+        tolerances=request.tolerances, lost=lost(audited), doubts=doubts(audited), resolutions=found.resolutions
+    )
+    summary = summarize(outcomes, evidence)
     return Results(
         efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
         motion=table("motion", [row for case in _in_order(first) for row in _motion_rows(case, motions[case.key])]),
@@ -202,7 +208,7 @@ def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[s
             **engines.versions(),
         },
         "cpu": {"model": _cpu_model(), "cores": cpu_count(), "platform": platform.platform()},
-        "seeds": {},  # nothing in a run is random
+        "seeds": {"resolution": SEED} if found.resolutions else {},  # nothing else in a run is random
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
         "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
         "lineages": {source: lineage(source) for source in run_sources},

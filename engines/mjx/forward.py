@@ -9,7 +9,7 @@ at any step: `loopcheck ladder` shows the engine as it is.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class Settings:
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; empty for the route's own."""
+    division: int = 1
+    """By what `FINEST` is divided [-]."""
     double: bool = True
     """Double or single precision."""
     compliances: tuple[float, ...] = (2e-3, 4e-3)
@@ -83,7 +85,8 @@ class MjxForward:
         """See `robots.efforts.Source.compute_efforts`."""
         of = self.settings
         drives, undriven = drives_of(case.mechanism, motion)
-        steps = of.steps or tuple(own_steps(motion.dt, finest=FINEST_FREE if undriven else FINEST))
+        bound = (FINEST_FREE if undriven else FINEST) / of.division
+        steps = of.steps or tuple(own_steps(motion.dt, finest=bound))
         of, ladder, diverged = replace(of, steps=steps), [], []
         with guarded(self.name, double=of.double):
             simulation = _prepared(case.mechanism, motion, drives, of)
@@ -109,6 +112,16 @@ class MjxForward:
             ladder=tuple(ladder),
             note="; ".join(notes),
         )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        return type(self)(replace(self.settings, iterations=2 * self.settings.iterations))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`."""
+        of = self.settings
+        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (of.steps, of.compliances))
+        return type(self)(replace(of, steps=steps, division=2 * of.division, compliances=compliances))
 
 
 def in_words(of: Settings) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import mujoco
 import numpy as np
@@ -68,6 +68,8 @@ class Settings:
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; none: four, halved until `FINEST` is reached."""
+    division: int = 1
+    """By what `FINEST` is divided [-]."""
     compliances: tuple[float, ...] = (0.001, 0.002)
     """Factors on the model's inverse weights [-]; the efforts at several are extrapolated to none."""
     integrator: str = RUNGE_KUTTA
@@ -106,7 +108,8 @@ class MujocoForward:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         drives, undriven = drives_of(case.mechanism, motion)
-        steps = self.settings.steps or own_steps(motion.dt, finest=FINEST_FREE if undriven else FINEST)
+        finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
+        steps = self.settings.steps or own_steps(motion.dt, finest=finest)
         ladder, diverged = [], []
         for dt in steps:
             try:
@@ -126,6 +129,17 @@ class MujocoForward:
             ladder=tuple(ladder),
             note=_note(case.mechanism, drives, self.settings.compliances, diverged),
         )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        of = self.settings
+        return type(self)(replace(of, tolerance=of.tolerance / 100, iterations=2 * of.iterations))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`."""
+        of = self.settings
+        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (of.steps, of.compliances))
+        return type(self)(replace(of, steps=steps, division=2 * of.division, compliances=compliances))
 
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
         start = time.perf_counter()

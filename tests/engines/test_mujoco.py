@@ -21,7 +21,7 @@ from robots.mechanism import Coordinate
 from robots.motion import Drive, Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
-from validation.compare import relative_error
+from tests.errors import relative_error
 from validation.tolerances import registered
 
 mujoco = pytest.importorskip("mujoco")

@@ -327,7 +327,7 @@ def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch
 
     def judged() -> Results:
         rows = audit(prr, wanted_of(prr, prr_motion), "mujoco")
-        return collect([prr], Found({prr.key: prr_motion}, outcomes, rows, unanswered=0), request)
+        return collect([prr], Found({prr.key: prr_motion}, outcomes, rows, resolutions={}, unanswered=0), request)
 
     right = judged()
     assert exit_status(right) == 0

@@ -220,7 +220,7 @@ def _judged(case: Case, motion: Motion) -> tuple[Results, list[Mapping[str, Any]
     outcomes = [evaluate(case, motion, name) for name in sources]
     rows = audit(case, wanted_of(case, motion), FILE)
     request = Request(command=(), start=datetime.now(UTC), dt=None, tolerances=registered())
-    return collect([case], Found({case.key: motion}, outcomes, rows, unanswered=0), request), rows
+    return collect([case], Found({case.key: motion}, outcomes, rows, resolutions={}, unanswered=0), request), rows
 
 
 def _verdicts(results: Results) -> Mapping[str, str]:

@@ -18,8 +18,8 @@ from robots.mechanism import Mechanism
 from robots.mjcf import with_overrides
 from robots.motion import Motion
 from robots.robot import Case, load, make_case, names
+from tests.errors import relative_error
 from tests.validation.conftest import Command
-from validation.compare import relative_error
 from validation.findings import FILE
 from validation.mutants import faults, study
 from validation.mutants.common import COMMON_FAULTS

@@ -25,7 +25,7 @@ from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError
 from robots.mechanism import Body, Joint, Mechanism
 from robots.mjcf import with_overrides
-from robots.motion import Drive, Motion
+from robots.motion import Motion, altered
 from robots.robot import Case
 
 COARSE = 0.01
@@ -226,12 +226,7 @@ def _in_single_precision(source: Source, case: Case, motion: Motion) -> EffortHi
 
 def rounded(motion: Motion) -> Motion:
     """The motion as single precision holds it, wherever and whenever it is asked for."""
-
-    def law(t: Array) -> Drive:
-        return Drive(*map(_single, motion.law(t)))
-
-    q, qd, qdd = map(_single, (motion.q, motion.qd, motion.qdd))
-    return replace(motion, q=q, qd=qd, qdd=qdd, law=law, assemble=lambda t: rounded(motion.assemble(t)))
+    return altered(motion, _single)
 
 
 def _single(values: Array) -> Array:

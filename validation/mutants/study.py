@@ -25,7 +25,7 @@ from robots.motion import Motion
 from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
 from validation import sources
 from validation.audit import audit, doubts, wanted_of
-from validation.compare import relative_error, summarize
+from validation.compare import relative_error, summarize, summarize_resolved
 from validation.evaluate import INTERNAL, SIMULATED, Outcome, evaluate, outcome_of, prescribe_or_error
 from validation.findings import FILE, SEVERITY
 from validation.independence import FROM_FILES, shares
@@ -94,7 +94,7 @@ class Prepared:
     motion: Motion
     reference: Outcome
     effects: _Effects
-    """By mutant: change of the effort over the peak [-], infinite where the reference refuses the fault; and a note."""
+    """By mutant: change of the efforts over their scales [-], infinite where the reference refuses it; and a note."""
     common: Mapping[str, Seeded | NotCarriedError]
     """By fault of what is shared: what it does, or why the robot has no place for it."""
 
@@ -165,8 +165,9 @@ def judge(prepared: Prepared, source: str, faults: Sequence[Fault] = FAULTS) -> 
     common = [fault for fault in faults if isinstance(fault, CommonFault)]
     if source == FILE:
         return [_row(prepared, FILE, fault, _by_file(prepared, fault)) for fault in common]
-    sound = evaluate(prepared.case, prepared.motion, source)
-    verdict, _, note = _verdict(prepared.reference, sound)
+    case, motion = prepared.case, prepared.motion
+    sound = evaluate(case, motion, source)
+    verdict, _, note = _verdict(summarize_resolved([prepared.reference, sound], motion), source)
     why_not = "" if verdict == "agree" else f"without a fault it reads {verdict}: {note}"
     found = [
         _judged_in_both(prepared, source, fault, why_not)
@@ -270,7 +271,7 @@ def _effect_anew(prepared: Prepared, mutant: Mutant) -> float:
 def _effect_on_reference(
     mutant: Mutant, case: Case, motion: Motion, reference: Outcome, *, source: Source | None = None
 ) -> tuple[float, str]:
-    if reference.history is None:
+    if reference.history is None or reference.scale is None:
         return np.nan, reference.note
     try:
         spoilt = mutant.compute(source or Noc(), case, motion)
@@ -278,7 +279,7 @@ def _effect_on_reference(
         return 0.0, str(error)
     except (HarnessError, np.linalg.LinAlgError) as error:
         return np.inf, f"the reference refuses it: {error}"
-    return relative_error(spoilt.effort, reference.history.effort), ""
+    return relative_error(spoilt.effort, reference.history.effort, reference.scale), ""
 
 
 def _seeded(fault: CommonFault, case: Case, sound: Outcome) -> Seeded | NotCarriedError:
@@ -295,7 +296,7 @@ def _seeded(fault: CommonFault, case: Case, sound: Outcome) -> Seeded | NotCarri
             doubt = doubts(audit(wrong, wanted_of(wrong, motion), FILE)).get(case.key, "")
     except NotCarriedError as error:
         return error
-    return Seeded(motion=motion, reference=reference, doubt=doubt, effect=_change(reference, sound))
+    return Seeded(motion=motion, reference=reference, doubt=doubt, effect=_change(reference, sound, sound))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,10 +319,10 @@ def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) ->
     if sound.source == Paper.name and _same(spoilt, sound):
         return _Judged(result="not carried", effect=effect, note="the paper's model does not read this from the robot")
     if mutant.in_adapter:
-        effect = _change(spoilt, sound)
+        effect = _change(spoilt, sound, prepared.reference)
         if not effect:
             return _Judged(result="broken", effect=effect, note="the fault changes no effort of its route")
-    verdict, error, said = _verdict(prepared.reference, spoilt)
+    verdict, error, said = _verdict(summarize([prepared.reference, spoilt]), sound.source)
     tolerance = registered()[sound.source]
     if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sound.source.split("/")[1] in SIMULATED:
         effect, note = _effect_anew(prepared, mutant), "; ".join(filter(None, (note, "in states found anew")))
@@ -344,7 +345,7 @@ def _judged_in_both(prepared: Prepared, source: str, fault: CommonFault, why_not
         return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=note)
     with fault.seed(prepared.case) as wrong:
         outcome = evaluate(wrong, seeded.motion, source)
-    verdict, error, said = _verdict(seeded.reference, outcome)
+    verdict, error, said = _verdict(summarize([seeded.reference, outcome]), outcome.source)
     tolerance = registered()[source]
     result = _result(verdict, seeded.effect, tolerance, said)
     if result == "survived" and fault.what in shares(source) and seeded.doubt:
@@ -383,10 +384,9 @@ def _spoilt(prepared: Prepared, source: str, mutant: Mutant) -> Outcome | str:
     return refusals[0] if refusals else outcome
 
 
-def _verdict(reference: Outcome, outcome: Outcome) -> tuple[str, float, str]:
-    """The worst verdict of the actuators, the largest error, and what is noted."""
-    rows = summarize([reference, outcome])
-    mine = rows[rows["source"] == outcome.source]
+def _verdict(summary: pd.DataFrame, source: str) -> tuple[str, float, str]:
+    """The worst verdict of a source's actuators, the largest error, and what is noted."""
+    mine = summary[summary["source"] == source]
     return min(mine["verdict"], key=SEVERITY.index), float(mine["relative_error"].max()), str(mine["note"].iloc[0])
 
 
@@ -402,18 +402,20 @@ def _same(spoilt: Outcome, sound: Outcome) -> bool:
     return bool(spoilt.history and sound.history and np.array_equal(spoilt.history.effort, sound.history.effort))
 
 
-def _change(spoilt: Outcome, sound: Outcome) -> float:
-    """What the fault did to the efforts of its route, over the peak [-]; infinite where there are none."""
-    if spoilt.compared is None or sound.compared is None or len(spoilt.compared.t) != len(sound.compared.t):
+def _change(spoilt: Outcome, sound: Outcome, reference: Outcome) -> float:
+    """What the fault did to the efforts of its route, over their scales [-]; infinite where there are none."""
+    if spoilt.compared is None or sound.compared is None or reference.scale is None:
         return np.inf
-    return relative_error(spoilt.compared.effort, sound.compared.effort)
+    if len(spoilt.compared.t) != len(sound.compared.t):
+        return np.inf
+    return relative_error(spoilt.compared.effort, sound.compared.effort, reference.scale)
 
 
 def _reason(outcome: Outcome, note: str) -> str:
     """Why there is nothing to compare, or which limit besides the error is exceeded; nothing if the error says it."""
     if outcome.history is None:
         return outcome.note
-    usual = tuple(filter(None, (outcome.note, "power balance")))
+    usual = tuple(filter(None, (outcome.note, "power balance", "no motion", "terms cancel")))
     return "" if note.startswith(usual) else note.split("; ")[0]
 
 
