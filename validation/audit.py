@@ -2,7 +2,8 @@
 
 Static: masses, joints, loads and constraints in one pose. Instantaneous: the terms of the equations of motion at some
 states of the motion, and the efforts of routes that take the state as given. Trajectory: the efforts of routes that
-simulate. An engine that fails the first simulates another robot: nothing of it is compared.
+simulate. An engine that fails the first, or whose loops accelerate otherwise, simulates another robot: nothing of it is
+compared.
 
 The files of the robot are read once more, past our own reading, and audited in the same way: where they say otherwise
 the model is wrong, and with it the reference and every engine that is built from it. Nothing in that case agrees.
@@ -82,7 +83,8 @@ def lost(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:
     """Why nothing of an engine can be compared, by case and engine: what it simulates otherwise, or why none knows."""
     reasons: dict[tuple[Key, str], str] = {}
     for row in rows:
-        if row["verdict"] != "agree" and (row["tier"] == "static" or row["quantity"] == ALL):
+        blocks = row["tier"] == "static" or row["quantity"] in (ALL, tiers.CLOSURE_ACCELERATION)
+        if row["verdict"] != "agree" and blocks:
             robot, variant, mode, configuration = (str(row[name]) for name in CASE)
             where = ((robot, variant, mode, configuration), str(row["engine"]))
             reasons.setdefault(where, _reason(row))
@@ -95,9 +97,8 @@ def doubts(rows: Iterable[Row]) -> Mapping[Key, str]:
     for row in rows:
         if row["engine"] == FILE and row["verdict"] == "disagree":
             robot, variant, mode, configuration = (str(row[name]) for name in CASE)
-            values = f"the model has {row['wanted']:.17g}, the file {row['found']:.17g} {row['unit']}".removesuffix(
-                " -"
-            )
+            unit = "" if row["unit"] == "-" else f" {row['unit']}"
+            values = f"the model has {row['wanted']:.17g}, the file {row['found']:.17g}{unit}"
             reason = f"the model file says otherwise: {row['quantity']} of {row['element']}: {values}"
             reasons.setdefault((robot, variant, mode, configuration), reason)
     return reasons

@@ -5,6 +5,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from engines.mujoco._loops import closure_bias
 from engines.mujoco._model import (
     apply_wrenches,
     build,
@@ -102,7 +103,7 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         for positions, velocities in zip(q, qd, strict=True):
             data.qpos[:], data.qvel[:] = positions, velocities
             found.append(_at_state(mechanism, model, data))
-    names = ("M", "bias", "passive", "J", "closure_bias")
+    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
     return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*found, strict=True), strict=True)})
 
 
@@ -113,8 +114,8 @@ def _at_state(mechanism: Mechanism, model: Any, data: Any) -> tuple[Array, ...]:
     rows = equality_rows(data)
     K, B, impedance, _ = data.efc_KBIP[rows].T
     # MuJoCo wants the acceleration −J̇q̇ − B J q̇ − K r of a constraint that is violated by r.
-    closure_bias = -data.efc_aref[rows] - B * data.efc_vel[rows] - K * impedance * data.efc_pos[rows]
-    return M, bias, passive, constraint_jacobian(model, data)[rows], closure_bias
+    solver_bias = -data.efc_aref[rows] - B * data.efc_vel[rows] - K * impedance * data.efc_pos[rows]
+    return M, bias, passive, constraint_jacobian(model, data)[rows], closure_bias(model, data), solver_bias
 
 
 def _joints(model: Any, data: Any) -> tuple[list[str], Array, Array]:

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from engines.pinocchio._loads import joint_springs, load_forces, wrenches
-from engines.pinocchio._loops import bends, closure_jacobian, gathered, loop_constraints, opening
+from engines.pinocchio._loops import bends, closure_bias, closure_jacobian, gathered, loop_constraints, opening
 from engines.pinocchio._simulation import Solver
 from engines.pinocchio._tree import Tree, build, guarded
 from engines.pinocchio.kkt import tree_terms
@@ -79,15 +79,15 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
     with guarded("pinocchio"):
         tree = build(mechanism)
         found = [_at_state(tree, *state) for state in zip(q, qd, strict=True)]
-    M, bias, passive, J, closure_bias = (np.array(values) for values in zip(*found, strict=True))
-    return Matrices(M=M, bias=bias, passive=passive, J=J, closure_bias=closure_bias)
+    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
+    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*found, strict=True), strict=True)})
 
 
 def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
-    """M, bias, passive forces, loop Jacobian, and what the constraint solver takes for J̇ q̇."""
+    """M, bias, passive forces, loop Jacobian, J̇ q̇, and what the constraint solver takes for it."""
     terms = tree_terms(tree, q, qd)
     loops, solver = gathered(loop_constraints(tree)), Solver()
-    J = closure_jacobian(tree, loops, q)
+    J, by_kinematics = closure_jacobian(tree, loops, q), closure_bias(tree, loops, q, qd)
     model, data = tree.model, tree.data
     pin.initConstraintDynamics(model, data, loops.models, loops.datas)
     proximal = pin.ProximalSettings(0.0, 0.0, solver.mu, solver.iterations)
@@ -96,7 +96,7 @@ def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
         (of.contact1_acceleration_drift - of.contact2_acceleration_drift).vector[: constraint.residualSize()]
         for constraint, of in zip(loops.models, loops.datas, strict=True)
     ]
-    return *terms, J, np.concatenate([np.zeros(0), *drifts, bends(tree.mechanism, q, qd)])
+    return *terms, J, by_kinematics, np.concatenate([np.zeros(0), *drifts, bends(tree.mechanism, q, qd)])
 
 
 def _bodies(tree: Tree) -> dict[str, Any]:

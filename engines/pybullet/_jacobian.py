@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from engines.differences import slope_at_zero
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._world import World
 from robots.arrays import Array
@@ -9,8 +10,6 @@ from robots.mechanism import WORLD, Coordinate, CoordinateClosure, Mechanism, We
 
 STEP = 4e-3
 """Largest change of a joint from one point of the difference to the next [rad or m]: truncation is below round-off."""
-CENTRAL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
-"""Weights of the central difference of order eight, of the points at one to four steps [-]."""
 
 
 def closure_jacobian(world: World, q: Array) -> Array:
@@ -46,12 +45,8 @@ def closure_bias(world: World, q: Array, qd: Array) -> Array:
     Returns:
         Accelerations [m/s² or rad/s²], shape (nc,).
     """
-    fastest = np.abs(qd).max()
-    if fastest == 0:
-        return np.zeros(len(closure_jacobian(world, q)))
-    h = STEP / fastest
-    ahead = [closure_jacobian(world, q + n * h * qd) - closure_jacobian(world, q - n * h * qd) for n in range(1, 5)]
-    return sum(weight * (difference @ qd) for weight, difference in zip(CENTRAL, ahead, strict=True)) / h
+    fastest = float(np.abs(qd).max(initial=0.0)) or 1.0
+    return slope_at_zero(lambda t: closure_jacobian(world, q + t * qd) @ qd, STEP / fastest)
 
 
 def point_jacobian(world: World, body: int, point: Array, q: Array) -> tuple[Array, Array]:

@@ -12,12 +12,14 @@ from unittest.mock import patch
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+import analytic.lagrange
 import analytic.noc
 import engines
 from analytic.closures import closure_jacobian
 from analytic.kinematics import Poses, Twists
 from analytic.noc import Noc, noc_model
 from analytic.redundancy import independent_dofs
+from engines.projection import LoopMotions
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError
@@ -170,15 +172,16 @@ def _closure_dropped(mechanism: Mechanism) -> Mechanism:
 
 
 def _velocity_term_dropped(source: Source, case: Case, motion: Motion) -> EffortHistory:
-    """Passive accelerations from J q̈ = 0; the reference and simulations find them themselves, and lose it there."""
+    """Passive accelerations from J q̈ = 0, wherever a source finds them: in itself, or in the motion."""
     if not case.mechanism.closures:
         raise NotCarriedError("there are no loops")
-    if source.name == Noc.name:
-        with patch.object(analytic.noc, "closure_jacobian_rate", no_rate):
-            return source.compute_efforts(case, motion)
-    if source.name.endswith("/forward"):
+    route = source.name.split("/")[1]
+    if route == "forward":
         why_not = "the engine closes its loops by velocities: there is no such term in it"
         return _in_adapter("velocity term dropped", why_not)(source, case, motion)
+    if route in VELOCITY_TERMS:
+        with patch.object(*VELOCITY_TERMS[route]):
+            return source.compute_efforts(case, motion)
     independent = independent_dofs(case.mechanism, motion)
     L = noc_model(case.mechanism, motion.q, motion.qd, independent).L
     return source.compute_efforts(case, replace(motion, qdd=(L @ motion.qdd[:, independent, None])[..., 0]))
@@ -195,6 +198,26 @@ def no_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     return np.zeros_like(closure_jacobian(mechanism, at, moving.K, q))
+
+
+def _no_bias(loop: LoopMotions, qdd: Array, closure_bias: Array) -> Array:
+    """Accelerations of a loop without J̇ q̇.
+
+    Args:
+        loop: How it can move.
+        qdd: Joint accelerations of the motion [m/s² or rad/s²], shape (nv,).
+        closure_bias: J̇ q̇ [m/s² or rad/s²], shape (nc,).
+    """
+    return _ACCELERATIONS(loop, qdd, 0 * closure_bias)
+
+
+_ACCELERATIONS = LoopMotions.accelerations
+VELOCITY_TERMS: Mapping[str, tuple[Any, str, Any]] = {
+    "noc": (analytic.noc, "closure_jacobian_rate", no_rate),
+    "lagrange": (analytic.lagrange, "_opening_rate_near", lambda mechanism, q, step, qd: 0 * step[:, :1]),
+    "kkt": (LoopMotions, "accelerations", _no_bias),
+}
+"""Where a route has the term, its name there, and what stands in its place when it is dropped."""
 
 
 def _in_single_precision(source: Source, case: Case, motion: Motion) -> EffortHistory:
