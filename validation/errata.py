@@ -10,7 +10,7 @@ from analytic.assembly import prescribe
 from analytic.noc import Noc
 from analytic.papers import AS_CORRECTED, paper_model
 from robots.errors import HarnessError
-from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
+from robots.robot import DEFAULT, Case, configurations, load, make_case, names, regular_modes
 from validation.blocks import Part, table
 from validation.compare import relative_error
 from validation.pages import write_pages
@@ -62,11 +62,9 @@ def _cases(name: str) -> Iterable[Case]:
     robot = load(name)
     if robot.paper is None:
         return
-    mechanism = robot.mechanism()
-    for mode in modes(mechanism):
-        if mode not in robot.expected:
-            for configuration in configurations(mechanism):
-                yield make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
+    for mode in regular_modes(robot):
+        for configuration in configurations(robot.mechanism()):
+            yield make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
 
 
 def _rows(case: Case, costs: list[Mapping[str, Any]] | Lost) -> list[Mapping[str, Any]]:

@@ -24,7 +24,7 @@ from engines.ladder import Ladder, Trial
 from robots.arrays import Array
 from robots.errors import NotFoundError, OutputError
 from robots.motion import Motion
-from robots.robot import DEFAULT, Case, load
+from robots.robot import DEFAULT, Case, load, regular_modes
 from robots.robot import names as robot_names
 from validation.compare import relative_error
 from validation.evaluate import outcome_of
@@ -219,11 +219,8 @@ def _cases(study: Study) -> list[Case]:
     _want_known(study.sources)
     cases = []
     for name in study.robots or robot_names():
-        of_robot = Selection(
-            robots=(name,), variants=(DEFAULT,), modes=study.modes, configurations=study.configurations
-        )
-        regular = [case for case in plan(of_robot) if study.modes or case.mode not in load(name).expected]
-        cases += [case for case in regular if study.modes or case.mode == regular[0].mode]
+        modes = study.modes or regular_modes(load(name))[:1]
+        cases += plan(Selection(robots=(name,), variants=(DEFAULT,), modes=modes, configurations=study.configurations))
     return cases
 
 

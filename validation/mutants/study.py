@@ -18,7 +18,7 @@ from analytic.papers import Paper
 from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError
 from robots.motion import Motion
-from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
+from robots.robot import Case, load, names, representative_case
 from validation import sources
 from validation.compare import relative_error, summarize
 from validation.evaluate import INTERNAL, SIMULATED, Outcome, evaluate, outcome_of
@@ -91,7 +91,7 @@ def mutants_table(
         HarnessError: If a robot is unknown, its model is bad or its motion cannot be assembled.
     """
     robots = robots or names()
-    cases = [_case(name) for name in robots]
+    cases = [representative_case(load(name)) for name in robots]
     wanted = tuple(mutant.key for mutant in MUTANTS if not faults or mutant.key in faults)
     with crew(workers) as staff:
         ready = staff.all_of([Call(_prepare, (case, wanted)) for case in cases], "motions")
@@ -162,14 +162,6 @@ def _prepare(case: Case, mutants: Sequence[str]) -> Prepared:
 
 def _judge(prepared: Prepared, source: str, mutants: Sequence[str]) -> list[Mapping[str, Any]]:
     return judge(prepared, source, [by_key(mutant) for mutant in mutants])
-
-
-def _case(name: str) -> Case:
-    robot = load(name)
-    mechanism = robot.mechanism()
-    mode = next(mode for mode in modes(mechanism) if mode not in robot.expected)
-    upright = list(configurations(mechanism))[-1]
-    return make_case(robot, variant=DEFAULT, mode=mode, configuration=upright)
 
 
 class _Anew:
