@@ -11,6 +11,7 @@ from analytic.noc import Noc
 from analytic.papers import AS_CORRECTED, paper_model
 from robots.errors import HarnessError
 from robots.robot import DEFAULT, Case, configurations, load, make_case, names, regular_modes
+from validation import statuses
 from validation.blocks import Part, table
 from validation.compare import relative_error
 from validation.pages import write_pages
@@ -56,6 +57,13 @@ def write_errata(costs: pd.DataFrame, folder: Path) -> None:
         for robot, of_robot in costs.groupby("robot", sort=False)
     ]
     write_pages([_introduction(), *parts], folder, stem="errata", title="loopcheck: errata of the papers")
+
+
+def exit_status(costs: pd.DataFrame) -> int:
+    """Exit status, as `statuses.exit_status` says: nothing is judged, but a case may not have run."""
+    corrected = costs[costs["erratum"] == CORRECTED]
+    lost = int(corrected["relative_error"].isna().sum())
+    return statuses.exit_status({"agree": len(corrected) - lost, "not run": lost})
 
 
 def _cases(name: str) -> Iterable[Case]:

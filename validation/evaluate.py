@@ -16,10 +16,7 @@ from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 from validation import sources
-
-INTERNAL = "internal error"
-"""How the note of an outcome begins where something was raised that is not ours."""
-
+from validation.statuses import internal_error
 
 SIMULATED = ("forward", "forward_single", "default")
 """Routes that simulate, and so cannot follow a motion that the dynamics do not make."""
@@ -89,8 +86,7 @@ def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Ou
     except HarnessError as error:
         return Outcome(case=case, source=source, history=None, failure="not run", note=str(error))
     except Exception as error:  # a bug of ours or of an engine is a result too: the other rows must not be lost
-        note = f"{INTERNAL}: {type(error).__name__}: {error}"
-        return Outcome(case=case, source=source, history=None, failure="not run", note=note)
+        return Outcome(case=case, source=source, history=None, failure="not run", note=internal_error(error))
     return Outcome(case=case, source=source, history=history, note=history.note, wall_time=time.perf_counter() - start)
 
 

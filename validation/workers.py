@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
-from robots.errors import EngineError
+from robots.errors import NoResultError
 from robots.trial import ending
 from validation.journal import Journal
 
@@ -79,10 +79,10 @@ def or_raise(what: str, result: Any) -> Any:
     """The result of a call that one cannot go on without.
 
     Raises:
-        EngineError: If it is lost.
+        NoResultError: If it is lost.
     """
     if isinstance(result, Lost):
-        raise EngineError(f"{what}: {result.reason}")
+        raise NoResultError(f"{what}: {result.reason}")
     return result
 
 

@@ -15,7 +15,7 @@ import pandera.pandas as pa
 from pandera.errors import SchemaError
 
 from analytic.papers import zubizarreta2010 as paper
-from robots.errors import EngineError, NotFoundError, OutputError
+from robots.errors import NoResultError, NotFoundError, OutputError
 from robots.robot import Case, load, make_case
 from validation.ctc.classical import ClassicalCtc
 from validation.ctc.controller import Controller, Gains
@@ -115,7 +115,7 @@ def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, comma
     Raises:
         NotFoundError: If a mode, plant or kind is unknown.
         OutputError: If the folder cannot be written, or holds a study with other settings.
-        EngineError: If runs crashed or did not come to an end; all others are in the folder then.
+        NoResultError: If runs crashed or did not come to an end; all others are in the folder then.
     """
     start = datetime.now(UTC)
     _want_known(study)
@@ -136,7 +136,7 @@ def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, comma
             histories = histories.sort_values(["controller", "t"])
             write_csv(folder, {"ctc_histories": histories})
     if lost:
-        raise EngineError(
+        raise NoResultError(
             f"{len(lost)} of {len(missing)} batches of runs are lost, the next ctc tries again: {lost[0]}"
         )
     order = [study.plants, study.modes, study.seeds, study.kinds, tuple(CONTROLLERS)]

@@ -26,10 +26,12 @@ from robots.errors import NotFoundError, OutputError
 from robots.motion import Motion
 from robots.robot import DEFAULT, Case, load, regular_modes
 from robots.robot import names as robot_names
+from validation import statuses
 from validation.compare import relative_error
 from validation.evaluate import outcome_of
 from validation.ladder.analysis import RICHARDSON, refinements
 from validation.run import Selection, plan
+from validation.statuses import INTERNAL
 from validation.tables import drafts, write_csv
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
@@ -131,9 +133,16 @@ def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, comma
         "duration_s": (datetime.now(UTC) - start).total_seconds(),
         "jobs": workers.count,
         "ladders climbed now": len(missing),
+        "ladders lost": len(fallen),
         **held,
     }
     return Findings(rungs=_in_order(pd.concat([rungs, *fallen]), wanted), record=record)
+
+
+def exit_status(found: Findings) -> int:
+    """Exit status, as `statuses.exit_status` says: nothing is judged, but a ladder may be lost."""
+    internal = int(found.rungs["note"].str.startswith(INTERNAL).sum())
+    return statuses.exit_status({"agree": len(found.rungs), "not run": found.record["ladders lost"]}, internal)
 
 
 def climb(scene: Scene, ladder: Ladder) -> pd.DataFrame:

@@ -19,11 +19,12 @@ from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError
 from robots.motion import Motion
 from robots.robot import Case, load, names, representative_case
-from validation import sources
+from validation import sources, statuses
 from validation.compare import relative_error, summarize
-from validation.evaluate import INTERNAL, SIMULATED, Outcome, evaluate, outcome_of
+from validation.evaluate import SIMULATED, Outcome, evaluate, outcome_of
 from validation.findings import SEVERITY
 from validation.mutants.faults import MUTANTS, Mutant, NotCarriedError, by_key
+from validation.statuses import INTERNAL
 from validation.tolerances import Tolerance, registered
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
@@ -141,9 +142,13 @@ def kill_rate(found: pd.DataFrame, limit: str = "tolerance") -> tuple[int, int]:
 
 
 def exit_status(found: pd.DataFrame) -> int:
-    """0 if every fault above the tolerance was caught, and there was one; else 1."""
-    caught, above = kill_rate(found)
-    return 0 if caught == above > 0 and not found["result"].isin(BUGS).any() else 1
+    """Exit status, as `statuses.exit_status` says: what is caught agrees, what survives disagrees."""
+    broken = found["result"] == "broken"
+    internal = int(found.loc[broken, "note"].str.startswith(INTERNAL).sum())
+    caught, above = kill_rate(found[~broken])
+    missed = max(above - caught, int((found["result"] == "survived").sum()))
+    verdicts = {"agree": caught, "disagree": missed, "not run": int(broken.sum()) - internal}
+    return statuses.exit_status(verdicts, internal)
 
 
 def _or_broken(

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,8 +17,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from robots.errors import HarnessError, OutputError
+from validation import statuses
 from validation.findings import CASE, Finding, findings
 from validation.sources import REFERENCE
+from validation.statuses import INTERNAL
 from validation.tables import Results, drafts, read
 from validation.tolerances import registered
 from validation.versions.environments import Environment, made_by_uv, of_interpreter, rooms, run_in, this_one
@@ -253,11 +256,9 @@ def _effort_change(key: tuple[str, ...], before: _Seen, after: _Seen) -> float:
 
 
 def exit_status(found: Findings) -> int:
-    """1 if a version disagrees somewhere; 3 if none does but something did not run or compare; else 0."""
-    verdicts = set(found.table["verdict"])
-    if "disagree" in verdicts:
-        return 1
-    return 3 if verdicts & {"not run", "not comparable"} or not verdicts & {"agree", "as expected"} else 0
+    """Exit status over all versions, as `statuses.exit_status` says."""
+    internal = int(found.table["note"].str.contains(INTERNAL, regex=False).sum())
+    return statuses.exit_status(Counter(found.table["verdict"]), internal)
 
 
 def write_tables(found: Findings, folder: Path) -> None:
