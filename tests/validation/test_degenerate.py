@@ -11,9 +11,9 @@ from robots.errors import HarnessError
 from tests.validation.conftest import Command, in_this_process
 from tests.validation.degenerate import linkage, mechanisms
 from validation.check import cases_of_file
-from validation.evaluate import INTERNAL
 from validation.findings import exit_status
 from validation.run import run
+from validation.statuses import INTERNAL
 from validation.tables import Results
 from validation.workers import ALONE
 
@@ -67,6 +67,16 @@ def test_a_linkage_at_its_change_point_moves(tmp_path: Path) -> None:
     assert exit_status(results) == 0
 
 
+def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:
+    """Pinocchio gives matrices of one column as vectors."""
+    body = '<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/></body>'
+    motor = '<actuator><motor name="m" joint="j"/></actuator>'
+    (tmp_path / "hinge.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{motor}</mujoco>")
+    results = run(cases_of_file(tmp_path / "hinge.xml"), wanted=EXACT, dt=0.1, workers=ALONE)
+    assert set(results.summary["verdict"]) <= {"agree", "informational", "not run"}
+    assert all("is not installed" in note for note in _notes(results) if "not" in note)
+
+
 @pytest.mark.filterwarnings("default::RuntimeWarning")  # a worker process makes no errors of them either
 @given(text=mechanisms() | st.builds(linkage, st.tuples(*[st.sampled_from((-0.5, -0.2, 0.0, 0.2, 0.3, 0.5))] * 4)))
 def test_no_verdict_on_a_readable_model_is_an_error_of_our_own(
@@ -79,9 +89,12 @@ def test_no_verdict_on_a_readable_model_is_an_error_of_our_own(
         assert str(results).startswith(str(path))
         assert "\n" not in str(results)
     else:
-        notes = [str(note) for table in (results.summary, results.audit) for note in table["note"]]
-        assert not [note for note in notes if INTERNAL in note]
+        assert not [note for note in _notes(results) if INTERNAL in note]
         assert exit_status(results) in (0, 1, 3)
+
+
+def _notes(results: Results) -> list[str]:
+    return [str(note) for table in (results.summary, results.audit) for note in table["note"]]
 
 
 def _results(path: Path) -> Results | HarnessError:
