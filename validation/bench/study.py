@@ -28,7 +28,7 @@ from robots.mechanism import Mechanism
 from robots.motion import Drive
 from robots.robot import Case, load, representative_case
 from validation.bench.chain import four_bar_chain
-from validation.tables import drafts
+from validation.tables import drafts, to_csv
 
 ROBOTS = ("3prr", "6spu", "6x6r")
 SAMPLES = 100_000
@@ -99,7 +99,7 @@ def write_bench(figures: pd.DataFrame, folder: Path) -> None:
     try:
         with drafts(folder) as draft:
             (draft / "bench.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
-            figures.to_csv(draft / "bench.csv", index=False, float_format="%.17g")
+            to_csv(figures, draft / "bench.csv")
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the figures of the bench: {error.strerror}") from error
 

@@ -32,7 +32,7 @@ from validation.evaluate import outcome_of
 from validation.ladder.analysis import RICHARDSON, refinements
 from validation.run import Selection, plan
 from validation.statuses import INTERNAL
-from validation.tables import drafts, write_csv
+from validation.tables import drafts, read_csv, write_csv
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
 TABLE = "ladder_rungs"
@@ -294,7 +294,7 @@ def _differs(before: Mapping[str, str], now: Mapping[str, str], name: str) -> bo
 def read(table: Path) -> pd.DataFrame:
     """The table of rungs as it was written."""
     numbers = {name: [""] for name, column in RUNGS.columns.items() if column.nullable}
-    return RUNGS.validate(pd.read_csv(table, keep_default_na=False, na_values=numbers, dtype={"robot": str}))
+    return RUNGS.validate(read_csv(table, keep_default_na=False, na_values=numbers, dtype={"robot": str}))
 
 
 def _is_known(rungs: pd.DataFrame, scene: Scene, ladder: Ladder) -> bool:

@@ -21,7 +21,7 @@ from validation import statuses
 from validation.findings import CASE, Finding, findings
 from validation.sources import REFERENCE
 from validation.statuses import INTERNAL
-from validation.tables import Results, drafts, read
+from validation.tables import Results, drafts, read, read_csv, to_csv
 from validation.tolerances import registered
 from validation.versions.environments import Environment, made_by_uv, of_interpreter, rooms, run_in, this_one
 
@@ -269,7 +269,7 @@ def write_tables(found: Findings, folder: Path) -> None:
     """
     try:
         with drafts(folder) as draft:
-            found.table.to_csv(draft / "versions.csv", index=False, float_format="%.17g")
+            to_csv(found.table, draft / "versions.csv")
             text = json.dumps(found.run, indent=2, ensure_ascii=False) + "\n"
             (draft / "versions.json").write_text(text, encoding="utf-8")
     except OSError as error:
@@ -286,7 +286,7 @@ def read_tables(folder: Path) -> Findings | None:
     if not csv.exists():
         return None
     try:
-        frame = pd.read_csv(csv, keep_default_na=False, na_values={c: [""] for c in COLUMNS if c not in TEXTS})
+        frame = read_csv(csv, keep_default_na=False, na_values={c: [""] for c in COLUMNS if c not in TEXTS})
         run = json.loads(about.read_text(encoding="utf-8"))
         return Findings(table=frame[list(COLUMNS)].astype(COLUMNS), run=run)
     except (OSError, ValueError, KeyError) as error:
