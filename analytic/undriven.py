@@ -106,7 +106,10 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
     qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
     tree, Z_T = tree_model(mechanism, at, moving, q, qd), V_T[:, rank:]
     force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
-    free = np.linalg.solve(Z_T @ tree.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+    try:
+        free = np.linalg.solve(Z_T @ tree.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+    except np.linalg.LinAlgError as error:
+        raise _stuck(tracer, float(t[0]), "no mass moves with them") from error
     return qdd - (Z_T.swapaxes(1, 2) @ free)[..., 0]
 
 
@@ -122,6 +125,8 @@ def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState
     nq = tracer.mechanism.nq
 
     def rate(t: float, y: Array) -> Array:
+        if not np.isfinite(y).all():
+            return np.full_like(y, np.nan)  # the step is too long, and is taken again
         q, qd = y[None, :nq], y[None, nq:]
         qdd = accelerations(tracer, np.array([t]), q, qd)
         return np.concatenate([position_rate(tracer.mechanism, q, qd)[0], qdd[0]])

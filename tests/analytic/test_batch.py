@@ -22,7 +22,7 @@ from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, ShapeError, SingularityError
 from robots.mechanism import Joint, Mechanism
 from robots.motion import Drive, Motion
-from robots.robot import Case, configurations, load, make_case, modes, names
+from robots.robot import Case, load, make_case, modes, names, representative_case
 from tests.analytic.test_closed_chains import states
 from tests.closed_chains import Shape, closed_chain
 from tests.conftest import CaseMaker
@@ -42,10 +42,7 @@ def _agrees(case: Case, motion: Motion, guess: Array, *, plain: bool = False) ->
 
 @pytest.mark.parametrize("name", names())
 def test_agrees_with_noc_on_every_robot(name: str) -> None:
-    robot = load(name)
-    mode = next(mode for mode in modes(robot.mechanism()) if mode not in robot.expected)
-    upright = list(configurations(robot.mechanism()))[-1]
-    case = make_case(robot, variant="default", mode=mode, configuration=upright)
+    case = representative_case(load(name))
     motion = prescribe(case)
     if len(motion.t) < FEWEST:
         motion = motion.assemble(np.linspace(motion.t[0], motion.t[-1], FEWEST))

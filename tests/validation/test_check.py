@@ -1,6 +1,9 @@
 """`loopcheck check`: any MJCF, moved automatically or by a file, compared and judged."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +28,25 @@ def test_a_file_is_checked_with_a_motion_of_its_own(loopcheck: Command, tmp_path
     status, out, err = loopcheck("check", MODELS / f"{name}.xml", *EXACT, "--out", tmp_path)
     assert status == 0, out + err
     assert set(read(tmp_path).summary["robot"]) == {name}
+
+
+SCRIPT = """
+from pathlib import Path
+from validation.check import cases_of_file
+from validation.run import run
+from validation.workers import ALONE
+results = run(cases_of_file(Path(MODEL)), wanted=("analytic/lagrange",), dt=0.2, workers=ALONE)
+print(sorted(set(results.summary["verdict"])))
+"""
+
+
+def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
+    """Processes that run it again, as Python's own do, would each begin to check the file, and die over it."""
+    (tmp_path / "script.py").write_text(SCRIPT.replace("MODEL", repr(str(MODELS / "four_bar.xml"))), encoding="utf-8")
+    surroundings = {**os.environ, "PYTHONPATH": str(CATALOGUE.parent)}
+    command = [sys.executable, str(tmp_path / "script.py")]
+    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "['agree', 'informational']\n"), done.stderr
 
 
 def test_a_file_is_found_from_where_the_user_stands(
