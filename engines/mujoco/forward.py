@@ -35,6 +35,7 @@ from engines.mujoco._model import (
     driven,
     equality_rows,
     guarded,
+    opening,
     rows_of_drives,
 )
 from engines.mujoco._stepping import stepping
@@ -230,7 +231,7 @@ def _simulate(
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(wanted, feedback)
 
     held, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
-    forces, openings, positions, every = [], [], [], round(motion.dt / dt)
+    forces, drift, positions, every = [], 0.0, [], round(motion.dt / dt)
     for k, target in enumerate(targets):
         held[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
@@ -238,7 +239,7 @@ def _simulate(
             forces.append(data.efc_force[of_drives])
             if not np.isfinite(forces[-1]).all():
                 raise EngineError(f"{MujocoForward.name}: the simulation with dt = {dt:g} s diverged")
-            openings.append(data.efc_pos[of_loops])
+            drift = max(drift, opening(model, data, of_loops))
             positions.append(np.array(data.qpos[:-1]))
         if k < len(targets) - 1:
             step()
@@ -247,7 +248,7 @@ def _simulate(
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
     return _Run(
         effort=effort,
-        closure_drift=float(np.abs(openings).max(initial=0.0)),
+        closure_drift=drift,
         tracking_error=float(np.abs(miss).max()),
     )
 
