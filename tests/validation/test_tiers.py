@@ -66,7 +66,9 @@ def named(rows: Sequence[Held]) -> list[tuple[str, str, float]]:
 
 def test_what_is_right_has_no_errors(case: Case, want: Wanted, right: Matrices) -> None:
     assert named([*static(want.inventory, want.inventory, want.terms.M[0])]) == []
-    assert named([*instantaneous(case.mechanism, want.terms, right, (want.qd, want.qdd))]) == []
+    rows = [*instantaneous(case.mechanism, want.terms, right, (want.qd, want.qdd))]
+    assert named(rows) == []
+    assert [held.quantity for held in rows] == ["mass matrix", *SPOILT, "forbidden directions", "closure acceleration"]
 
 
 def size(inventory: Inventory) -> float:
@@ -118,6 +120,9 @@ def test_every_quantity_is_seeded() -> None:
 @pytest.mark.parametrize(
     ("field", "place", "element", "scale"),
     [
+        ("freedom", (3, 1), "right2", lambda want: 1.0),
+        ("anchor", (0, 2), "left", lambda want: size(want.inventory)),
+        ("force", (1, 1), "left2", lambda want: 3.0),
         ("armature", (1, 1), "left2", lambda want: want.terms.M[0][1, 1]),
         ("armature", (0, 3), "left", lambda want: np.sqrt(0.02 * 0.003)),
         ("damping", (2, 2), "right", lambda want: abs(want.inventory.rest_force[2])),
@@ -129,8 +134,30 @@ def test_every_quantity_is_seeded() -> None:
 def test_what_is_not_there_is_seen_beside_what_it_would_act_on(
     field: str, place: tuple[int, ...], element: str, scale: Callable[[Wanted], float], want: Wanted
 ) -> None:
-    quantity = {"spring_reference": "spring reference"}.get(field, field)
+    (quantity,) = [name for name, (own, _, _) in QUANTITIES.items() if own == field]
     want_named(want, spoilt(want.inventory, field, place, ERROR * scale(want)), quantity, element)
+
+
+def test_places_and_springs_are_seen_beside_the_largest(want: Wanted) -> None:
+    """Not each beside its own: a body near the origin, a spring that rests near zero, an axis not of length one."""
+    own = replace(
+        want.inventory,
+        center=np.array([[0.01, 0, 0], [3, 0, 0], [0, 0, 0], [0, 0, 0]]),
+        anchor=np.array([[0.01, 0, 0], [0.5, 0, 0], [0, 0, 0], [0, 0, 0]]),
+        spring_reference=np.array([0.1, 0.7, 0.0, 0.0]),
+        force=np.array([[0.1, 0, 0], [3.0, 0, 0], [0, 0, 0], [0, 0, 0]]),
+        freedom=np.array([[3.0, 3], [1, 0], [1, 0], [1, 0]]),
+        axis=np.array([[0, 0, 0], [0, 0, 2.0], [0, 0, 1], [0, 0, 1]]),
+    )
+    largest = {"center": 3.0, "anchor": 3.0, "spring_reference": 0.7, "force": 3.0, "freedom": 1.0, "axis": 1.0}
+    for field, scale in largest.items():
+        place = (0,) if field == "spring_reference" else (1, 0) if field == "axis" else (0, 0)
+        (found,) = named([*static(own, spoilt(own, field, place, ERROR * scale), want.terms.M[0])])
+        assert found[2] == pytest.approx(ERROR), field
+    far = replace(own, anchor=4 * own.center)
+    assert named([*static(far, spoilt(far, "center", (0, 0), ERROR * 12), want.terms.M[0])])[0][2] == pytest.approx(
+        ERROR
+    )
 
 
 def test_damping_of_what_rests_without_force_is_seen_beside_its_inertia(want: Wanted) -> None:
@@ -268,6 +295,8 @@ def test_constraints_are_counted_and_ranked(want: Wanted) -> None:
         "dof": (2, 3),
         "beyond": (0, pytest.approx(1)),
     }
+    assert rigid(want, 1e-9 * ROWS, ROWS) == {**same, "beyond": (0, pytest.approx(0, abs=1e-14))}
+    assert rigid(want, ROWS, 0 * ROWS)["beyond"] == (0, pytest.approx(1))
     none = np.zeros((0, 4))
     assert rigid(want, none, none) == {"constraint rows": (0, 0), "rank of the constraints": (0, 0), "dof": (4, 4)}
     assert rigid(want, none, ROWS)["beyond"] == (0, pytest.approx(1))
