@@ -8,6 +8,7 @@ import numpy as np
 
 from analytic.kinematics import poses, retract, twist_matrices
 from analytic.lagrange import lengths, potential_energy
+from analytic.powers import own_powers
 from robots.arrays import AnyArray, Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -40,10 +41,12 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
     return T + potential_energy(mechanism, q)
 
 
-def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> float:
-    """Largest difference between power in, power damped and rate of change of energy, relative to the peak power in.
+def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> float | None:
+    """Largest difference between power in, power damped and rate of change of energy, relative to the powers at work.
 
-    The power in is that of the actuators and of the external wrenches; the peak is that of the actuators.
+    The power in is that of the actuators and of the external wrenches. The difference is divided by the largest sum,
+    over time, of the magnitudes of the powers of every body's inertia wrench, every weight, spring, damper, external
+    wrench, rotor and actuator: a balance cannot be finer than the round-off of what it adds up.
 
     Args:
         mechanism: Robot.
@@ -51,15 +54,19 @@ def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> floa
         effort: Efforts of the actuators [N or N m], shape (nt, na).
 
     Returns:
-        Relative imbalance [-].
+        Relative imbalance [-]; None where nothing moves, so that there is no power to balance.
     """
+    if not motion.qd.any():
+        return None
     s = 1j * STEP
     q = retract(mechanism, motion.q, motion.qd * s)  # the quadratic term is below round-off
     rate = total_energy(mechanism, q, motion.qd + motion.qdd * s).imag / STEP
-    power = (effort * (motion.qd @ mechanism.selection.T)).sum(1)
+    power = effort * (motion.qd @ mechanism.selection.T)
     loads = _power_of_wrenches(mechanism, motion)
     damped = _damped_power(mechanism, motion.qd, lengths(mechanism, poses(mechanism, q)).imag / STEP)
-    return float(np.abs(power + loads - damped - rate).max() / np.abs(power).max())
+    difference = np.abs(power.sum(1) + loads - damped - rate).max()
+    at_work = (np.abs(own_powers(mechanism, motion).signed).sum((1, 2)) + np.abs(power).sum(1)).max()
+    return float(difference / at_work) if at_work > 0 else 0.0 if difference == 0 else np.inf
 
 
 def _damped_power(mechanism: Mechanism, qd: Array, rates: Array) -> Array:

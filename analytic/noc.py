@@ -13,7 +13,7 @@ from analytic.kinematics import Poses, Twists, cross, point_of, poses, rotation_
 from analytic.redundancy import independent_dofs, minimum_norm, undriven_dofs
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
-from robots.mechanism import WORLD, Mechanism
+from robots.mechanism import WORLD, Joint, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -219,21 +219,31 @@ def _springs(mechanism: Mechanism, q: Array) -> Array:
     """Effort it takes to hold the springs of joints and tendons [N or N m], shape (nt, nv)."""
     effort = np.zeros((len(q), mechanism.nv))
     for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
-        if not joint.stiffness:
-            continue
-        x, rest = q[:, columns], joint.spring_reference
-        if joint.kind in ("hinge", "slide"):
-            stretch = x - rest
-        elif joint.kind == "ball":
-            stretch = rotation_vector(rest, x)
-        else:
-            stretch = np.concatenate([x[:, :3] - rest[:3], rotation_vector(rest[3:], x[:, 3:])], axis=1)
-        effort[:, dofs] = joint.stiffness * stretch
+        if joint.stiffness:
+            effort[:, dofs] = joint.stiffness * joint_stretch(joint, q[:, columns])
     for tendon in mechanism.tendons:
         length = mechanism.values_of((tendon.length,), q)
         pull = tendon.stiffness * (length - np.clip(length, *tendon.rest))  # slack between the two lengths
         effort += pull * mechanism.rates_of((tendon.length,))
     return effort
+
+
+def joint_stretch(joint: Joint, x: Array) -> Array:
+    """How far a joint is from where its spring is at rest, along each of its dofs.
+
+    Args:
+        joint: Joint.
+        x: Its positions [m or rad], shape (nt, entries of q).
+
+    Returns:
+        Displacement, and for turns in space the shortest rotation in body axes [m or rad], shape (nt, dofs).
+    """
+    rest = joint.spring_reference
+    if joint.kind in ("hinge", "slide"):
+        return x - rest
+    if joint.kind == "ball":
+        return rotation_vector(rest, x)
+    return np.concatenate([x[:, :3] - rest[:3], rotation_vector(rest[3:], x[:, 3:])], axis=1)
 
 
 def _dof_names(mechanism: Mechanism) -> list[str]:

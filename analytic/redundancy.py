@@ -55,6 +55,48 @@ def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
     return scale[:, None] * (U @ U.swapaxes(-1, -2)) / scale
 
 
+def actuator_motions(mechanism: Mechanism, Phi: Array, M: Array) -> Array:
+    """The motions that move one actuator at unit rate and all others not, and keep the loops closed.
+
+    D = N pinv(W S N) W with N = null(Φ) and W the scales of the efforts: of a redundantly actuated robot the motions
+    that belong to efforts of least norm. Less their part along the motions Z that no actuator sees,
+    D − Z (ZᵀMZ)⁻¹ ZᵀMD, so that Dᵀ times a generalized force is the effort whatever the accelerations
+    along Z are. Made from the projector P = 1 − Φ⁺Φ, because a basis of the null space may mix actuators that have
+    nothing to do with each other.
+
+    Args:
+        mechanism: Robot.
+        Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
+        M: Inertia matrix of the spanning tree [kg, kg m or kg m²], shape (nt, nv, nv).
+
+    Returns:
+        Joint velocities per rate of each actuator [-, or ratios of the units], shape (nt, nv, na).
+    """
+    middle, J = len(Phi) // 2, _unit_rows(Phi)
+    gears = np.linalg.norm(mechanism.selection, axis=1)
+    S = mechanism.selection / gears[:, None]
+    P = np.eye(mechanism.nv) - np.linalg.pinv(J, rcond=RANK_TOLERANCE) @ J if J.size else np.eye(mechanism.nv)[None]
+    A = np.broadcast_to(S @ P, (len(Phi), *S.shape))
+    values, V_T = np.linalg.svd(A)[1:]
+    driven = int((values[middle] > RANK_TOLERANCE).sum())
+    V = V_T[:, :driven].swapaxes(1, 2)
+    weights = np.ones(mechanism.na) if driven == mechanism.na else mechanism.effort_scales * gears
+    D = V @ np.linalg.pinv(weights[:, None] * (A @ V)) * (weights / gears)
+    undriven = null_space(J[middle]).shape[1] - driven
+    if not undriven:
+        return D
+    stacked = np.concatenate([J, np.broadcast_to(S, A.shape)], axis=1)
+    Z_T = np.linalg.svd(stacked)[2][:, mechanism.nv - undriven :]
+    Z = Z_T.swapaxes(1, 2)
+    return D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D)
+
+
+def _unit_rows(A: Array) -> Array:
+    """The same rows, each of length one, so that units and gears do not decide a rank; rows of zero stay."""
+    length = np.linalg.norm(A, axis=-1, keepdims=True)
+    return A / np.where(length == 0, 1, length)
+
+
 def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]:
     """Of the driven coordinates, those whose motion determines that of all the others, chosen by pivoting.
 

@@ -16,7 +16,7 @@ from robots.motion import Motion
 from robots.robot import Case, configurations, load, make_case, modes, names
 from validation import sources
 from validation.audit import Wanted, audit, lost, wanted_of
-from validation.compare import summarize
+from validation.compare import Evidence, summarize
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
 
 Folders: TypeAlias = tuple[Path, ...]
@@ -68,13 +68,15 @@ def test_agrees_with_the_reference(
         raise motion
     key = case.key
     outcomes = [_outcome(key, sources.REFERENCE, folders), _outcome(key, source, folders)]
-    rows = summarize(outcomes, lost=_lost(key, source.split("/")[0], folders))
+    rows = summarize(outcomes, Evidence(lost=_lost(key, source.split("/")[0], folders)))
     for row in rows[rows["source"] == source].to_dict("records"):
         for figure in FIGURES:
             record_property(f"{row['actuator']}.{figure}", row[figure])
     verdicts = rows.loc[rows["source"] == source, ["actuator", "verdict", "relative_error", "note"]]
     assert len(verdicts) > 0
-    assert verdicts["verdict"].isin(["agree", "informational"]).all(), f"\n{verdicts.to_string(index=False)}"
+    assert verdicts["verdict"].isin(["agree", "informational", "reference"]).all(), (
+        f"\n{verdicts.to_string(index=False)}"
+    )
 
 
 def _folders(config: pytest.Config) -> Folders:

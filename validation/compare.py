@@ -1,9 +1,11 @@
 """Compares every source with the reference, actuator by actuator, and says what follows.
 
-A comparison fails closed: whatever did not run, compared nothing or is not a number can never read `agree`.
+A comparison fails closed: whatever did not run, compared nothing or is not a number can never read `agree`. Errors are
+divided by the scale of their own actuator (`analytic.powers.effort_scale`), never by what another one carries.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -18,37 +20,55 @@ from validation.findings import Key
 from validation.tables import table
 from validation.tolerances import Tolerance, registered
 
+RESOLVED = 3.0
+"""How many times what a route resolves an error must be to count [-]."""
+CANCELLED = 0.01
+"""Part of an actuator's peak from which on a limit in its unit is worth a note [-]."""
 
-def summarize(
-    outcomes: Sequence[Outcome],
-    tolerances: Mapping[str, Tolerance] | None = None,
-    lost: Mapping[tuple[Key, str], str] | None = None,
-) -> pd.DataFrame:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is known besides the efforts themselves when verdicts are given."""
+
+    tolerances: Mapping[str, Tolerance] = field(default_factory=registered)
+    """By name of the source."""
+    lost: Mapping[tuple[Key, str], str] = field(default_factory=dict)
+    """Why nothing of an engine can be compared, by case and engine, as `audit.lost` says."""
+    resolutions: Mapping[tuple[Key, str], Mapping[str, float]] = field(default_factory=dict)
+    """Largest change of an effort in runs that must give the same [N or N m], by case and source, and by actuator."""
+
+
+def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> pd.DataFrame:
     """The table of verdicts: a row for each case, source and actuator.
 
     Args:
         outcomes: What all sources found, the reference among them.
-        tolerances: By name of the source; by default the registered ones.
-        lost: Why nothing of an engine can be compared, by case and engine, as `audit.lost` says; by default nothing is.
+        evidence: What else is known; by default the registered tolerances alone.
     """
-    tolerances = registered() if tolerances is None else tolerances
+    evidence = Evidence() if evidence is None else evidence
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for outcome in outcomes:
-        engine = outcome.source.split("/")[0]
-        loss = (lost or {}).get((outcome.case.key, engine), "")
-        rows += _rows(outcome, references[outcome.case.key], tolerances, loss)
+        rows += _rows(outcome, references[outcome.case.key], evidence)
     return table("summary", rows)
 
 
-def relative_error(candidate: Array, reference: Array) -> float:
-    """Largest error over time and actuators, over the largest reference effort [-].
+def relative_error(candidate: Array, reference: Array, scale: Array) -> float:
+    """Largest error over time, relative to the scale of its actuator, of all actuators [-].
 
     Args:
         candidate: Efforts to judge [N or N m], shape (nt, na).
         reference: Reference efforts [N or N m], shape (nt, na).
+        scale: What errors of each actuator are divided by [N or N m], shape (na,).
+
+    Returns:
+        The error; NaN where nothing acts on any actuator, infinite for an effort where nothing acts.
     """
-    return _over(float(np.abs(candidate - reference).max()), float(np.abs(reference).max()))
+    if not scale.any():
+        return np.nan
+    errors = np.abs(candidate - reference).max(0)
+    unmoved = np.where(errors == 0, 0.0, np.where(np.isnan(errors), np.nan, np.inf))
+    return float(np.divide(errors, scale, out=unmoved, where=scale > 0).max())
 
 
 def case_and_source(outcome: Outcome) -> dict[str, str]:
@@ -57,11 +77,16 @@ def case_and_source(outcome: Outcome) -> dict[str, str]:
     return {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": outcome.source}
 
 
-def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str, Any]]:
-    """Rows of the ladder table of one source on one case: error, change and observed order at each step."""
+def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> list[Mapping[str, Any]]:
+    """Rows of the ladder table of one source on one case: error, change and observed order at each step.
+
+    Args:
+        outcome: What the source found.
+        reference: The reference's efforts.
+        scale: What errors of each actuator are divided by [N or N m], shape (na,).
+    """
     ladder = outcome.compared.ladder if outcome.compared else ()
-    peak = float(np.abs(reference.effort).max())
-    changes = [np.nan] + [float(np.abs(fine.effort - coarse.effort).max()) for coarse, fine in pairwise(ladder)]
+    changes = [np.nan] + [relative_error(fine.effort, coarse.effort, scale) for coarse, fine in pairwise(ladder)]
     rows: list[Mapping[str, Any]] = []
     for k, rung in enumerate(ladder):
         ratio = ladder[k - 1].dt / rung.dt if k else np.nan
@@ -70,8 +95,8 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str,
             {
                 **case_and_source(outcome),
                 "dt": rung.dt,
-                "relative_error": relative_error(rung.effort, reference.effort),
-                "change": _over(changes[k], peak),
+                "relative_error": relative_error(rung.effort, reference.effort, scale),
+                "change": changes[k],
                 "order": float(order),
                 "closure_drift": rung.closure_drift,
                 "tracking_error": rung.tracking_error,
@@ -81,23 +106,21 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory) -> list[Mapping[str,
     return rows
 
 
-def _rows(
-    outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance], loss: str
-) -> list[Mapping[str, Any]]:
-    mechanism, tolerance = outcome.case.mechanism, tolerances.get(outcome.source)
+def _rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
+    mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
+    peaks = _peaks(reference, mechanism.actuator_units)
     rows: list[Mapping[str, Any]] = []
-    for name, unit in zip((a.name for a in mechanism.actuators), mechanism.actuator_units, strict=True):
-        judged = None if outcome is reference else outcome.compared
-        numbers = _numbers(judged, reference.history, name)
-        verdict, reason = _verdict(outcome, reference, tolerances, numbers["relative_error"])
-        if loss and verdict in ("agree", "disagree"):
-            verdict, reason = "not comparable", loss
+    for k, (actuator, unit) in enumerate(zip(mechanism.actuators, mechanism.actuator_units, strict=True)):
+        numbers = {**peaks[k], **_errors(outcome, reference, k)}
+        resolution = evidence.resolutions.get((outcome.case.key, outcome.source), {}).get(actuator.name)
+        verdict, reason = _verdict(outcome, reference, evidence, numbers, resolution)
         history = outcome.history
+        parts = (reason, outcome.note, _balance(outcome), _cancellation(tolerance, numbers))
         rows.append(
             {
                 **case_and_source(outcome),
                 "reference": sources.REFERENCE,
-                "actuator": name,
+                "actuator": actuator.name,
                 "unit": unit,
                 **numbers,
                 "tolerance": tolerance.relative_error if tolerance else None,
@@ -105,28 +128,35 @@ def _rows(
                 "closure_drift": history.closure_drift if history else None,
                 "tracking_error": history.tracking_error if history else None,
                 "wall_time": outcome.wall_time,
-                "note": "; ".join(part for part in (reason, outcome.note, _balance(outcome)) if part),
+                "note": "; ".join(part for part in parts if part),
             }
         )
     return rows
 
 
-def _numbers(candidate: EffortHistory | None, reference: EffortHistory | None, actuator: str) -> dict[str, float]:
-    """Peak of the case, largest, root mean square and relative error of one actuator; NaN where nothing compares."""
-    found = dict.fromkeys(("peak", "max_error", "rms_error", "relative_error"), np.nan)
-    if reference is None:
-        return found
-    found["peak"] = float(np.abs(reference.effort).max(initial=0.0))
-    if candidate is None or not _comparable(candidate, reference, actuator):
-        return found
-    error = (
-        candidate.effort[:, candidate.actuators.index(actuator)]
-        - reference.effort[:, reference.actuators.index(actuator)]
-    )
-    found["max_error"] = float(np.abs(error).max())
-    found["rms_error"] = float(np.sqrt(np.mean(error**2)))
-    found["relative_error"] = _over(found["max_error"], found["peak"])
-    return found
+def _peaks(reference: Outcome, units: Sequence[str]) -> list[dict[str, float]]:
+    """Peak, that of all actuators with the same unit, and scale of each actuator [unit]; NaN without a reference."""
+    if reference.history is None or reference.scale is None:
+        return [dict.fromkeys(("peak", "case_peak", "scale"), np.nan) for _ in units]
+    peaks = np.abs(reference.history.effort).max(0, initial=0.0)
+    same_unit = [max(peak for peak, other in zip(peaks, units, strict=True) if other == unit) for unit in units]
+    columns = zip(peaks, same_unit, reference.scale, strict=True)
+    return [dict(zip(("peak", "case_peak", "scale"), map(float, values), strict=True)) for values in columns]
+
+
+def _errors(outcome: Outcome, reference: Outcome, actuator: int) -> dict[str, float]:
+    """Largest, root mean square and relative error of one actuator; NaN where nothing compares."""
+    errors = dict.fromkeys(("max_error", "rms_error", "relative_error"), np.nan)
+    name, expected = outcome.case.mechanism.actuators[actuator].name, reference.history
+    candidate = None if outcome is reference else outcome.compared
+    if candidate is None or expected is None or reference.scale is None or not _comparable(candidate, expected, name):
+        return errors
+    error = candidate.effort[:, candidate.actuators.index(name)] - expected.effort[:, expected.actuators.index(name)]
+    errors["max_error"] = float(np.abs(error).max())
+    errors["rms_error"] = float(np.sqrt(np.mean(error**2)))
+    if reference.scale[actuator] > 0:
+        errors["relative_error"] = errors["max_error"] / float(reference.scale[actuator])
+    return errors
 
 
 def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: str) -> bool:
@@ -135,27 +165,48 @@ def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: st
 
 
 def _verdict(
-    outcome: Outcome, reference: Outcome, tolerances: Mapping[str, Tolerance], error: float
+    outcome: Outcome,
+    reference: Outcome,
+    evidence: Evidence,
+    numbers: Mapping[str, float],
+    resolution: float | None,
 ) -> tuple[str, str]:
     """Verdict of one actuator, and the reason where it is not plain."""
-    doubt = _beyond(reference, tolerances[sources.REFERENCE]) if reference.history else "it did not run"
-    tolerance = tolerances.get(outcome.source)
+    doubt = _beyond(reference, evidence.tolerances[sources.REFERENCE]) if reference.history else "it did not run"
+    tolerance = evidence.tolerances.get(outcome.source)
     if outcome.history is None:
         return outcome.failure, ""
     if outcome.source == sources.REFERENCE:
-        return ("disagree", doubt) if doubt else ("informational", "the reference")
+        return ("disagree", doubt) if doubt else ("reference", "")
     if doubt:
         return "not comparable", f"the reference cannot be trusted: {doubt}"
     if tolerance is None:
         return "not comparable", "no tolerance is registered for this source"
     if tolerance.relative_error is None:
         return "informational", ""
+    loss = evidence.lost.get((outcome.case.key, outcome.source.split("/")[0]))
+    if loss:
+        return "not comparable", loss
+    return _judged(numbers, tolerance.relative_error, resolution, _beyond(outcome, tolerance))
+
+
+def _judged(numbers: Mapping[str, float], limit: float, resolution: float | None, beyond: str) -> tuple[str, str]:
+    """Verdict on the numbers of one actuator, which `beyond` says exceed another limit than that of the error."""
+    error, largest = numbers["relative_error"], numbers["max_error"]
+    if numbers["scale"] == 0:
+        return "not comparable", "nothing acts: no force has any power where this actuator moves"
     if not np.isfinite(error):
-        return "not comparable", "no effort of this actuator on the reference's time grid, or a reference of zero"
-    beyond = _beyond(outcome, tolerance)
+        return "not comparable", "no effort of this actuator on the reference's time grid, or one that is no number"
     if beyond:
         return "disagree", beyond
-    return ("agree" if error <= tolerance.relative_error else "disagree"), ""
+    if error <= limit:
+        return "agree", ""
+    if resolution is None:
+        return "disagree", ""
+    resolved = f"error {largest:.3g}, resolution {resolution:.3g}, limit {limit * numbers['scale']:.3g}"
+    if largest <= RESOLVED * resolution:
+        return "not comparable", f"below what this route resolves: {resolved}"
+    return "disagree", resolved
 
 
 def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
@@ -164,7 +215,8 @@ def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
     measured = {
         "closure_drift": history.closure_drift if history else None,
         "tracking_error": history.tracking_error if history else None,
-        "power_imbalance": outcome.power_imbalance,
+        "power_imbalance": 0.0 if outcome.at_rest else outcome.power_imbalance,
+        "term_sum": outcome.term_sum,
     }
     for name, value in measured.items():
         limit = getattr(tolerance, name)
@@ -175,8 +227,18 @@ def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
 
 
 def _balance(outcome: Outcome) -> str:
-    return "" if outcome.power_imbalance is None else f"power balance {outcome.power_imbalance:.1e} of the peak power"
+    if outcome.at_rest:
+        return "no motion, no balance to take"
+    if outcome.power_imbalance is None:
+        return ""
+    return f"power balance {outcome.power_imbalance:.1e} of the powers at work"
 
 
-def _over(value: float, peak: float) -> float:
-    return value / peak if peak > 0 else np.nan
+def _cancellation(tolerance: Tolerance | None, numbers: Mapping[str, float]) -> str:
+    """What the limit leaves open where an effort is the small rest of large terms."""
+    limit, peak, scale = tolerance.relative_error if tolerance else None, numbers["peak"], numbers["scale"]
+    if limit is None or not limit * scale > CANCELLED * peak:
+        return ""
+    if peak == 0:
+        return "terms cancel: the effort is zero throughout"
+    return f"terms cancel to 1/{scale / peak:.0f}: agreement is to {100 * limit * scale / peak:.2g} % of the effort"

@@ -103,7 +103,7 @@ def print_errata(costs: pd.DataFrame, folder: Path) -> None:
     worst = costs.groupby(["robot", "configuration", "erratum"], sort=False)["relative_error"].max()
     for robot, of_robot in worst.groupby("robot", sort=False):
         wide = of_robot.droplevel("robot").unstack("configuration", sort=False)
-        _console().print(_errors(wide, title=f"{robot}: effort error over the peak"))
+        _console().print(_errors(wide, title=f"{robot}: effort error over its scale"))
     click.echo(f"report: {folder / 'errata.html'}")
 
 

@@ -33,8 +33,8 @@ def audit_section(results: Results) -> Part:
         "What each engine simulates, read back from the engine itself and held against the model before anything is "
         "compared. Static: masses, joints, loads and constraints in one pose. Instantaneous: mass matrix, velocity "
         "terms, weights, dampers and constraints at three states of the motion. Errors are relative to the size of the "
-        "quantity, those of efforts to the peak. An engine that fails the static tier simulates another robot: nothing "
-        "of it is compared."
+        "quantity, those of efforts to their scales. An engine that fails the static tier simulates another robot: "
+        "nothing of it is compared."
     )
     columns = ["case", "engine", *TIERS[:2], "first leaves the reference"]
     blocks: Sequence[Block] = [text, Table(columns, rows), *folds] if rows else ["No engine was audited."]
@@ -59,7 +59,7 @@ def first_divergence(audit: pd.DataFrame) -> str:
 
 def _off(error: object, verdict: object, element: object) -> str:
     number = float(str(error))
-    return str(verdict) if math.isnan(number) else f"effort of {element} off by {number:.1e} of the peak"
+    return str(verdict) if math.isnan(number) else f"effort of {element} off by {number:.1e} of its scale"
 
 
 def _worst(rows: pd.DataFrame, tier: str) -> Cell:

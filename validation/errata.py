@@ -9,6 +9,7 @@ import pandas as pd
 from analytic.assembly import prescribe
 from analytic.noc import Noc
 from analytic.papers import AS_CORRECTED, paper_model
+from analytic.powers import effort_scale
 from robots.errors import HarnessError
 from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
 from validation.blocks import Part, table
@@ -32,7 +33,7 @@ COLUMNS = {
 
 
 def errata_table(robots: Sequence[str], *, workers: Workers = ALL_CORES) -> pd.DataFrame:
-    """Largest effort error over the peak that each printed form causes, and that of the corrected model.
+    """Largest effort error over its scale that each printed form causes, and that of the corrected model.
 
     Args:
         robots: Names of robots that come from a paper; by default all.
@@ -86,15 +87,17 @@ def _costs(case: Case) -> list[Mapping[str, Any]]:
     model = paper_model(str(case.robot.paper))
     motion = prescribe(case)
     reference = Noc().compute_efforts(case, motion).effort
+    scale = effort_scale(case.mechanism, motion).scale
     where = _where(case)
-    error = relative_error(model.efforts(case, motion, AS_CORRECTED), reference)
+    error = relative_error(model.efforts(case, motion, AS_CORRECTED), reference, scale)
     blank = {"equation": "", "printed": "", "corrected": "", "note": ""}
     rows: list[Mapping[str, Any]] = [{**where, **blank, "erratum": CORRECTED, "relative_error": error}]
     for erratum in model.ERRATA:
         cost, note = float("nan"), "a slip of notation, nothing to compute"
         if erratum.computes:
             try:
-                cost, note = relative_error(model.efforts(case, motion, frozenset({erratum.key})), reference), ""
+                printed = model.efforts(case, motion, frozenset({erratum.key}))
+                cost, note = relative_error(printed, reference, scale), ""
             except HarnessError as failure:
                 note = f"no effort as printed: {failure}"
         text = {"equation": erratum.equation, "printed": erratum.printed, "corrected": erratum.corrected}
@@ -108,7 +111,7 @@ def _introduction() -> Part:
         anchor="errata",
         blocks=[
             "Each paper's own model is computed with one equation as printed and all others corrected. The number is "
-            "the largest effort error against analytic/noc over time and actuators, over the peak effort of the case."
+            "the largest effort error against analytic/noc over time and actuators, each over its own scale."
         ],
     )
 

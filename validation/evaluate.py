@@ -8,6 +8,7 @@ import numpy as np
 
 from analytic.assembly import depends_on_gravity, prescribe
 from analytic.energy import power_imbalance
+from analytic.powers import effort_scale
 from analytic.redundancy import moving_part
 from robots.arrays import Array
 from robots.efforts import EffortHistory
@@ -44,7 +45,13 @@ class Outcome:
     wall_time: float | None = None
     """Time it took [s]."""
     power_imbalance: float | None = None
-    """Power in less rate of change of energy, relative to the peak power [-]; analytic sources only."""
+    """Power in less rate of change of energy, relative to the powers at work [-]; analytic sources in motion only."""
+    at_rest: bool = False
+    """Whether nothing moves, so that an analytic source has no power to balance."""
+    scale: Array | None = None
+    """What errors of each actuator are divided by [N or N m], shape (na,); the reference only."""
+    term_sum: float | None = None
+    """Largest distance of the efforts from the signed sum of their terms, over the scale [-]; the reference only."""
 
     @property
     def compared(self) -> EffortHistory | None:
@@ -69,14 +76,22 @@ def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], Ef
     history = outcome.history
     if history is None:
         return outcome
-    analytic = source in sources.ANALYTIC
-    projected = None if analytic else _projected(case, motion, history)
-    return replace(
-        outcome,
-        projected=projected,
-        note="; ".join(part for part in (history.note, _internal(case, history, projected)) if part),
-        power_imbalance=power_imbalance(case.mechanism, motion, history.effort) if analytic else None,
-    )
+    if source == sources.REFERENCE:
+        outcome = _with_scale(outcome, case, motion, history)
+    if source in sources.ANALYTIC:
+        imbalance = power_imbalance(case.mechanism, motion, history.effort)
+        return replace(outcome, power_imbalance=imbalance, at_rest=imbalance is None)
+    projected = _projected(case, motion, history)
+    notes = (history.note, _internal(case, history, projected))
+    return replace(outcome, projected=projected, note="; ".join(part for part in notes if part))
+
+
+def _with_scale(outcome: Outcome, case: Case, motion: Motion, history: EffortHistory) -> Outcome:
+    """The reference with the scales of its efforts, and how far these are from the sum of their terms."""
+    terms = effort_scale(case.mechanism, motion)
+    difference = np.abs(terms.effort - history.effort).max(0, initial=0.0)
+    smallest = np.finfo(float).tiny  # an effort where nothing acts must be zero
+    return replace(outcome, scale=terms.scale, term_sum=float((difference / np.maximum(terms.scale, smallest)).max()))
 
 
 def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Outcome:

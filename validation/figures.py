@@ -68,21 +68,23 @@ class Curves:
     """The source that the others are held against; it need not be there."""
     efforts: Mapping[str, Array]
     """Efforts by source [N or N m], each of shape (nt, na); NaN where a source says nothing."""
-    peak: float
-    """What errors are relative to [N or N m]; NaN if nothing was compared."""
+    scale: Array
+    """What errors of each actuator are relative to [N or N m], shape (na,); NaN if nothing was compared."""
     tolerances: Mapping[str, float]
     """Tolerance by judged source [-]."""
 
     @property
     def errors(self) -> Mapping[str, Array]:
-        """Largest error over all actuators relative to the peak, by source [-], each of shape (nt,)."""
+        """Largest error over all actuators, each relative to its scale, by source [-], each of shape (nt,)."""
         wanted = self.efforts.get(self.reference)
-        if wanted is None or not self.peak > 0:
+        if wanted is None or not (self.scale > 0).any():
             return {}
         others = {source: effort for source, effort in self.efforts.items() if source != self.reference}
+        acting = self.scale > 0
         with np.errstate(invalid="ignore"):  # an infinite effort less another
             return {
-                name: np.fmax.reduce(np.abs(effort - wanted), axis=1) / self.peak for name, effort in others.items()
+                name: np.fmax.reduce((np.abs(effort - wanted) / self.scale)[:, acting], axis=1)
+                for name, effort in others.items()
             }
 
     def limits(self, actuator: int) -> tuple[float, float] | None:
@@ -92,7 +94,7 @@ class Curves:
         if not wanted.size:
             return None
         low, high = float(wanted.min()), float(wanted.max())
-        margin = max((high - low) / 4, 0.02 * self.peak if self.peak > 0 else 0.0) or 1.0
+        margin = max((high - low) / 4, 0.02 * max(abs(low), abs(high))) or 1.0
         return low - margin, high + margin
 
     @property
@@ -124,7 +126,7 @@ def curves(efforts: pd.DataFrame, summary: pd.DataFrame) -> Curves | None:
         efforts={
             str(name): wide[name].reindex(columns=units.index).to_numpy(float) for name in efforts["source"].unique()
         },
-        peak=float(summary["peak"].max()),
+        scale=summary.groupby("actuator")["scale"].max().reindex(units.index).to_numpy(float),
         tolerances={str(source): float(value) for source, value in tolerances.items()},
     )
 
@@ -224,7 +226,7 @@ def task_figure(task: pd.DataFrame) -> Figure | None:
 
 @as_svg
 def errors_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
-    """Error of each source over time, relative to the peak, with the tolerances."""
+    """Error of each source over time, relative to its scale, with the tolerances."""
     errors = {source: error for source, error in of.errors.items() if np.isfinite(error).any()}
     if not errors:
         return None
@@ -239,7 +241,7 @@ def errors_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
         axes.axhline(of.tolerances[source], color=styles[source].line["color"], linestyle=dashes, linewidth=2, zorder=2)
     if judged:
         axes.plot([], [], color="black", linestyle=(0, (2, 1)), linewidth=2, label="tolerance (colour: source)")
-    axes.set(ylabel="error / peak [-]", yscale="log")
+    axes.set(ylabel="error / scale [-]", yscale="log")
     axes.set_ylim(bottom=FLOOR / 2)
     _limit_time(axes, of.t)
     put_legend(figure, [axes])
@@ -261,7 +263,7 @@ def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]
     for axes, (name, rows) in zip(grid, usable.items(), strict=True):
         for source, rungs in rows.groupby("source", sort=False):
             _draw_ladder(axes, rungs.sort_values("dt"), {**styles[str(source)].line, "label": literal(str(source))})
-        axes.set(title=literal(name), xlabel="step [s]", ylabel="relative to the peak [-]", xscale="log", yscale="log")
+        axes.set(title=literal(name), xlabel="step [s]", ylabel="relative to the scale [-]", xscale="log", yscale="log")
         steps = np.unique(rows["dt"].to_numpy(float))
         axes.set_xticks(steps, [f"{step:g}" for step in steps])
         axes.minorticks_off()

@@ -9,7 +9,7 @@ import pandas as pd
 from validation.tables import Results
 
 CASE = ["robot", "variant", "mode", "configuration"]
-SEVERITY = ("disagree", "not run", "not comparable", "agree", "informational")
+SEVERITY = ("disagree", "not run", "not comparable", "agree", "informational", "reference")
 """Verdicts, the worst first: a source is shown with the worst of its actuators."""
 WORST_FIRST = ("disagree", "not run", "not comparable", "agree", "as expected", "informational", "reference")
 """What a finding can be, the worst first: several cases together are shown with the worst of them."""
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
     verdict: str
     """The worst of its actuators, or `as expected`; `reference` for the reference, unless it failed."""
     error: float
-    """Largest error of its actuators relative to the peak [-]; NaN if there is none."""
+    """Largest error of its actuators, each relative to its own scale [-]; NaN if there is none."""
     tolerance: float
     """What it may be [-]; NaN if it is not judged."""
     note: str
@@ -58,11 +58,9 @@ def _finding(rows: pd.DataFrame, expected: str) -> Finding:
         verdict = "as expected"
     elif expected and verdict == "agree":
         verdict, notes = "disagree", [f"expected: {expected}", *notes]
-    elif verdict in ("agree", "informational") and rows["source"].iloc[0] == reference_of(rows):
-        verdict = "reference"
     return Finding(
         verdict=verdict,
-        error=float(rows["relative_error"].max(skipna=False)),
+        error=float(rows.loc[rows["scale"] != 0, "relative_error"].max(skipna=False)),
         tolerance=float(rows["tolerance"].min()),
         note="; ".join(dict.fromkeys(notes)),
     )

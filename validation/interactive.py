@@ -49,7 +49,7 @@ def efforts_chart(of: Curves, styles: Mapping[str, Look]) -> Json:
 
 
 def errors_chart(of: Curves, styles: Mapping[str, Look]) -> Json:
-    """Error of each source over time relative to the peak, and its tolerance."""
+    """Error of each source over time relative to its scale, and its tolerance."""
     traces: list[Json] = []
     for source, error in of.errors.items():
         traces.append({**_trace(source, of.t, styles), "y": [_short(value) for value in np.maximum(error, FLOOR)]})
@@ -59,7 +59,7 @@ def errors_chart(of: Curves, styles: Mapping[str, Look]) -> Json:
             traces.append(
                 {"name": f"tolerance of {source}", "legendgroup": source, "mode": "lines", "line": line, **ends}
             )
-    axis = {"type": "log", "exponentformat": "power", "title": {"text": "error / peak [-]"}}
+    axis = {"type": "log", "exponentformat": "power", "title": {"text": "error / scale [-]"}}
     return {"data": traces, "layout": {"xaxis": {"title": {"text": "time [s]"}}, "yaxis": axis}, "rows": 1}
 
 

@@ -18,7 +18,10 @@ from validation.blocks import plain
 from validation.findings import CASE, JUDGED, Finding, Key, findings
 from validation.tables import Results
 
-FIGURES = ("peak", "max_error", "rms_error", "relative_error", "tolerance", "closure_drift", "tracking_error")
+FIGURES = (
+    *("peak", "case_peak", "scale", "max_error", "rms_error", "relative_error"),
+    *("tolerance", "closure_drift", "tracking_error"),
+)
 """Columns of the summary that become properties, one for each actuator."""
 RESULTS = {
     "disagree": Failure,

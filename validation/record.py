@@ -22,7 +22,7 @@ from robots.motion import Motion
 from robots.robot import Case, WrenchSpec
 from validation import sources
 from validation.audit import Row, effort_rows, lost
-from validation.compare import case_and_source, ladder_rows, summarize
+from validation.compare import Evidence, case_and_source, ladder_rows, summarize
 from validation.evaluate import Outcome, weighting
 from validation.findings import Key
 from validation.geometry import point_rows
@@ -73,15 +73,15 @@ def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
     motions, outcomes, audited = found.motions, found.outcomes, found.audited
     first = {case.key[:3]: case for case in reversed(cases) if case.key in motions}
     free = [case for case in cases if case.key in motions and _is_own(case, cases, motions)]
-    references = {outcome.case.key: outcome.history for outcome in outcomes if outcome.source == sources.REFERENCE}
+    references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
     rungs = [
         row
         for outcome in outcomes
         for reference in [references[outcome.case.key]]
-        if reference is not None
-        for row in ladder_rows(outcome, reference)
+        if reference.history is not None and reference.scale is not None
+        for row in ladder_rows(outcome, reference.history, reference.scale)
     ]
-    summary = summarize(outcomes, request.tolerances, lost=lost(audited))
+    summary = summarize(outcomes, Evidence(tolerances=request.tolerances, lost=lost(audited)))
     return Results(
         efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
         motion=table("motion", [row for case in _in_order(first) for row in _motion_rows(case, motions[case.key])]),

@@ -97,8 +97,9 @@ def answer(results: Results) -> Part:
             *_overview(results),
             Table(list(counts), [[Cell(str(n), verdict if n else "") for verdict, n in counts.items()]]),
             "A case is a robot in a variant, mode and configuration; a comparison is one source in one case. The error "
-            "of an actuator is its largest distance from the reference over time; relative means divided by the peak, "
-            "the largest effort of the reference over time and actuators of the case.",
+            "of an actuator is its largest distance from the reference over time; relative means divided by the scale "
+            "of that actuator: the largest sum, over time, of the magnitudes of all that acts on it, body by body, "
+            "inertia, weight and loads apart. Neither units nor actuators are mixed.",
             facts(known),
         ],
     )
@@ -351,7 +352,7 @@ def _case_blocks(results: Results, case: Key, styles: Mapping[str, figures.Look]
 def _task_efforts(results: Results, case: Key, styles: Mapping[str, figures.Look]) -> Iterable[Picture]:
     """What the efforts of each source do on the task coordinates, in place of actuators."""
     efforts = results.task_efforts.rename(columns={"coordinate": "actuator"})
-    summary = results.summary.assign(peak=np.nan)  # that of the actuators is no measure here
+    summary = results.summary.assign(scale=np.nan)  # that of the actuators is no measure here
     curves = figures.curves(efforts, summary)
     svg = figures.efforts_figure(curves, styles) if curves else None
     if curves and svg:
@@ -365,7 +366,6 @@ def _task_efforts(results: Results, case: Key, styles: Mapping[str, figures.Look
 
 
 def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figures.Look]) -> Iterable[Picture]:
-    unit = " or ".join(dict.fromkeys(curves.units))
     efforts, errors = figures.efforts_figure(curves, styles), figures.errors_figure(curves, styles)
     if efforts:
         yield Picture(
@@ -377,11 +377,17 @@ def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figur
     if errors:
         yield Picture(
             errors,
-            alt=f"{case}: error of {', '.join(curves.errors)} over time, relative to the peak",
-            caption=f"Distance from the reference, the largest over the actuators, relative to the peak of "
-            f"{digits(curves.peak)} {unit}; what is below {figures.FLOOR:g}, also zero, is drawn there.",
+            alt=f"{case}: error of {', '.join(curves.errors)} over time, relative to its scale",
+            caption="Distance from the reference, the largest over the actuators, each relative to its own scale: "
+            f"{_scales(curves)}; what is below {figures.FLOOR:g}, also zero, is drawn there.",
             chart=interactive.errors_chart(curves, styles),
         )
+
+
+def _scales(curves: figures.Curves) -> str:
+    """What errors are divided by, with units."""
+    columns = zip(curves.actuators, curves.scale, curves.units, strict=True)
+    return ", ".join(f"{name} {digits(scale)} {unit}" for name, scale, unit in columns)
 
 
 def _beyond(curves: figures.Curves) -> str:
@@ -398,6 +404,7 @@ def _error_table(summary: pd.DataFrame) -> Table:
     headers = {
         **{name: name for name in ("source", "actuator", "unit")},
         "peak": f"peak [{unit}]",
+        "scale": f"scale [{unit}]",
         "max_error": f"max error [{unit}]",
         "rms_error": f"rms error [{unit}]",
         "relative_error": "relative error [-]",

@@ -19,7 +19,7 @@ RECORD = "run.json"
 FRAMES = "frames.parquet"
 DRAFTS = ".writing"
 """Where files are written before they take their places."""
-VERDICTS = ("agree", "disagree", "not comparable", "not run", "informational")
+VERDICTS = ("agree", "disagree", "not comparable", "not run", "informational", "reference")
 
 _CASE = {name: pa.Column(str) for name in ("robot", "variant", "mode", "configuration", "source")}
 _NUMBER = pa.Column(float, nullable=True)
@@ -73,7 +73,8 @@ SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
             "t": pa.Column(float),
             "effort": pa.Column(float),
         },
-        # a verdict for each actuator; errors and peak [unit], drift and tracking [m or rad], wall time [s]
+        # a verdict for each actuator; its own peak, largest and rms error, what errors are relative to, and the largest
+        # peak of actuators with its unit [unit], drift and tracking [m or rad], wall time [s]
         "summary": {
             **_CASE,
             "reference": pa.Column(str),
@@ -81,11 +82,11 @@ SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
             "unit": pa.Column(str),
             **dict.fromkeys(("peak", "max_error", "rms_error", "relative_error", "tolerance"), _NUMBER),
             "verdict": pa.Column(str, pa.Check.isin(VERDICTS)),
-            **dict.fromkeys(("closure_drift", "tracking_error", "wall_time"), _NUMBER),
+            **dict.fromkeys(("closure_drift", "tracking_error", "wall_time", "scale", "case_peak"), _NUMBER),
             "note": pa.Column(str, nullable=True),
         },
         # step sizes a forward route was run with: error against the reference and change from the coarser step, both
-        # relative to the peak; order observed from three steps
+        # relative to the scale of their actuator; order observed from three steps
         "ladder": {
             **_CASE,
             **dict.fromkeys(
@@ -93,7 +94,7 @@ SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
             ),
         },
         # what each engine simulates, held against the model: the worst entry of each quantity, in three tiers;
-        # wanted and found [unit], error relative to the size of the quantity, for efforts to the peak [-]
+        # wanted and found [unit], error relative to the size of the quantity, for efforts to their scale [-]
         "audit": {
             **{name: column for name, column in _CASE.items() if name != "source"},
             **{name: pa.Column(str) for name in ("engine", "tier", "quantity", "element", "unit")},

@@ -23,13 +23,15 @@ class Tolerance(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     relative_error: PositiveFloat | None = None
-    """Effort error over the peak of the case [-]; None if the source is informational."""
+    """Effort error over the scale of its actuator [-]; None if the source is informational."""
     closure_drift: PositiveFloat | None = None
     """Opening of the loops in the source's own state [m or rad]."""
     tracking_error: PositiveFloat | None = None
     """Distance of an actuated joint from the motion [m or rad]."""
     power_imbalance: PositiveFloat | None = None
-    """Power in less rate of change of energy, relative to the peak power [-]."""
+    """Power in less rate of change of energy, relative to the powers at work [-]."""
+    term_sum: PositiveFloat | None = None
+    """Distance of the efforts from the signed sum of their terms, over the scale of their actuator [-]."""
     noise: PositiveFloat | None = None
     """Measured noise of `relative_error` [-]."""
     noise_from: str = ""

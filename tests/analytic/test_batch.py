@@ -26,7 +26,7 @@ from robots.robot import Case, configurations, load, make_case, modes, names
 from tests.analytic.test_closed_chains import states
 from tests.closed_chains import Shape, closed_chain
 from tests.conftest import CaseMaker
-from validation.compare import relative_error
+from tests.errors import relative_error
 
 ROUND_OFF = 1e-12
 """Tolerance of the same equations in another order, relative to the peak [-]."""

@@ -24,7 +24,7 @@ from robots.motion import Motion
 from robots.robot import Case
 from tests.closed_chains import Shape, closed_chain
 from tests.conftest import CaseMaker
-from validation.compare import relative_error
+from tests.errors import relative_error
 
 AGREEMENT = 1e-10
 """Round-off of exact equations away from singular poses, relative to the peak [-]."""
@@ -86,7 +86,7 @@ def errors(case: Case, motion: Motion) -> dict[str, float]:
     found = {
         "lagrange": relative_error(lagrange.effort, noc.effort),
         "mujoco/kkt": relative_error(kkt.effort, noc.effort),
-        "power": power_imbalance(case.mechanism, motion, noc.effort),
+        "power": power_imbalance(case.mechanism, motion, noc.effort) or 0.0,
         "gap": float(kkt.closure_drift or 0.0),
     }
     if engines.installed("pybullet"):

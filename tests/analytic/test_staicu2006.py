@@ -13,7 +13,7 @@ from robots.arrays import Array
 from robots.errors import NotFoundError, NotRepresentableError
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
-from validation.compare import relative_error
+from tests.errors import relative_error
 
 H = 1e-5
 SWITCHABLE = [erratum.key for erratum in paper.ERRATA if erratum.computes]

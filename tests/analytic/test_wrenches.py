@@ -19,7 +19,7 @@ from robots.mechanism import ConnectClosure, Wrench
 from robots.motion import Motion
 from robots.robot import Case, Robot, load, make_case
 from tests.conftest import MODELS, CaseMaker
-from validation.compare import relative_error
+from tests.errors import relative_error
 
 POINT, MOMENT, FORCE = np.array([0.1, -0.05, 0.2]), np.array([0.3, -0.5, 0.4]), np.array([3.0, 2.0, -4.0])
 
@@ -49,8 +49,11 @@ def test_all_sources_add_the_same(loaded: Case, motion: Motion) -> None:
         for source in (MujocoDefault(), Noc())
     )
     assert relative_error(change[-10:], wanted[-10:]) < 0.2
-    assert power_imbalance(loaded.mechanism, motion, noc) < 1e-11
-    assert power_imbalance(unloaded.mechanism, motion, noc) > 0.1
+    balance, imbalance = (power_imbalance(case.mechanism, motion, noc) for case in (loaded, unloaded))
+    assert balance is not None
+    assert balance < 1e-13
+    assert imbalance is not None
+    assert imbalance > 0.1
 
 
 def test_generalized_force_is_virtual_work_by_finite_differences(loaded: Case, motion: Motion) -> None:
@@ -94,7 +97,8 @@ def test_what_leaving_it_out_costs(name: str, left_out: str, cost: tuple[float, 
         kept = replace(wrench, moment=none) if left_out == "moment" else replace(wrench, force=none)
         half = replace(case.mechanism, wrenches=(kept,))
         reference = Noc().compute_efforts(case, motion).effort
-        error = relative_error(MujocoKkt().compute_efforts(replace(case, mechanism=half), motion).effort, reference)
+        effort = MujocoKkt().compute_efforts(replace(case, mechanism=half), motion).effort
+        error = np.abs(effort - reference).max() / np.abs(reference).max()
         assert cost[0] < error < cost[1]
 
 

@@ -16,7 +16,7 @@ from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, NotFoundError, NotRepresentableError, SingularityError
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
-from validation.compare import relative_error
+from tests.errors import relative_error
 
 H = 1e-6
 G = 9.81

@@ -7,7 +7,7 @@ from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case
-from validation.compare import relative_error
+from tests.errors import relative_error
 from validation.tolerances import Tolerance
 
 # Full tensors, frames turned every way, two joints on one body away from its origin, a loop in space.

@@ -21,7 +21,7 @@ from robots.mechanism import Wrench
 from robots.motion import Drive, Motion
 from robots.robot import Case, load, make_case
 from tests.engines.mechanisms import FIVE_BAR, OWN, PARALLEL_CRANKS, Own, reference, want_agreement
-from validation.compare import relative_error
+from tests.errors import relative_error
 from validation.tolerances import registered
 
 WITHOUT_ROTORS = FIVE_BAR.replace('armature="0.02"', "").replace('armature="0.003"', "")

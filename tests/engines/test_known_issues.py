@@ -14,6 +14,7 @@ import pytest
 import engines
 from analytic.assembly import prescribe
 from analytic.noc import Noc
+from analytic.powers import effort_scale
 from robots.arrays import Array
 from robots.efforts import Source
 from robots.motion import Motion
@@ -46,7 +47,8 @@ def error(prr: Case, prr_motion: Motion) -> Callable[..., float]:
     def measure(source: str | Source, case: Case = prr, motion: Motion = prr_motion) -> float:
         route = engines.load(source) if isinstance(source, str) else source
         history = route.compute_efforts(case, motion)
-        return relative_error(history.effort, Noc().compute_efforts(case, motion).effort)
+        reference, scale = Noc().compute_efforts(case, motion).effort, effort_scale(case.mechanism, motion).scale
+        return relative_error(history.effort, reference, scale)
 
     return measure
 
@@ -119,9 +121,9 @@ def _error_of_polynomial(error: Callable[..., float], model_case: CaseMaker) -> 
 def _compliance_floor(prr: Case, motion: Motion) -> float:
     from engines.mujoco import forward
 
-    reference, factor = Noc().compute_efforts(prr, motion).effort, 0.2
+    reference, scale, factor = Noc().compute_efforts(prr, motion).effort, effort_scale(prr.mechanism, motion).scale, 0.2
     soft = forward.MujocoForward(forward.Settings(compliances=(factor,), steps=(5e-3,)))
-    return relative_error(soft.compute_efforts(prr, motion).effort, reference) / factor
+    return relative_error(soft.compute_efforts(prr, motion).effort, reference, scale) / factor
 
 
 def _anchor_off() -> float:

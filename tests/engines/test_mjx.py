@@ -20,9 +20,9 @@ from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines import test_contract
 from tests.engines.test_drift_and_tracking import SHIFT, opening
+from tests.errors import relative_error
 from validation import sources
 from validation.audit import audit, lost, wanted_of
-from validation.compare import relative_error
 from validation.tolerances import registered
 
 mjx = pytest.importorskip("mujoco.mjx")

@@ -18,7 +18,7 @@ from robots.errors import EngineError
 from robots.motion import Drive, Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
-from validation.compare import relative_error
+from tests.errors import relative_error
 from validation.tolerances import registered
 
 mujoco = pytest.importorskip("mujoco")

@@ -17,7 +17,7 @@ from robots.motion import Drive, Motion
 from robots.robot import Case
 from tests.conftest import MODELS
 from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, Own, reference, want_agreement
-from validation.compare import relative_error
+from tests.errors import relative_error
 from validation.tolerances import registered
 
 

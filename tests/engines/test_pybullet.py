@@ -20,7 +20,7 @@ from robots.motion import Drive, Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, SPATIAL, Own, reference, want_agreement
-from validation.compare import relative_error
+from tests.errors import relative_error
 from validation.tolerances import registered
 
 CASES_3PRR = [

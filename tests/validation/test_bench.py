@@ -12,9 +12,9 @@ from analytic.noc import Noc
 from robots.errors import OutputError
 from robots.motion import Motion
 from robots.robot import Case
+from tests.errors import relative_error
 from validation.bench.chain import four_bar_chain
 from validation.bench.study import COLUMNS, write_bench
-from validation.compare import relative_error
 
 
 def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) -> None:

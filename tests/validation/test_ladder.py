@@ -35,7 +35,7 @@ def test_a_power_law_has_its_order_and_its_index(order: int, ratio: float) -> No
     """The index of a pure power law is 1.25 times the true error."""
     values = [ratio**-k for k in range(4)]
     exact, shape = np.array([[1.0, -2.0]]), np.array([[0.3, 1.0]])
-    found = refinements(values, [exact + 1e-3 * h**order * shape for h in values], 2.0, order)
+    found = refinements(values, [exact + 1e-3 * h**order * shape for h in values], np.full(2, 2.0), order)
     np.testing.assert_allclose(found["order"][2:], order, atol=1e-6)
     np.testing.assert_allclose(found["index"][2:], [1.25e-3 * h**order / 2 for h in values[2:]], rtol=1e-6)
     assert found["change"].isna().tolist() == [True, False, False, False]
@@ -44,13 +44,15 @@ def test_a_power_law_has_its_order_and_its_index(order: int, ratio: float) -> No
 def test_an_order_that_is_not_plausible_is_replaced_by_theory() -> None:
     """First order where fourth is wanted: the factor is 3."""
     efforts = [np.array([[1 + h]]) for h in (0.4, 0.2, 0.1)]
-    found = refinements([0.4, 0.2, 0.1], efforts, 1.0, 4)
+    found = refinements([0.4, 0.2, 0.1], efforts, np.ones(1), 4)
     assert found["order"].iloc[-1] == pytest.approx(1)
     assert found["index"].iloc[-1] == pytest.approx(3 * 0.1 / (2**4 - 1))
 
 
 def test_a_rung_that_failed_leaves_a_gap() -> None:
-    found = refinements([1.0, 0.5, 0.25, 0.125], [np.ones((1, 1)), None, np.ones((1, 1)), np.zeros((1, 1))], 1.0, 1)
+    found = refinements(
+        [1.0, 0.5, 0.25, 0.125], [np.ones((1, 1)), None, np.ones((1, 1)), np.zeros((1, 1))], np.ones(1), 1
+    )
     assert found["change"].isna().tolist() == [True, True, True, False]
     assert found["order"].isna().all()
 
@@ -248,7 +250,7 @@ def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path
     assert names >= {"ladder.html", "ladder.md", "ladder_rungs.csv", "ladder_summary.csv", "ladder_advice.csv"}
     text = (tmp_path / "ladder.md").read_text(encoding="utf-8")
     assert "none reaches it; the most accurate" in text
-    assert "Stalled: mujoco: mj_step Euler, default softness at 0.26" in text
+    assert "Stalled: mujoco: mj_step Euler, default softness at 0.22" in text
     assert (tmp_path / "ladder.html").read_text(encoding="utf-8").count("data:image/svg+xml") == 1
     rungs = study.read(tmp_path / "ladder_rungs.csv")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ladder_rungs.parquet"), rungs)

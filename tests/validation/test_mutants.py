@@ -16,8 +16,8 @@ from robots.errors import EngineError, MechanismError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case, load, make_case, names
+from tests.errors import relative_error
 from tests.validation.conftest import Command
-from validation.compare import relative_error
 from validation.mutants import faults, study
 from validation.mutants.faults import MUTANTS, Mutant, by_key, inertial, mutated
 from validation.mutants.study import COLUMNS, Prepared, exit_status, judge, judged, kill_rate, prepare

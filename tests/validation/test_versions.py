@@ -14,11 +14,11 @@ import pytest
 import engines
 from analytic.assembly import prescribe
 from analytic.noc import Noc
+from analytic.powers import effort_scale
 from robots.errors import HarnessError
 from robots.robot import Case, make_case
 from tests.validation.conftest import Command, in_this_process
 from validation import sources, tables
-from validation.compare import relative_error
 from validation.ledger import known_issues
 from validation.run import run
 from validation.versions import study
@@ -77,12 +77,13 @@ def test_a_change_of_verdict_and_of_effort_is_named(found: Findings, two: Old) -
         assert isinstance(results, tables.Results)
         of_source = results.efforts[results.efforts["source"] == "mujoco/forward"]
         efforts.append(of_source.pivot(index="t", columns="actuator", values="effort").to_numpy())
+        scale = results.summary.drop_duplicates("actuator").sort_values("actuator")["scale"].to_numpy()
         reference = results.efforts[results.efforts["source"] == sources.REFERENCE]
     exact = reference.pivot(index="t", columns="actuator", values="effort").to_numpy()
-    moved = np.abs(efforts[0] - efforts[1]).max() / np.abs(exact).max()
+    moved = (np.abs(efforts[0] - efforts[1]).max(0) / scale).max()
     assert after["effort_change"] == pytest.approx(moved, rel=1e-12)
-    assert before["relative_error"] == pytest.approx(relative_error(efforts[0], exact), rel=1e-12)
-    assert after["change"] == f"disagree → agree; efforts move by {moved:.1e} of the peak"
+    assert before["relative_error"] == pytest.approx((np.abs(efforts[0] - exact).max(0) / scale).max(), rel=1e-12)
+    assert after["change"] == f"disagree → agree; efforts move by {moved:.1e} of their scale"
     assert after["wall_time_ratio"] == after["wall_time"] / before["wall_time"]
     assert before["closure_drift"] > 1e-3 > after["closure_drift"]
 
@@ -111,8 +112,10 @@ def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case) -> None:
     row = _cell(found.table, sources.REFERENCE, "4.0.0")
     flat = make_case(prr.robot, variant=prr.variant, mode=prr.mode, configuration="horizontal")
     upright, lying = (Noc().compute_efforts(case, prescribe(case)).effort for case in (prr, flat))
-    assert row["effort_change"] == pytest.approx(1e-6 * relative_error(lying, upright), rel=1e-5)
-    assert row["change"] == f"efforts move by {row['effort_change']:.1e} of the peak"
+    scale = effort_scale(prr.mechanism, prescribe(prr)).scale
+    weight = (np.abs(lying - upright).max(0) / scale).max()
+    assert row["effort_change"] == pytest.approx(1e-6 * weight, rel=1e-5)
+    assert row["change"] == f"efforts move by {row['effort_change']:.1e} of their scale"
     (sentence,) = steps(found)
     assert "MuJoCo's compiler reads 3prr otherwise: the reference itself moves by up to" in sentence
 

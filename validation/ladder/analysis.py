@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from robots.arrays import Array
+from validation.compare import relative_error
 
 CASE = ["robot", "mode", "configuration"]
 LADDER = ["route", "ladder", "refined"]
@@ -25,18 +26,18 @@ PLAUSIBLE = 0.5
 CONVERGES, STALLED, DIVERGES, NOT_RUN = "converges", "stalled", "diverges", "not run"
 
 
-def refinements(values: Sequence[float], efforts: Sequence[Array | None], peak: float, theory: float) -> pd.DataFrame:
+def refinements(values: Sequence[float], efforts: Sequence[Array | None], scale: Array, theory: float) -> pd.DataFrame:
     """Change from the rung before [-], observed order and grid-convergence index [-] at each rung.
 
     Args:
         values: What is refined, coarsest first.
         efforts: Efforts at each rung [N or N m], each of shape (nt, na); None where there are none.
-        peak: Largest effort of the reference [N or N m].
+        scale: What changes of each actuator's effort are divided by [N or N m], shape (na,).
         theory: Order by theory [-]; NaN if there is none.
     """
     found = [(np.nan, np.nan, np.nan)]
     for k, (coarse, fine) in enumerate(pairwise(efforts), start=1):
-        change = np.nan if coarse is None or fine is None else float(np.abs(fine - coarse).max()) / peak
+        change = np.nan if coarse is None or fine is None else relative_error(fine, coarse, scale)
         before, ratio = found[-1][0], _ratio(values[k - 1], values[k])
         order = np.nan
         if np.isfinite(theory) and change > 0 and before > 0:

@@ -246,7 +246,7 @@ def _work_pictures(rungs: pd.DataFrame, who: str) -> list[Picture]:
         svg = work_figure(rows, targets().get(str(route)))
         if svg:
             caption = (
-                f"{route}, {who}: effort error over the peak, the worst case, against wall time. Filled: each step "
+                f"{route}, {who}: effort error over its scale, the worst case, against wall time. Filled: each step "
                 "alone. Hollow: Richardson n, extrapolated from n steps, the time of all of them counted."
             )
             pictures.append(Picture(svg, alt=f"{route}, {who}: error against wall time", caption=caption))
@@ -269,7 +269,7 @@ def how(found: Findings) -> Part:
     record = dict(found.record)
     record["command"] = " ".join(map(str, record["command"]))
     about = (
-        "Errors are against analytic/noc, the largest over time and actuators over the peak effort of the case; for a "
+        "Errors are against analytic/noc, the largest over time and actuators, each over its own scale; for a "
         "redundantly actuated robot, of the part of the efforts that moves it. Wall times are those of the simulations "
         "alone, and as steady as the machine: what else runs on it shows in them."
     )

@@ -18,6 +18,7 @@ from pandera.errors import SchemaError
 import engines
 from analytic.assembly import prescribe
 from analytic.noc import Noc
+from analytic.powers import effort_scale
 from engines import ladder as declared
 from engines.extrapolation import value_at_zero
 from engines.ladder import Ladder, Trial
@@ -47,7 +48,7 @@ RUNGS = pa.DataFrameSchema(
         "runs": pa.Column(int),
         "plain": pa.Column(bool),
         "settings": pa.Column(str),
-        # error, change and grid-convergence index over the peak [-], observed order [-], wall time and span [s]
+        # error, change and grid-convergence index over the actuator's scale [-], observed order [-], times [s]
         **dict.fromkeys(("relative_error", "change", "order", "index", "wall_time"), _NUMBER),
         "span": pa.Column(float),
         "own": pa.Column(bool),
@@ -81,6 +82,8 @@ class Scene:
     motion: Motion
     reference: Array
     """Efforts [N or N m], shape (nt, na)."""
+    scale: Array
+    """What errors of each actuator are divided by [N or N m], shape (na,)."""
 
     @property
     def where(self) -> Mapping[str, str]:
@@ -191,7 +194,6 @@ def _extrapolated(group: Sequence[_Rung]) -> _Rung:
 def _rows(scene: Scene, ladder: Ladder, name: str, theory: float, rungs: Sequence[_Rung]) -> pd.DataFrame:
     values = [rung.value for rung in rungs]
     efforts = [rung.effort for rung in rungs]
-    peak = float(np.abs(scene.reference).max())
     count = round(theory) if name != ladder.name else 1
     rows = [
         {
@@ -202,7 +204,7 @@ def _rows(scene: Scene, ladder: Ladder, name: str, theory: float, rungs: Sequenc
             "refined": ladder.refined,
             "theory": theory,
             **{field: getattr(rung, field) for field in ("value", "dt", "runs", "plain", "settings")},
-            "relative_error": np.nan if rung.effort is None else relative_error(rung.effort, scene.reference),
+            "relative_error": _error(rung.effort, scene),
             "wall_time": rung.wall_time,
             "span": float(scene.motion.t[-1] - scene.motion.t[0]),
             "own": ladder.own[0] == count and bool(np.isclose(ladder.own[1], rung.value, rtol=1e-9)),
@@ -210,8 +212,12 @@ def _rows(scene: Scene, ladder: Ladder, name: str, theory: float, rungs: Sequenc
         }
         for rung in rungs
     ]
-    table = pd.concat([pd.DataFrame(rows), refinements(values, efforts, peak, theory)], axis=1)
+    table = pd.concat([pd.DataFrame(rows), refinements(values, efforts, scene.scale, theory)], axis=1)
     return table[list(RUNGS.columns)]
+
+
+def _error(effort: Array | None, scene: Scene) -> float:
+    return np.nan if effort is None else relative_error(effort, scene.reference, scene.scale)
 
 
 def _cases(study: Study) -> list[Case]:
@@ -237,7 +243,8 @@ def _want_known(sources: Sequence[str]) -> None:
 
 def _scene(case: Case) -> Scene:
     motion = prescribe(case)
-    return Scene(case=case, motion=motion, reference=Noc().compute_efforts(case, motion).effort)
+    reference, scale = Noc().compute_efforts(case, motion).effort, effort_scale(case.mechanism, motion).scale
+    return Scene(case=case, motion=motion, reference=reference, scale=scale)
 
 
 def _ladders(study: Study, scene: Scene) -> Iterator[Ladder]:

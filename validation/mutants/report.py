@@ -54,8 +54,8 @@ def _answer(found: pd.DataFrame) -> Part:
             sentence(found),
             "Every fault is seeded in every judged route of every robot, and the ordinary comparison judges what comes "
             "of it. Each robot runs in one case: its first variant and mode, upright where it has gravity. Nothing is "
-            "random. The effect of a fault is the change it makes to the efforts of the reference, over the peak; that "
-            "of a fault in an engine's adapter, which the reference cannot have, is the change it makes to its route.",
+            "random. The effect of a fault is the change it makes to the efforts of the reference, over their scales; "
+            "that of a fault in an engine's adapter, which the reference cannot have, is the change in its route.",
             [f"{name}: {meaning}" for name, meaning in MEANING.items()],
             Table(
                 ["source", "caught, above tolerance", "above tolerance", "caught, above noise", "above noise"],

@@ -65,7 +65,7 @@ class Prepared:
     motion: Motion
     reference: Outcome
     effects: _Effects
-    """By mutant: change of the effort over the peak [-], infinite where the reference refuses the fault; and a note."""
+    """By mutant: change of the efforts over their scales [-], infinite where the reference refuses it; and a note."""
 
 
 def mutants_table(
@@ -189,7 +189,7 @@ def _effect_anew(prepared: Prepared, mutant: Mutant) -> float:
 def _effect_on_reference(
     mutant: Mutant, case: Case, motion: Motion, reference: Outcome, *, source: Source | None = None
 ) -> tuple[float, str]:
-    if reference.history is None:
+    if reference.history is None or reference.scale is None:
         return np.nan, reference.note
     try:
         spoilt = mutant.compute(source or Noc(), case, motion)
@@ -197,7 +197,7 @@ def _effect_on_reference(
         return 0.0, str(error)
     except (HarnessError, np.linalg.LinAlgError) as error:
         return np.inf, f"the reference refuses it: {error}"
-    return relative_error(spoilt.effort, reference.history.effort), ""
+    return relative_error(spoilt.effort, reference.history.effort, reference.scale), ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +220,7 @@ def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) ->
     if sound.source == Paper.name and _same(spoilt, sound):
         return _Judged(result="not carried", effect=effect, note="the paper's model does not read this from the robot")
     if mutant.in_adapter:
-        effect = _change(spoilt, sound)
+        effect = _change(spoilt, sound, prepared.reference)
     verdict, error, said = _verdict(prepared, spoilt)
     tolerance = registered()[sound.source]
     if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sound.source.split("/")[1] in SIMULATED:
@@ -266,18 +266,18 @@ def _same(spoilt: Outcome, sound: Outcome) -> bool:
     return bool(spoilt.history and sound.history and np.array_equal(spoilt.history.effort, sound.history.effort))
 
 
-def _change(spoilt: Outcome, sound: Outcome) -> float:
-    """What the fault did to the efforts of its route, over the peak [-]; infinite where there are none."""
-    if spoilt.compared is None or sound.compared is None:
+def _change(spoilt: Outcome, sound: Outcome, reference: Outcome) -> float:
+    """What the fault did to the efforts of its route, over their scales [-]; infinite where there are none."""
+    if spoilt.compared is None or sound.compared is None or reference.scale is None:
         return np.inf
-    return relative_error(spoilt.compared.effort, sound.compared.effort)
+    return relative_error(spoilt.compared.effort, sound.compared.effort, reference.scale)
 
 
 def _reason(outcome: Outcome, note: str) -> str:
     """Why there is nothing to compare, or which limit besides the error is exceeded; nothing if the error says it."""
     if outcome.history is None:
         return outcome.note
-    usual = tuple(filter(None, (outcome.note, "power balance")))
+    usual = tuple(filter(None, (outcome.note, "power balance", "no motion", "terms cancel")))
     return "" if note.startswith(usual) else note.split("; ")[0]
 
 

@@ -99,7 +99,7 @@ def schema(of: Nominal) -> pa.Schema:
             pa.field("motion", texts),
             pa.field("source", texts),
             pa.field("result", texts),
-            pa.field("relative_error", numbers),  # largest over time and actuators, over the peak [-]
+            pa.field("relative_error", numbers),  # largest over time and actuators, each over its own scale [-]
             pa.field("peak", numbers),  # largest reference effort, over time and actuators
             pa.field("wall_time", numbers),  # [s]
             pa.field("note", pa.string()),
@@ -171,7 +171,9 @@ def _rows(study: Study, of: Nominal, number: int) -> list[Mapping[str, Any]]:
 def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
     if len(motion.t) < 2 and source.split("/")[1] in SIMULATED:
         return _failed(case, source, "not comparable", "it simulates, and a single state has no time to do so")
-    if case.mechanism.na > drives:  # compared is the part of the efforts that moves the robot
+    if (
+        source == sources.REFERENCE or case.mechanism.na > drives
+    ):  # its scale is wanted, or compared is the part of the efforts that moves the robot
         return evaluate(case, motion, source)
     return attempt(case, source, lambda: sources.load(source).compute_efforts(case, motion))
 
@@ -203,9 +205,11 @@ def _compared(outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
         return {"result": outcome.failure, "note": outcome.note}
     if wanted is None:
         return {"result": "not comparable", "note": "the reference did not run"}
-    peak, error = float(np.abs(wanted.effort).max()), relative_error(found.effort, wanted.effort)
+    if reference is None or reference.scale is None:
+        return {"result": "not comparable", "note": "the reference did not run"}
+    peak, error = float(np.abs(wanted.effort).max()), relative_error(found.effort, wanted.effort, reference.scale)
     if not np.isfinite(error):
-        return {"result": "not comparable", "note": "efforts that are no numbers, or a reference of zero"}
+        return {"result": "not comparable", "note": "efforts that are no numbers, or nothing that acts"}
     if outcome is reference:
         return {"result": COMPUTED, "peak": peak, "note": ""}
     return {"result": COMPUTED, "relative_error": error, "peak": peak, "note": ""}

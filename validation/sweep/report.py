@@ -116,7 +116,7 @@ def answer(found: Findings) -> Part:
             sentence(found),
             about,
             [f"{kind}: {motions.MEANING[kind]}" for kind in motions.KINDS if kind in study.motions],
-            "The error of a case is the largest over time and actuators, over the peak of the reference. Quantiles are "
+            "The error of a case is the largest over time and actuators, each over its own scale. Quantiles are "
             f"told to {100 * (10 ** (1 / PER_DECADE) - 1):.0f} % of the error; the largest is exact. To see a case "
             f"alone: {_again(found)}",
             table(said),

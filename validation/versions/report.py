@@ -81,7 +81,7 @@ def _step(rows: pd.DataFrame, before: str, after: str) -> str:
     said = [f"{count} {verdicts}" for verdicts, count in counts.items()]
     moved = changed[np.isfinite(changed["effort_change"])].sort_values("effort_change", kind="stable")
     for robot, source, most in moved[["robot", "source", "effort_change"]].tail(1).itertuples(index=False):
-        said.append(f"efforts move by up to {most:.1e} of the peak ({robot}, {source})")
+        said.append(f"efforts move by up to {most:.1e} of their scale ({robot}, {source})")
     reread = changed[changed["source"] == REFERENCE]
     if len(reread):
         robots = ", ".join(dict.fromkeys(reread["robot"]))
@@ -104,7 +104,7 @@ def _answer(found: Findings) -> Part:
             Table(["MuJoCo", *shown], rows),
             "The same command is run in an environment for each version; all that loopcheck itself needs has the same "
             "version in those made by uv. A change is another verdict, or an effort that moves between two versions by "
-            "more than the tolerance of its source, over the peak of the case; for sources that are not judged by more "
+            "more than the tolerance of its source, over its scale; for sources that are not judged by more "
             f"than {NOTICEABLE:g}. The reference is computed from what MuJoCo's compiler makes of the model, and by "
             "nothing else of it: where it moves, the compiler reads another robot.",
             facts(

@@ -27,7 +27,7 @@ OLDER = ("3.6.0", "3.7.0")
 ROUTES = ("mujoco/kkt", "mujoco/forward", "mujoco/default")
 """Sources that run by default."""
 NOTICEABLE = 0.01
-"""Change of an effort of a source that is not judged, over the peak, from which on it is named [-]."""
+"""Change of an effort of a source that is not judged, over its scale, from which on it is named [-]."""
 SAME = "analytic/lagrange"
 """The source whose tolerance says how far the reference may move: it depends on MuJoCo's compiler alone."""
 COLUMNS = {
@@ -37,8 +37,8 @@ COLUMNS = {
     ),
     **dict.fromkeys(("change", "note"), str),
 }
-"""Of `versions.csv`: errors and changes of effort over the peak [-], drift [m or rad], wall time [s]; the ratio of wall
-times is to the oldest version; changes are from the version before."""
+"""Of `versions.csv`: errors and changes of effort over their scale [-], drift [m or rad], wall time [s]; the ratio of
+wall times is to the oldest version; changes are from the version before."""
 TEXTS = tuple(column for column, kind in COLUMNS.items() if kind is str)
 
 
@@ -236,20 +236,21 @@ def _change(before: Finding, after: Finding, moved: float, limit: float) -> str:
     """What has changed, in words; empty if nothing that matters has."""
     parts = [f"{before.verdict} → {after.verdict}"] if before.verdict != after.verdict else []
     if moved > limit:
-        parts.append(f"efforts move by {moved:.1e} of the peak")
+        parts.append(f"efforts move by {moved:.1e} of their scale")
     return "; ".join(parts)
 
 
 def _effort_change(key: tuple[str, ...], before: _Seen, after: _Seen) -> float:
-    """Largest change of an effort over time and actuators, over the peak [-]; NaN if the two do not compare."""
+    """Largest change of an effort over time and actuators, over its scale [-]; NaN if the two do not compare."""
     if key not in before.efforts or key not in after.efforts:
         return np.nan
     one, other = (of.efforts[key] for of in (before, after))
-    peak = float(after.efforts[(*key[:-1], REFERENCE)]["effort"].abs().max())
     alike = len(one) == len(other) and (one["actuator"].to_numpy() == other["actuator"].to_numpy()).all()
-    if not alike or not np.allclose(one["t"], other["t"], rtol=0, atol=1e-9) or not peak > 0:
+    if not alike or not np.allclose(one["t"], other["t"], rtol=0, atol=1e-9):
         return np.nan
-    return float(np.abs(one["effort"].to_numpy() - other["effort"].to_numpy()).max()) / peak
+    scale = one["actuator"].map(after.summary[key].set_index("actuator")["scale"]).to_numpy(float)
+    changes = np.abs(one["effort"].to_numpy() - other["effort"].to_numpy())[scale > 0] / scale[scale > 0]
+    return float(changes.max()) if len(changes) else np.nan
 
 
 def exit_status(found: Findings) -> int:

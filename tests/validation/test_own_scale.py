@@ -1,0 +1,139 @@
+"""A verdict belongs to its own actuator: a small one beside a large one, a robot at rest, weights that balance."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from analytic.powers import effort_scale
+from robots.arrays import Array
+from robots.motion import Motion
+from robots.robot import Case
+from tests.conftest import MODELS
+from validation import sources
+from validation.check import cases_of_file
+from validation.compare import summarize
+from validation.evaluate import Outcome, evaluate
+from validation.tolerances import registered
+
+JUDGED = [name for name, limit in registered().items() if limit.relative_error and name != "analytic/paper"]
+FINGER = 1
+
+
+@cache
+def case_of(model: str) -> tuple[Case, Motion]:
+    """A model of the tests upright, with the automatic motion."""
+    case = cases_of_file(MODELS / f"{model}.xml")[-1]
+    return case, prescribe(case)
+
+
+@cache
+def reference(model: str) -> Outcome:
+    """What the reference computes of a model."""
+    return evaluate(*case_of(model), sources.REFERENCE)
+
+
+def rows_of(source: str, effort: Array, model: str) -> pd.DataFrame:
+    """The verdicts on some efforts, given as those of a source that keeps to the motion."""
+    expected = reference(model)
+    assert expected.history is not None
+    history = replace(expected.history, source=source, effort=effort, closure_drift=0.0, tracking_error=0.0)
+    outcome = Outcome(case=expected.case, source=source, history=history, power_imbalance=0.0)
+    summary = summarize([expected, outcome])
+    return summary[summary["source"] == source]
+
+
+@pytest.mark.parametrize("source", JUDGED)
+@pytest.mark.parametrize("factor", [-1.0, 1.01], ids=["wrong sign", "1 % wrong"])
+def test_a_wrong_finger_beside_a_lift_disagrees(source: str, factor: float) -> None:
+    expected = reference("lift_and_finger").history
+    assert expected is not None
+    effort = expected.effort.copy()
+    effort[:, FINGER] *= factor
+    assert list(rows_of(source, effort, "lift_and_finger")["verdict"]) == ["agree", "disagree"]
+
+
+@pytest.mark.parametrize("source", JUDGED)
+def test_every_route_gets_the_finger_beside_the_lift_right(source: str) -> None:
+    engine = source.split("/")[0]
+    if engine != "analytic" and not engines.installed(engine):
+        pytest.skip(f"{engine} is not installed")
+    case, motion = case_of("lift_and_finger")
+    summary = summarize([reference("lift_and_finger"), evaluate(case, motion, source)])
+    rows = summary[summary["source"] == source]
+    assert list(rows["verdict"]) == ["agree", "agree"], f"\n{rows[['actuator', 'relative_error', 'note']]}"
+
+
+def test_a_peak_is_that_of_its_actuator() -> None:
+    expected = reference("lift_and_finger").history
+    assert expected is not None
+    rows = rows_of("mujoco/kkt", expected.effort, "lift_and_finger").set_index("actuator")
+    assert rows.loc["lift", "unit"] == "N"
+    assert rows.loc["finger", "unit"] == "N m"
+    np.testing.assert_allclose(rows["peak"], np.abs(expected.effort).max(0), rtol=1e-15)
+    np.testing.assert_array_equal(rows["case_peak"], rows["peak"])  # each is alone in its unit
+    assert (rows["scale"] >= rows["peak"] * (1 - 1e-12)).all()
+    assert (rows["scale"] < 2.5 * rows["peak"]).all()
+
+
+@pytest.mark.parametrize("model", ["four_bar", "lift_and_finger", "counterbalanced_beam", "tendon_hand", "six_legs"])
+def test_terms_sum_to_the_effort_and_a_wrong_one_is_noticed(model: str) -> None:
+    """The signed terms of the scale are a second derivation of each effort, however small beside the others."""
+    outcome = reference(model)
+    assert outcome.history is not None
+    assert outcome.term_sum is not None
+    assert outcome.term_sum < 1e-11
+    small = int(np.argmin(np.abs(outcome.history.effort).max(0)))
+    effort = outcome.history.effort.copy()
+    effort[:, small] *= 1 + 1e-8
+    case, motion = case_of(model)
+    terms = effort_scale(case.mechanism, motion)
+    assert (np.abs(terms.effort - effort).max(0) / terms.scale).max() > 1e-11
+
+
+def test_a_reference_that_is_not_the_sum_of_its_terms_is_in_doubt() -> None:
+    expected = reference("lift_and_finger")
+    assert expected.history is not None
+    summary = summarize(
+        [replace(expected, term_sum=1e-10), Outcome(case=expected.case, source="mujoco/kkt", history=expected.history)]
+    )
+    verdicts = summary.groupby("source")["verdict"].first()
+    assert verdicts[sources.REFERENCE] == "disagree"
+    assert verdicts["mujoco/kkt"] == "not comparable"
+
+
+def still(motion: Motion) -> Motion:
+    """The start of a motion, held: all rates are zero."""
+    q = np.repeat(motion.q[:1], len(motion.t), axis=0)
+    return replace(motion, q=q, qd=np.zeros_like(motion.qd), qdd=np.zeros_like(motion.qdd))
+
+
+def slow(motion: Motion, factor: float) -> Motion:
+    """The poses of a motion gone through more slowly."""
+    return replace(motion, t=motion.t / factor, qd=factor * motion.qd, qdd=factor**2 * motion.qdd)
+
+
+@pytest.mark.parametrize("model", ["four_bar", "lift_and_finger", "counterbalanced_beam"])
+@pytest.mark.parametrize("source", [name for name in JUDGED if name.endswith(("kkt", "lagrange"))])
+def test_a_held_pose_has_efforts_and_no_balance(model: str, source: str) -> None:
+    engine = source.split("/")[0]
+    if engine != "analytic" and not engines.installed(engine):
+        pytest.skip(f"{engine} is not installed")
+    case, motion = case_of(model)
+    held = still(motion)
+    summary = summarize([evaluate(case, held, name) for name in (sources.REFERENCE, source)])
+    assert set(summary["verdict"]) == {"reference", "agree"}, f"\n{summary[['source', 'relative_error', 'note']]}"
+    notes = summary.loc[summary["source"] == sources.REFERENCE, "note"]
+    assert notes.str.contains("no motion, no balance to take").all()
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-2, 1e-4, 1e-6])
+def test_a_beam_that_balances_and_creeps_keeps_its_reference(factor: float) -> None:
+    """What the motor puts in is a millionth of what the two weights exchange."""
+    case, motion = case_of("counterbalanced_beam")
+    summary = summarize([evaluate(case, slow(motion, factor), name) for name in (sources.REFERENCE, "mujoco/kkt")])
+    assert set(summary["verdict"]) == {"reference", "agree"}, f"\n{summary[['source', 'relative_error', 'note']]}"
