@@ -53,6 +53,17 @@ def candidate(prr: Case) -> Outcome:
     return Outcome(case=prr, source=ROUTE, history=found, wall_time=2.5, note="said so")
 
 
+def changed(outcome: Outcome, **values: Any) -> Outcome:
+    """The same with other values of the outcome."""
+    return replace(outcome, **values)
+
+
+def with_history(outcome: Outcome, **values: Any) -> Outcome:
+    """The same with other values of its history."""
+    assert outcome.history is not None
+    return replace(outcome, history=replace(outcome.history, **values))
+
+
 def rows_of(reference: Outcome, candidate: Outcome, evidence: Evidence = EVIDENCE) -> list[Mapping[str, Any]]:
     summary = summarize([reference, candidate], evidence)
     rows: list[Mapping[str, Any]] = summary[summary["source"] == candidate.source].to_dict("records")  # type: ignore[assignment]
@@ -66,8 +77,7 @@ def verdicts(reference: Outcome, candidate: Outcome, evidence: Evidence = EVIDEN
 def test_a_row_has_every_figure(reference: Outcome, candidate: Outcome) -> None:
     """An error that swings: its largest is at one sample, its mean over all."""
     swing = np.array([[0.0, 3.0, 0.0], [0.0, -4.0, 0.0], [0.0, 0.0, 0.0]]) * LIMIT
-    assert candidate.history is not None
-    swinging = replace(candidate, history=replace(candidate.history, effort=EXPECTED + swing))
+    swinging = with_history(candidate, effort=EXPECTED + swing)
     first, second, third = rows_of(reference, swinging)
     assert second == {
         "robot": "3prr",
@@ -119,11 +129,10 @@ def test_units_do_not_share_a_peak() -> None:
 
 def test_a_verdict_flips_at_the_limit(reference: Outcome, candidate: Outcome) -> None:
     """To the last digit: an error as large as the limit agrees, the next larger number does not."""
-    assert candidate.history is not None
     for error, verdict in ((LIMIT, "agree"), (np.nextafter(LIMIT, 1), "disagree")):
         effort = EXPECTED * [1, 1, 0] + [0, 0, SCALE[2] * error]
         zero = replace(reference, history=history(sources.REFERENCE, EXPECTED * [1, 1, 0]))
-        found = replace(candidate, history=replace(candidate.history, effort=effort))
+        found = with_history(candidate, effort=effort)
         assert verdicts(zero, found) == ["agree", "agree", verdict]
 
 
@@ -143,14 +152,13 @@ def test_a_verdict_flips_at_the_registered_limit(source: str, reference: Outcome
 def test_a_verdict_flips_at_each_other_limit(name: str, reference: Outcome, candidate: Outcome) -> None:
     limit: float = getattr(LIMITS, name)
     words = name.replace("_", " ")
-    assert candidate.history is not None
     for value, said in (
         (limit, ""),
         (np.nextafter(limit, 1), f"{words} {limit:.3g}, want at most {limit:g}"),
         (np.nan, f"{words} nan, want at most {limit:g}"),
         (None, f"{words} not reported, want at most {limit:g}"),
     ):
-        found = replace(candidate, history=replace(candidate.history, **{name: value}))
+        found = with_history(candidate, **{name: value})
         rows = rows_of(reference, found)
         assert [row["verdict"] for row in rows] == 3 * ["disagree" if said else "agree"]
         assert rows[0]["note"] == "; ".join(filter(None, (said, "said so")))
@@ -159,10 +167,10 @@ def test_a_verdict_flips_at_each_other_limit(name: str, reference: Outcome, cand
 @pytest.mark.parametrize("name", ["power_imbalance", "term_sum"])
 def test_a_reference_in_doubt_lets_nothing_agree(name: str, reference: Outcome, candidate: Outcome) -> None:
     limit: float = getattr(TRUST, name)
-    right = replace(reference, **{name: limit})
+    right = changed(reference, **{name: limit})
     assert verdicts(right, candidate) == 3 * ["agree"]
     for value, got in ((2 * limit, f"{2 * limit:.3g}"), (np.nan, "nan"), (None, "not reported")):
-        wrong = replace(reference, **{name: value})
+        wrong = changed(reference, **{name: value})
         doubt = f"{name.replace('_', ' ')} {got}, want at most {limit:g}"
         summary = summarize([wrong, candidate], EVIDENCE)
         assert summary["verdict"].tolist() == [*3 * ["disagree"], *3 * ["not comparable"]]
@@ -229,8 +237,7 @@ def test_an_engine_that_lost_something_is_not_compared(reference: Outcome, candi
     ids=["shorter", "later", "slower", "another actuator"],
 )
 def test_what_has_no_partner_is_not_compared(change: Mapping[str, Any], reference: Outcome, candidate: Outcome) -> None:
-    assert candidate.history is not None
-    row = rows_of(reference, replace(candidate, history=replace(candidate.history, **change)))[1]
+    row = rows_of(reference, with_history(candidate, **change))[1]
     assert row["verdict"] == "not comparable"
     assert row["note"].startswith("no effort of this actuator on the reference's time grid, or one that is no number")
     assert np.isnan([row["max_error"], row["relative_error"]]).all()
@@ -238,29 +245,24 @@ def test_what_has_no_partner_is_not_compared(change: Mapping[str, Any], referenc
 
 
 def test_a_grid_that_is_off_by_round_off_compares(reference: Outcome, candidate: Outcome) -> None:
-    assert candidate.history is not None
-    found = replace(candidate, history=replace(candidate.history, t=T + 0.9e-9))
+    found = with_history(candidate, t=T + 0.9e-9)
     assert verdicts(reference, found) == 3 * ["agree"]
 
 
 def test_actuators_are_found_by_name(reference: Outcome, candidate: Outcome) -> None:
-    assert candidate.history is not None
-    swapped = replace(candidate.history, actuators=("q3", "q2", "q1"), effort=EXPECTED[:, ::-1])
-    assert verdicts(reference, replace(candidate, history=swapped)) == 3 * ["agree"]
+    swapped = with_history(candidate, actuators=("q3", "q2", "q1"), effort=EXPECTED[:, ::-1])
+    assert verdicts(reference, swapped) == 3 * ["agree"]
 
 
 def test_an_empty_grid_compares_nothing(reference: Outcome, candidate: Outcome) -> None:
     nothing: dict[str, Any] = {"t": T[:0], "effort": EXPECTED[:0]}
-    assert reference.history is not None
-    assert candidate.history is not None
-    empty, found = (replace(each, history=replace(each.history, **nothing)) for each in (reference, candidate))  # type: ignore[type-var]
+    empty, found = (with_history(each, **nothing) for each in (reference, candidate))
     row = rows_of(empty, found)[0]
     assert (row["verdict"], row["peak"], row["case_peak"]) == ("not comparable", 0, 0)
 
 
 def test_the_part_that_moves_the_robot_is_compared(reference: Outcome, candidate: Outcome) -> None:
-    assert candidate.history is not None
-    split = replace(candidate, projected=candidate.history, history=replace(candidate.history, effort=5 * EXPECTED))
+    split = replace(with_history(candidate, effort=5 * EXPECTED), projected=candidate.history)
     assert verdicts(reference, split) == 3 * ["agree"]
 
 
@@ -285,8 +287,7 @@ def test_where_nothing_acts_nothing_is_judged(reference: Outcome, candidate: Out
 def test_an_error_below_three_resolutions_is_no_verdict(
     resolution: float | None, verdict: str, said: str, reference: Outcome, candidate: Outcome
 ) -> None:
-    assert candidate.history is not None
-    found = replace(candidate, history=replace(candidate.history, effort=off_by(0, 0, 0.75)), note="")
+    found = replace(with_history(candidate, effort=off_by(0, 0, 0.75)), note="")
     measured = {} if resolution is None else {"q3": resolution}
     evidence = replace(EVIDENCE, resolutions={(candidate.case.key, ROUTE): measured})
     rows = rows_of(reference, found, evidence)
@@ -338,9 +339,8 @@ def rungs(order: int, ratio: float) -> tuple[Rung, ...]:
 @pytest.mark.parametrize(("order", "ratio"), [(1, 2.0), (2, 2.0), (4, 2.0), (2, 10.0), (1, 3.0)])
 def test_a_power_of_the_step_has_its_order(order: int, ratio: float, candidate: Outcome) -> None:
     """Changes between steps of (rᵖ − 1) times the finer error, and orders from the third step on."""
-    assert candidate.history is not None
     ladder = rungs(order, ratio)
-    found = replace(candidate, history=replace(candidate.history, ladder=ladder))
+    found = with_history(candidate, ladder=ladder)
     rows = ladder_rows(found, history(sources.REFERENCE, EXPECTED), SCALE)
     exact = [dt**order for dt in (rung.dt for rung in ladder)]
     np.testing.assert_allclose([row["relative_error"] for row in rows], exact, rtol=1e-6)
@@ -359,17 +359,15 @@ def test_a_power_of_the_step_has_its_order(order: int, ratio: float, candidate: 
 
 
 def test_steps_that_change_nothing_tell_no_order(candidate: Outcome) -> None:
-    assert candidate.history is not None
     coarse, fine, *_ = rungs(2, 2.0)
-    found = replace(candidate, history=replace(candidate.history, ladder=(coarse, fine, replace(fine, dt=0.001))))
+    found = with_history(candidate, ladder=(coarse, fine, replace(fine, dt=0.001)))
     rows = ladder_rows(found, history(sources.REFERENCE, EXPECTED), SCALE)
     assert rows[2]["change"] == 0
     assert np.isnan(rows[2]["order"])
 
 
 def test_the_steps_compared_are_those_of_what_is_compared(candidate: Outcome) -> None:
-    assert candidate.history is not None
-    found = replace(candidate, projected=replace(candidate.history, ladder=rungs(1, 2.0)[:2]))
+    found = replace(candidate, projected=with_history(candidate, ladder=rungs(1, 2.0)[:2]).history)
     assert len(ladder_rows(found, history(sources.REFERENCE, EXPECTED), SCALE)) == 2
     nothing = replace(candidate, history=None, failure="not run")
     assert ladder_rows(nothing, history(sources.REFERENCE, EXPECTED), SCALE) == []

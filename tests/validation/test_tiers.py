@@ -53,7 +53,7 @@ def right(want: Wanted) -> Matrices:
     )
 
 
-def named(rows: Sequence[Held]) -> list[tuple[str, str, float]]:
+def named(rows: Sequence[Held]) -> list[tuple[Any, ...]]:
     """Quantity, element and size of every error that is not round-off."""
     found = []
     for held in rows:
@@ -188,7 +188,8 @@ def want_named(want: Wanted, found: Inventory, quantity: str, element: str) -> N
 def spoilt(inventory: Inventory, field: str, place: tuple[int, ...], error: float) -> Inventory:
     values = np.array(getattr(inventory, field))
     values[place] += error
-    return replace(inventory, **{field: values})
+    changed: dict[str, Any] = {field: values}
+    return replace(inventory, **changed)
 
 
 def test_what_is_rebuilt_is_said_where_there_is_some(want: Wanted) -> None:
@@ -272,7 +273,7 @@ ROWS = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0]])
 RIGID = ("constraint rows", "rank of the constraints", "dof", "forbidden directions")
 
 
-def rigid(want: Wanted, J: Array, J_found: Array) -> dict[str, tuple[float, float]]:
+def rigid(want: Wanted, J: Array, J_found: Array) -> dict[str, Any]:
     """Wanted and found numbers of the constraints, and the largest error of their directions."""
     rows = static(replace(want.inventory, J=J), replace(want.inventory, J=J_found), want.terms.M[0])
     numbers = {held.quantity: held for held in rows if held.quantity in RIGID}
@@ -397,11 +398,9 @@ def test_a_seeded_error_of_the_closure_is_named(case: Case, want: Wanted, right:
 
 def test_rows_that_are_not_the_models_have_a_number(case: Case, want: Wanted, right: Matrices) -> None:
     """As an engine may close a loop by others; one that does not tell J̇v is not asked."""
-    twice = replace(
-        right,
-        J=np.concatenate([right.J, right.J], axis=1),
-        closure_bias=np.concatenate([right.closure_bias, right.closure_bias], axis=1),  # type: ignore[arg-type, list-item]
-    )
+    assert right.closure_bias is not None
+    J, bias = (np.concatenate([rows, rows], axis=1) for rows in (right.J, right.closure_bias))
+    twice = replace(right, J=J, closure_bias=bias)
     *_, held = instantaneous(case.mechanism, want.terms, twice, (want.qd, want.qdd))
     assert held.quantity == "closure acceleration"
     assert held.elements == [f"row {k}" for k in range(6)]
