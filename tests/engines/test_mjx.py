@@ -1,6 +1,7 @@
 """MJX's routes in both precisions. To compile takes seconds a robot and precision: few robots, and results are kept."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines import test_contract
+from tests.engines.test_drift_and_tracking import SHIFT, opening
 from tests.errors import relative_error
 from validation import sources
 from validation.audit import audit, lost, wanted_of
@@ -81,6 +83,17 @@ def test_forward_is_of_fourth_order() -> None:
     efforts = [rung.effort for rung in softer.compute_efforts(case, motion).ladder]
     first, second = (np.abs(fine - coarse).max() for coarse, fine in pairwise(efforts))
     assert np.log2(first / second) == pytest.approx(4, abs=0.3)
+
+
+def test_a_displaced_start_is_reported() -> None:
+    """Of a slider of the second leg: by how much, and how far that opens its loop, by forward kinematics."""
+    case, motion, _ = prr()
+    place = [joint.name for joint in case.mechanism.joints].index("q2")
+    spoilt = np.array(motion.q)
+    spoilt[0, place] += SHIFT
+    history = engines.load("mjx/forward").compute_efforts(case, replace(motion, q=spoilt))
+    assert history.tracking_error == pytest.approx(SHIFT, rel=1e-6)
+    assert history.closure_drift == pytest.approx(opening(case.mechanism, spoilt[0]), rel=1e-6)
 
 
 def test_the_audit_names_what_mjx_leaves_out() -> None:
