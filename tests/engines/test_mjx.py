@@ -88,7 +88,9 @@ def test_the_audit_names_what_mjx_leaves_out() -> None:
     case, motion, _ = prr()
     rows = audit(case, wanted_of(case, motion), "mjx")
     wrong = [row for row in rows if row["verdict"] != "agree"]
-    assert [(row["tier"], row["quantity"]) for row in wrong] == [("instantaneous", "closure acceleration in its solver")]
+    assert [(row["tier"], row["quantity"]) for row in wrong] == [
+        ("instantaneous", "closure acceleration in its solver")
+    ]
     assert wrong[0]["found"] == 0
     assert not lost(rows)
 
