@@ -1,6 +1,5 @@
 """What routes that take the state as given must do: find passive rates by themselves, whatever the gears and scales."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,23 +8,16 @@ import pytest
 
 import engines
 from analytic.assembly import prescribe
-from analytic.closures import closure_jacobian
-from analytic.kinematics import Poses, Twists
-from analytic.noc import Noc
-from analytic.redundancy import moving_part
 from engines.projection import independent_drives, loop_motions, null_space
 from robots.arrays import Array
 from robots.efforts import Source
 from robots.errors import NotRepresentableError
-from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case, MotionSpec, load, make_case
 from tests.conftest import MODELS, CaseMaker
-from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, Own
+from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, ROUND_OFF, Own, error_over_own_peaks
 from validation import sources
 
-ROUND_OFF = 1e-11
-"""Registered limit of all of them, here over the own peak of each actuator [-]."""
 NAMES = [name for name in engines.names() if name.endswith("/kkt") and not engines.on_request(name.split("/")[0])]
 EXACT = pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange"])
 LIFT_AND_FINGER = MODELS / "lift_and_finger.xml"
@@ -38,12 +30,8 @@ def loaded(name: str) -> Source:
 
 
 def error(name: str, case: Case, motion: Motion) -> Array:
-    """Largest error of each actuator over its own largest reference effort [-], shape (na,)."""
-    reference, effort = Noc().compute_efforts(case, motion).effort, loaded(name).compute_efforts(case, motion).effort
-    Pi = moving_part(case.mechanism, motion)
-    if Pi is not None:
-        effort = (Pi @ effort[..., None])[..., 0]
-    return np.abs(effort - reference).max(axis=0) / np.abs(reference).max(axis=0)
+    loaded(name)
+    return error_over_own_peaks(name, case, motion)
 
 
 @EXACT
@@ -97,18 +85,6 @@ def test_passive_rates_of_the_motion_do_not_matter(name: str, mechanism: str, ow
     source = loaded(name)
     effort, other = (source.compute_efforts(case, each).effort for each in (motion, replace(motion, qd=qd, qdd=qdd)))
     assert np.abs(other - effort).max() < ROUND_OFF * np.abs(effort).max()
-
-
-@pytest.fixture
-def without_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rate of the closure Jacobian is zero wherever the reference and the motion use it."""
-
-    def zero(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
-        return np.zeros_like(closure_jacobian(mechanism, at, moving.K, q))
-
-    for module in [module for name, module in sys.modules.items() if name.startswith("analytic.")]:
-        if hasattr(module, "closure_jacobian_rate"):
-            monkeypatch.setattr(module, "closure_jacobian_rate", zero)
 
 
 @EXACT
