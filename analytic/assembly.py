@@ -24,11 +24,11 @@ from analytic.kinematics import poses, position_rate, retract, twists
 from analytic.laws import AUTOMATIC, RECORDED, prescription
 from analytic.recorded import Recording, read_recording
 from analytic.redundancy import independent_drives, undriven_dofs
-from analytic.undriven import MovingState, accelerations, at_rest, coast
+from analytic.undriven import MovingState, accelerations, at_rest, coast, settled
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, SingularityError
 from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Law, Motion, report_grid
+from robots.motion import Drive, Law, Motion, report_grid
 from robots.robot import Case, Robot
 
 SIDESTEPS = (1e-3, 1e-2, 3e-2)
@@ -165,7 +165,10 @@ def _want_mobile(tracer: Tracer, q: Array) -> None:
 
 
 def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: str) -> Motion:
-    """A motion from a file; a full state is taken as given once it is seen to close the loops."""
+    """A motion from a file; of a full state that closes the loops, positions and what the drives do are as given.
+
+    The other rates follow: all sources find them by themselves, and would differ by what a log is rounded to.
+    """
     t, law = recording.t, recording.law
     if recording.states is None:
         return assemble(mechanism, law, guess, t, where=where)
@@ -196,12 +199,15 @@ def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: s
         return _logged_coasting(tracer, t, recording.states)
     known = [State(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
     tracer.refuse_singularities(known, tracer.dependent_jacobian(q))
+    W_T = mechanism.rates_of(mechanism.drives).T
+    qd, qdd = tracer.rates(q, Drive(q=mechanism.values_of(mechanism.drives, q), qd=qd @ W_T, qdd=qdd @ W_T))
     return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law, assemble=partial(follow, tracer, known))
 
 
 def _logged_coasting(tracer: Tracer, t: Array, states: tuple[Array, Array, Array]) -> Motion:
     """A logged motion with dofs that nothing drives: their accelerations follow from the dynamics, whatever the log."""
-    q, qd, logged = states
+    q, given, logged = states
+    qd = np.concatenate([settled(tracer, q[[k]], given[[k]], float(time)) for k, time in enumerate(t)])
     qdd = accelerations(tracer, t, q, qd)
     known = [MovingState(t=float(time), q=q[[k]], qd=qd[[k]]) for k, time in enumerate(t)]
     return Motion(
