@@ -13,13 +13,13 @@ from unittest.mock import patch
 
 import numpy as np
 
-import analytic.closures
 import analytic.redundancy
+from analytic.closures import closure_jacobian_rate
 from robots.arrays import Array
 from robots.mechanism import CoordinateClosure, Joint, Mechanism
 from robots.robot import Case
 from validation.independence import FROM_FILES, Shared
-from validation.mutants.faults import COARSE, DAMPING, SHIFT, NotCarriedError, heaviest, no_rate
+from validation.mutants.faults import COARSE, DAMPING, SHIFT, NotCarriedError, heaviest, nothing_of
 
 SPRING = 1.0
 """Stiffness that every hinge and slide gets [N/m or N m/rad]."""
@@ -182,7 +182,7 @@ COMMON_FAULTS = (
         key="model: velocity term",
         text="in the reference and in the motion, the loops' acceleration has no J̇v",
         what="velocity term",
-        seed=_in_code(analytic.closures.closure_jacobian_rate, no_rate),
+        seed=_in_code(closure_jacobian_rate, nothing_of(closure_jacobian_rate)),
     ),
     CommonFault(
         key="model: rank",

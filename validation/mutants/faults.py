@@ -15,8 +15,8 @@ from scipy.spatial.transform import Rotation
 import analytic.lagrange
 import analytic.noc
 import engines
-from analytic.closures import closure_jacobian
-from analytic.kinematics import Poses, Twists
+from analytic.closures import closure_jacobian_rate
+from analytic.lagrange import _opening_rate_near
 from analytic.noc import Noc, noc_model
 from analytic.redundancy import independent_dofs
 from engines.projection import LoopMotions
@@ -187,17 +187,9 @@ def _velocity_term_dropped(source: Source, case: Case, motion: Motion) -> Effort
     return source.compute_efforts(case, replace(motion, qdd=(L @ motion.qdd[:, independent, None])[..., 0]))
 
 
-def no_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
-    """Zero in place of the rate of Φ.
-
-    Args:
-        mechanism: Robot.
-        at: Its poses.
-        moving: Its twists.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
-    return np.zeros_like(closure_jacobian(mechanism, at, moving.K, q))
+def nothing_of(right: Callable[..., Any]) -> Callable[..., Any]:
+    """Stands in place of a function, and returns zeros instead of its values."""
+    return lambda *arguments: 0 * right(*arguments)
 
 
 def _no_bias(loop: LoopMotions, qdd: Array, closure_bias: Array) -> Array:
@@ -213,8 +205,8 @@ def _no_bias(loop: LoopMotions, qdd: Array, closure_bias: Array) -> Array:
 
 _ACCELERATIONS = LoopMotions.accelerations
 VELOCITY_TERMS: Mapping[str, tuple[Any, str, Any]] = {
-    "noc": (analytic.noc, "closure_jacobian_rate", no_rate),
-    "lagrange": (analytic.lagrange, "_opening_rate_near", lambda mechanism, q, step, qd: 0 * step[:, :1]),
+    "noc": (analytic.noc, "closure_jacobian_rate", nothing_of(closure_jacobian_rate)),
+    "lagrange": (analytic.lagrange, "_opening_rate_near", nothing_of(_opening_rate_near)),
     "kkt": (LoopMotions, "accelerations", _no_bias),
 }
 """Where a route has the term, its name there, and what stands in its place when it is dropped."""
