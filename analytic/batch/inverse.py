@@ -14,7 +14,7 @@ import numpy as np
 from analytic.batch import interpreter, march
 from analytic.batch.plain import path_tracer, plain_efforts, plain_poses, redo
 from analytic.batch.trace import Trace, trace
-from robots.arrays import Array
+from robots.arrays import AnyArray, Array
 from robots.errors import MechanismError, ShapeError
 from robots.mechanism import Mechanism
 from robots.motion import Drive
@@ -90,12 +90,21 @@ def inverse_dynamics(
     else:
         if not state[0]:
             q[0] = _start(mechanism, drive, near)
-        redo(mechanism, drive.q, q, (state != 0) | (np.arange(len(q)) == 0))
+        state[redo(mechanism, drive.q, q, _trusted(state))] = 0
     rest = np.flatnonzero(np.abs(state) < TRUSTED)
     for part in np.split(rest, range(CHUNK, len(rest), CHUNK)):
         if part.size:
             effort[part] = plain_efforts(mechanism, q[part], Drive(*(x[part] for x in drive)))
     return Batch(effort=effort, q=q, plain=len(rest), extrapolated=extrapolated)
+
+
+def _trusted(state: Array) -> AnyArray:
+    """Which samples of a path are sound and have the sign of det Φᵘ in common with those beside them, shape (nt,)."""
+    turned = np.diff(np.sign(state)) != 0
+    trusted = np.abs(state) >= TRUSTED
+    trusted[1:] &= ~turned
+    trusted[:-1] &= ~turned
+    return trusted
 
 
 def _start(mechanism: Mechanism, drive: Drive, guess: Array) -> Array:
@@ -148,8 +157,6 @@ def _follow_path(tapes: march.Tapes, drive: Drive, guess: Array, span: int, foun
     met, extrapolated = march.march(tapes, Drive(*(x[:end] for x in drive)), starts, span, reached)
     lost = np.flatnonzero(~met)
     found.state[(int(lost[0]) * span if lost.size else nt) :] = 0
-    turned = np.flatnonzero(found.state[1:] * found.state[:-1] < 0)
-    found.state[turned + 1] = 0
     return extrapolated
 
 

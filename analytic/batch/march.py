@@ -23,7 +23,8 @@ CONTRACTION = 0.25
 MOST_STEPS = 12
 """Newton steps at most."""
 SMALLEST_PIVOT = 1e-3
-"""Smallest pivot relative to that at the pose of the trace [-]; below it round-off may grow too much."""
+"""Smallest pivot relative to that at the pose of the trace, times the conditioning there [-]: that is the conditioning
+of a sample to a factor of ten, and above it a sample is sound for certain; see `continuation.SOUND`."""
 CONSISTENT = 1e-9
 """Largest relative difference between what is given for an actuated joint and what follows from the others [-]."""
 MEETING = 1e-6

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.continuation import CLOSED, State, Tracer
+from analytic.continuation import CLOSED, SOUND, State, Tracer, conditioning
 from analytic.noc import noc_model
 from analytic.redundancy import independent_dofs_at, minimum_norm
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, SingularityError
 from robots.mechanism import Mechanism
 from robots.motion import Drive
+
+MEETING = 1e-6
+"""Largest distance of two poses that are the same, found from different sides [m or rad]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +31,34 @@ class Polyline:
         return Drive(q=self.q[before] + slope * (t - before)[:, None], qd=slope, qdd=np.zeros_like(slope))
 
 
-def redo(mechanism: Mechanism, q: Array, found: Array, known: AnyArray) -> None:
-    """Assemble the samples of a path that are not known, each from the one before.
+def redo(mechanism: Mechanism, q: Array, poses: Array, trusted: AnyArray) -> AnyArray:
+    """Assemble again each run of samples of a path that are not trusted, from the sound one before to the one after.
+
+    Where the plain version comes to another pose than the path has after a run, it is the path that has left its
+    branch, and the run goes on.
 
     Args:
         mechanism: Robot.
         q: Positions of the drives [m or rad], shape (nt, drives).
-        found: Joint positions, those not known to be filled in [m or rad], shape (nt, nq).
-        known: Which samples are known, the first among them [-], shape (nt,).
+        poses: Joint positions, of which those of the first sample close the loops; those assembled again are replaced
+            [m or rad], shape (nt, nq).
+        trusted: Which samples are on one branch and well away from singularities [-], shape (nt,).
+
+    Returns:
+        Which samples were assembled again [-], shape (nt,).
 
     Raises:
         SingularityError: If the path meets a singularity or leaves the workspace; `time` is the number of the sample.
     """
-    tracer = path_tracer(mechanism, q)
+    tracer, trusted, replaced = path_tracer(mechanism, q), trusted.copy(), np.zeros(len(q), np.bool_)
+    start = 0
     try:
-        for k in np.flatnonzero(~known):
-            found[k] = tracer.advance(State(t=float(k - 1), q=found[[k - 1]]), float(k)).q[0]
-        near = np.flatnonzero(~(known & np.roll(known, 1) & np.roll(known, -1)))
-        for run in np.split(near, np.flatnonzero(np.diff(near) > 1) + 1):
-            states = [State(t=float(k), q=found[[k]]) for k in run]
-            if states:
-                tracer.refuse_singularities(states, tracer.dependent_jacobian(found[run]))
+        while not trusted[start:].all():
+            first = start + int(np.argmin(trusted[start:]))
+            while first > start and not (trusted[first] and _is_sound(tracer, poses[[first]])):
+                first -= 1
+            start = _assemble_run(tracer, poses, trusted, first)
+            replaced[first:start] = trusted[first : start + 1] = True
     except SingularityError as error:
         raise SingularityError(
             f"{mechanism.model.path}: the path of the batch leaves the workspace or meets a singularity at sample "
@@ -57,6 +67,27 @@ def redo(mechanism: Mechanism, q: Array, found: Array, known: AnyArray) -> None:
             time=error.time,
             singular_value=error.singular_value,
         ) from error
+    return replaced
+
+
+def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -> int:
+    """Replace poses (nt, nq) after a sample until they meet a sound one; returns the number of that, or how many."""
+    for k in range(first + 1, len(poses)):
+        q = tracer.advance(State(t=float(k - 1), q=poses[[k - 1]]), float(k)).q
+        if trusted[k] and np.abs(q - poses[k]).max() <= MEETING and _is_sound(tracer, q):
+            break
+        poses[k] = q[0]
+    else:
+        k = len(poses)
+    run = np.arange(first, min(k + 1, len(poses)))
+    tracer.refuse_singularities([State(t=float(i), q=poses[[i]]) for i in run], tracer.dependent_jacobian(poses[run]))
+    return k
+
+
+def _is_sound(tracer: Tracer, q: Array) -> bool:
+    """Whether a pose (1, nq) is on its own branch for certain."""
+    Phi_u = tracer.dependent_jacobian(q)
+    return not Phi_u.shape[-1] or bool(conditioning(Phi_u)[0][0] > SOUND)
 
 
 def path_tracer(mechanism: Mechanism, q: Array) -> Tracer:
