@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytic.batch import interpreter, march
+from analytic.batch import tracking
+from analytic.batch.march import Equations, Results
 from analytic.batch.plain import path_tracer, plain_efforts, plain_poses, redo
 from analytic.batch.trace import Trace, trace
+from analytic.batch.tracking import TRUSTED, Columns, Track
 from robots.arrays import AnyArray, Array
 from robots.errors import MechanismError, ShapeError
 from robots.mechanism import Mechanism
@@ -28,15 +30,13 @@ FEWEST = 64
 """Samples below which a trace costs more than the plain version."""
 LANES = {"numpy": 1024, "llvm": 256}
 """Lanes of a path at most [-]: the more, the less a call from Python counts, but the more starts must be found."""
-SHORTEST = 8
-"""Samples of a lane at least."""
+SHORTEST = {"numpy": 8, "llvm": 1024}
+"""Samples of a lane at least: finding where one starts costs as much as some of them."""
 STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
 a busy core."""
 MOST_REGISTERS = 16_000
 """Values of a sample that machine code may keep [-]: each takes a vector on the stack, which is short in threads."""
-TRUSTED = 2
-"""State of a sample whose efforts need no second computation; see `march`."""
 CHUNK = 1000
 """Samples that the plain version computes at once."""
 
@@ -74,28 +74,46 @@ def inverse_dynamics(
         SingularityError: If the path meets a singularity or leaves the workspace; `time` is the number of the sample.
         MechanismError: If the actuators do not determine the motion.
     """
-    drive, guess = _checked(mechanism, drive, guess)
-    state, extrapolated = np.zeros(len(drive.q)), 0
-    q, effort = (np.empty((len(drive.q), n)) for n in (mechanism.nq, mechanism.na))
-    near = guess if guess.ndim == 1 else guess[0]
+    drive, guess = _arrays(mechanism, drive, guess)
+    if traced is None and evaluator != "plain" and len(drive.q) >= FEWEST:
+        _want_finite(drive, guess)
+        near = guess if guess.ndim == 1 else guess[0]
+        traced = _trace(mechanism, _start(mechanism, drive, near))
     if traced is None or evaluator == "plain":
-        near = _start(mechanism, drive, near)
-        traced = _trace(mechanism, near) if evaluator != "plain" and len(state) >= FEWEST else None
-    if traced is not None:
-        found = march.Found(effort=effort, q=q, state=state)
-        extrapolated = _run(traced, drive, near if guess.ndim == 1 else guess, evaluator, found)
+        results = Results.empty(len(drive.q), Columns(mechanism.nq, len(mechanism.drives), mechanism.na))
+    else:
+        results = _tracked(traced, drive, guess, evaluator)
+    state = results.marks[:, 0]
+    rest = 0
+    if abs(state.sum()) != TRUSTED * len(state):
+        _want_finite(drive, guess)
+        rest = _complete(mechanism, drive, guess, results)
+    return Batch(effort=results.effort, q=results.q, plain=rest, extrapolated=int(results.marks[:, 1].sum()))
+
+
+def _complete(mechanism: Mechanism, drive: Drive, guess: Array, results: Results) -> int:
+    """Compute the samples that are not trusted by the plain version; returns how many there are.
+
+    Args:
+        mechanism: Robot.
+        drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (nt, drives).
+        guess: Joint positions near the first sample, shape (nq,), or near each [m or rad], shape (nt, nq).
+        results: To be filled in.
+    """
+    q, state = results.q, results.marks[:, 0]
     if guess.ndim == 2:
         lost = np.flatnonzero(state == 0)
         q[lost] = plain_poses(mechanism, drive.q, guess, lost)
     else:
         if not state[0]:
-            q[0] = _start(mechanism, drive, near)
+            q[0] = _start(mechanism, drive, guess)
         state[redo(mechanism, drive.q, q, _trusted(state))] = 0
     rest = np.flatnonzero(np.abs(state) < TRUSTED)
     for part in np.split(rest, range(CHUNK, len(rest), CHUNK)):
         if part.size:
-            effort[part] = plain_efforts(mechanism, q[part], Drive(*(x[part] for x in drive)))
-    return Batch(effort=effort, q=q, plain=len(rest), extrapolated=extrapolated)
+            results.effort[part] = plain_efforts(mechanism, q[part], Drive(*(x[part] for x in drive)), part)
+    results.marks[rest, 1] = 0
+    return len(rest)
 
 
 def _trusted(state: Array) -> AnyArray:
@@ -124,40 +142,36 @@ def _trace(mechanism: Mechanism, q: Array) -> Trace | None:
         return None
 
 
-def _run(traced: Trace, drive: Drive, guess: Array, evaluator: str, found: march.Found) -> int:
-    """Fill in efforts, positions and states by the tapes; returns how many samples needed no Newton step."""
+def _tracked(traced: Trace, drive: Drive, guess: Array, evaluator: str) -> Results:
+    """Results by the tapes; the state of samples that they cannot vouch for is less than `TRUSTED`."""
     nt = len(drive.q)
     if evaluator == "auto":
         evaluator = "llvm" if _pays(traced, nt) else "numpy"
-    scale = max(1.0, float(np.abs(guess).max(initial=0.0)), _size(traced.mechanism))
-    newton, efforts = _followers(traced, evaluator)
-    tapes = march.Tapes(newton=newton, efforts=efforts, tolerance=CLOSED_EXACTLY * scale)
+    equations = _equations(traced, evaluator)
+    results = Results.empty(nt, equations.columns)
     with np.errstate(all="ignore"):  # a lane that is lost may hold anything
-        if guess.ndim == 1:
-            return _follow_path(tapes, drive, guess, max(-(-nt // LANES[evaluator]), SHORTEST), found)
-        for part in np.split(np.arange(nt), range(march.MOST, nt, march.MOST)):
-            march.settle(tapes, drive, part, guess[part], found)
-    return 0
+        if guess.ndim == 2:
+            equations.settle(drive, guess, results)
+        elif nt <= SHORTEST[evaluator]:
+            equations.follow(drive, guess, results)
+        else:
+            equations.follow_in_lanes(drive, guess, max(-(-nt // LANES[evaluator]), 8), results)
+    return results
 
 
-def _follow_path(tapes: march.Tapes, drive: Drive, guess: Array, span: int, found: march.Found) -> int:
-    """Follow a path from its first sample; what comes after a lane that did not meet the next one is not known.
+@lru_cache(maxsize=8)
+def _equations(traced: Trace, evaluator: str) -> Equations:
+    """The tapes of a trace, ready to run; found once, as compiled ones must be loaded."""
+    mechanism = traced.mechanism
+    tapes = (traced.newton, traced.efforts)
+    if evaluator == "numpy" or any(tape.registers > MOST_REGISTERS for tape in tapes):
+        track: Track = partial(tracking.track, *tapes)
+    else:
+        from analytic.batch import compiled
 
-    Returns:
-        How many samples needed no Newton step.
-    """
-    nt = len(drive.q)
-    first = guess[None].copy()
-    sound, _ = march.close(tapes.newton, drive.q[:1], first)
-    if not sound[0]:
-        return 0
-    starts = march.walk(tapes.newton, drive.q, first[0], span)
-    end = min(nt, len(starts) * span)
-    reached = march.Found(effort=found.effort[:end], q=found.q[:end], state=found.state[:end])
-    met, extrapolated = march.march(tapes, Drive(*(x[:end] for x in drive)), starts, span, reached)
-    lost = np.flatnonzero(~met)
-    found.state[(int(lost[0]) * span if lost.size else nt) :] = 0
-    return extrapolated
+        track = compiled.load(_job(traced))
+    tolerance = CLOSED_EXACTLY * max(1.0, _size(mechanism))
+    return Equations(track=track, tolerance=tolerance, columns=traced.columns)
 
 
 def _pays(traced: Trace, samples: int) -> bool:
@@ -166,29 +180,15 @@ def _pays(traced: Trace, samples: int) -> bool:
     saved = samples * instructions * DISPATCHING - STARTING
     if saved < 0 or find_spec("llvmlite") is None:
         return False
-    return saved > instructions * COMPILING or all(job.is_compiled for job in _jobs(traced))
-
-
-def _followers(traced: Trace, evaluator: str) -> list[march.Follow]:
-    """What runs the Newton tape and that of the efforts."""
-    tapes = (traced.newton, traced.efforts)
-    if evaluator == "numpy" or any(tape.registers > MOST_REGISTERS for tape in tapes):
-        return [partial(interpreter.follow, tape) for tape in tapes]
-    from analytic.batch import compiled
-
-    return [compiled.load(job) for job in _jobs(traced)]
+    return saved > instructions * COMPILING or _job(traced).is_compiled
 
 
 @lru_cache(maxsize=8)
-def _jobs(traced: Trace) -> "list[compiled.Job]":
+def _job(traced: Trace) -> "compiled.Job":
     """What to compile; found once for a trace, as its tapes are long."""
     from analytic.batch import compiled
 
-    nq, drives, na = traced.mechanism.nq, len(traced.mechanism.drives), traced.mechanism.na
-    return [
-        compiled.job(traced.newton, (nq, drives), (nq, 2)),
-        compiled.job(traced.efforts, (nq, drives, drives, drives), (nq, na, march.CHECKS)),
-    ]
+    return compiled.job(traced.newton, traced.efforts, traced.columns)
 
 
 def _size(mechanism: Mechanism) -> float:
@@ -196,12 +196,28 @@ def _size(mechanism: Mechanism) -> float:
     return float(sum(np.linalg.norm(body.position) for body in mechanism.bodies)) / max(len(mechanism.bodies), 1)
 
 
-def _checked(mechanism: Mechanism, drive: Drive, guess: Array) -> tuple[Drive, Array]:
-    shape = (len(drive.q), len(mechanism.drives))
-    for name, x in zip(Drive._fields, drive, strict=True):
-        if x.shape != shape or not np.isfinite(x).all():
-            raise ShapeError(f"{name} of the drives: want finite numbers of shape {shape}, got {x.shape}")
-    if guess.shape not in ((mechanism.nq,), (shape[0], mechanism.nq)) or not np.isfinite(guess).all():
-        raise ShapeError(f"guess: want finite numbers of shape ({mechanism.nq},) or (nt, nq), got {guess.shape}")
-    drive = Drive(*(np.ascontiguousarray(x, dtype=np.float64) for x in drive))
-    return drive, np.ascontiguousarray(guess, dtype=np.float64)
+def _arrays(mechanism: Mechanism, drive: Drive, guess: Array) -> tuple[Drive, Array]:
+    """Drives and guess as arrays of the right shape."""
+    try:
+        given = [np.ascontiguousarray(x, dtype=np.float64) for x in (*drive, guess)]
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"drives and guess: want arrays of numbers: {error}") from error
+    *given, guess = given
+    shape = (len(given[0]), len(mechanism.drives))
+    if not shape[0]:
+        raise ShapeError("drives: want at least one sample, got none")
+    for name, x in zip(Drive._fields, given, strict=True):
+        if x.shape != shape:
+            raise ShapeError(f"{name} of the drives: want shape {shape}, got {x.shape}")
+    if guess.shape not in ((mechanism.nq,), (shape[0], mechanism.nq)):
+        raise ShapeError(f"guess: want shape ({mechanism.nq},) or ({shape[0]}, {mechanism.nq}), got {guess.shape}")
+    return Drive(*given), guess
+
+
+def _want_finite(drive: Drive, guess: Array) -> None:
+    """Raise if a number is not finite; the tapes only leave such a sample to the plain version."""
+    for name, x in zip((*(f"{name} of the drives" for name in Drive._fields), "guess"), (*drive, guess), strict=True):
+        places = np.argwhere(~np.isfinite(x))
+        if places.size:
+            place = tuple(places[0].tolist())
+            raise ShapeError(f"{name}: want finite numbers, got {x[place]} at {list(place)}")

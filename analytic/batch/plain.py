@@ -132,16 +132,22 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
     return found
 
 
-def plain_efforts(mechanism: Mechanism, q: Array, drive: Drive) -> Array:
+def plain_efforts(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArray) -> Array:
     """Efforts by the natural orthogonal complement.
 
     Args:
         mechanism: Robot.
         q: Joint positions that close the loops [m or rad], shape (nt, nq).
         drive: What is prescribed there.
+        samples: Their numbers [-], shape (nt,).
 
     Returns:
         Efforts [N or N m], shape (nt, na).
+
+    Raises:
+        LoopClosureError: If the velocities or accelerations of redundant drives do not fit each other; `time` is the
+            number of the sample.
+        SingularityError: If a sample is singular; `time` is its number.
     """
     qd, qdd = path_tracer(mechanism, drive.q).rates(q, drive)
     mask = independent_dofs_at(mechanism, q[len(q) // 2])
