@@ -5,18 +5,17 @@ import hashlib
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
 from analytic.batch import cache as stored
-from analytic.batch.kernel import ARRAYS, function
+from analytic.batch.kernel import function
 from analytic.batch.tape import Tape
 from analytic.batch.tracking import WEIGHTS, Columns
 from robots.arrays import Array
-from robots.motion import Drive
 
 OPTIMIZATION = 2
 """Level of LLVM's code generator [-]; passes over the representation before it find nothing that is not slower."""
@@ -70,9 +69,6 @@ def lanes_of_a_vector() -> int:
     return 8 if features.get("avx512f") else 4 if features.get("avx2") else 2
 
 
-_Table: TypeAlias = ctypes.c_int64 * (3 * ARRAYS)  # type: ignore[valid-type]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
     """The compiled `tracking.track` of a mechanism."""
@@ -82,25 +78,16 @@ class Function:
     engine: Any
     """Holds the machine code."""
 
-    def __call__(self, tolerance: float, guess: Array, drive: Drive, q: Array, effort: Array, marks: Array) -> None:
+    def __call__(self, tolerance: float, records: Array) -> None:
         """See `tracking.track`; columns must lie side by side.
 
         Args:
             tolerance: Largest closure residual, relative to the largest position where that is more than 1 [-].
-            guess: Joint positions near the first sample of each lane [m or rad], shape (lanes, nq).
-            drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (lanes, samples,
-                drives).
-            q: Joint positions, to be filled in [m or rad], shape (lanes, samples, nq).
-            effort: Efforts, to be filled in [N or N m], shape (lanes, samples, na).
-            marks: Zeros, to be filled in [-], shape (lanes, samples, 2).
+            records: Samples [m or rad, per s, per s², N or N m], shape (lanes, samples, columns).
         """
-        lane, _ = guess.strides
-        rows = [guess.__array_interface__["data"][0], lane, 0]
-        for array in (*drive, q, effort, marks):
-            lane, step, _ = array.strides
-            rows += (array.__array_interface__["data"][0], lane, step)
-        lanes, samples, _ = q.shape
-        self.call(tolerance, _WEIGHTS, samples, lanes, _Table(*rows))
+        lanes, samples, _ = records.shape
+        to_lane, to_sample, _ = records.strides
+        self.call(tolerance, _WEIGHTS, records.ctypes.data, to_lane, to_sample, lanes, samples)
 
 
 _WEIGHTS = WEIGHTS.ctypes.data
@@ -120,5 +107,5 @@ def load(job: Job) -> Function:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), target)
     engine.set_object_cache(lambda _, compiled: stored.write(job.key, compiled), lambda _: code)
     engine.finalize_object()
-    kinds = (ctypes.c_double, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+    kinds = (ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 4)
     return Function(call=ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("track")), engine=engine)

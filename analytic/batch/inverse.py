@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytic.batch import tracking
-from analytic.batch.march import Equations, Results
+from analytic.batch.march import Equations
 from analytic.batch.plain import path_tracer, plain_efforts, plain_poses, redo
 from analytic.batch.trace import Trace, trace
-from analytic.batch.tracking import TRUSTED, Columns, Track
+from analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
 from robots.arrays import AnyArray, Array
 from robots.errors import MechanismError, ShapeError
 from robots.mechanism import Mechanism
@@ -30,8 +30,10 @@ FEWEST = 64
 """Samples below which a trace costs more than the plain version."""
 LANES = {"numpy": 1024, "llvm": 256}
 """Lanes of a path at most [-]: the more, the less a call from Python counts, but the more starts must be found."""
-SHORTEST = {"numpy": 8, "llvm": 1024}
-"""Samples of a lane at least: finding where one starts costs as much as some of them."""
+SHORTEST = 8
+"""Samples of a lane at least."""
+FEW = {"numpy": 16, "llvm": 1024}
+"""Samples of a path up to which one lane takes less time than finding where several start."""
 STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
 a busy core."""
@@ -77,30 +79,45 @@ def inverse_dynamics(
     drive, guess = _arrays(mechanism, drive, guess)
     if traced is None and evaluator != "plain" and len(drive.q) >= FEWEST:
         _want_finite(drive, guess)
-        near = guess if guess.ndim == 1 else guess[0]
-        traced = _trace(mechanism, _start(mechanism, drive, near))
-    if traced is None or evaluator == "plain":
-        results = Results.empty(len(drive.q), Columns(mechanism.nq, len(mechanism.drives), mechanism.na))
-    else:
-        results = _tracked(traced, drive, guess, evaluator)
-    state = results.marks[:, 0]
-    rest = 0
+        traced = _trace(mechanism, _start(mechanism, drive, guess if guess.ndim == 1 else guess[0]))
+    columns = columns_of(mechanism) if traced is None else traced.columns
+    records = _records(columns, drive, guess)
+    if traced is not None and evaluator != "plain":
+        _track(traced, records, guess.ndim == 1, evaluator)
+    state, rest = records[:, columns.marks.start], 0
     if abs(state.sum()) != TRUSTED * len(state):
         _want_finite(drive, guess)
-        rest = _complete(mechanism, drive, guess, results)
-    return Batch(effort=results.effort, q=results.q, plain=rest, extrapolated=int(results.marks[:, 1].sum()))
+        rest = _complete(mechanism, drive, guess, columns, records)
+    q, effort, marks = (records[:, part] for part in columns[1:])
+    return Batch(effort=effort, q=q, plain=rest, extrapolated=int(marks[:, 1].sum()))
 
 
-def _complete(mechanism: Mechanism, drive: Drive, guess: Array, results: Results) -> int:
+def _records(columns: Columns, drive: Drive, guess: Array) -> Array:
+    """Records of samples with all that is given, shape (nt, columns).
+
+    Args:
+        columns: Columns of a record.
+        drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (nt, drives).
+        guess: Joint positions near the first sample, shape (nq,), or near each [m or rad], shape (nt, nq).
+    """
+    records, n = np.empty((len(drive.q), columns.marks.stop)), drive.q.shape[1]
+    records[:, :n], records[:, n : 2 * n], records[:, 2 * n : 3 * n] = drive
+    records[: len(records) if guess.ndim == 2 else 1, columns.q] = guess
+    records[:, columns.marks] = 0
+    return records
+
+
+def _complete(mechanism: Mechanism, drive: Drive, guess: Array, columns: Columns, records: Array) -> int:
     """Compute the samples that are not trusted by the plain version; returns how many there are.
 
     Args:
         mechanism: Robot.
         drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (nt, drives).
         guess: Joint positions near the first sample, shape (nq,), or near each [m or rad], shape (nt, nq).
-        results: To be filled in.
+        columns: Columns of a record.
+        records: Samples, filled in [m or rad, per s, per s², N or N m], shape (nt, columns).
     """
-    q, state = results.q, results.marks[:, 0]
+    q, state = records[:, columns.q], records[:, columns.marks.start]
     if guess.ndim == 2:
         lost = np.flatnonzero(state == 0)
         q[lost] = plain_poses(mechanism, drive.q, guess, lost)
@@ -111,8 +128,9 @@ def _complete(mechanism: Mechanism, drive: Drive, guess: Array, results: Results
     rest = np.flatnonzero(np.abs(state) < TRUSTED)
     for part in np.split(rest, range(CHUNK, len(rest), CHUNK)):
         if part.size:
-            results.effort[part] = plain_efforts(mechanism, q[part], Drive(*(x[part] for x in drive)), part)
-    results.marks[rest, 1] = 0
+            given = Drive(*(x[part] for x in drive))
+            records[part, columns.effort] = plain_efforts(mechanism, q[part], given, part)
+    records[rest, columns.marks] = 0
     return len(rest)
 
 
@@ -142,21 +160,18 @@ def _trace(mechanism: Mechanism, q: Array) -> Trace | None:
         return None
 
 
-def _tracked(traced: Trace, drive: Drive, guess: Array, evaluator: str) -> Results:
-    """Results by the tapes; the state of samples that they cannot vouch for is less than `TRUSTED`."""
-    nt = len(drive.q)
+def _track(traced: Trace, records: Array, is_path: bool, evaluator: str) -> None:
+    """Fill in records by the tapes; the state of samples that they cannot vouch for is less than `TRUSTED`."""
+    nt = len(records)
     if evaluator == "auto":
         evaluator = "llvm" if _pays(traced, nt) else "numpy"
     equations = _equations(traced, evaluator)
-    results = Results.empty(nt, equations.columns)
-    with np.errstate(all="ignore"):  # a lane that is lost may hold anything
-        if guess.ndim == 2:
-            equations.settle(drive, guess, results)
-        elif nt <= SHORTEST[evaluator]:
-            equations.follow(drive, guess, results)
-        else:
-            equations.follow_in_lanes(drive, guess, max(-(-nt // LANES[evaluator]), 8), results)
-    return results
+    if not is_path:
+        equations.settle(records)
+    elif nt <= FEW[evaluator]:
+        equations.follow(records)
+    else:
+        equations.follow_in_lanes(records, max(-(-nt // LANES[evaluator]), SHORTEST))
 
 
 @lru_cache(maxsize=8)
@@ -165,7 +180,7 @@ def _equations(traced: Trace, evaluator: str) -> Equations:
     mechanism = traced.mechanism
     tapes = (traced.newton, traced.efforts)
     if evaluator == "numpy" or any(tape.registers > MOST_REGISTERS for tape in tapes):
-        track: Track = partial(tracking.track, *tapes)
+        track: Track = partial(tracking.track, *tapes, traced.columns)
     else:
         from analytic.batch import compiled
 

@@ -11,10 +11,17 @@ from operator import add
 
 from analytic.batch.llvm import Stream, Value, Writer, straight_line
 from analytic.batch.tape import HISTORY, Tape
-from analytic.batch.tracking import CLOSE, CONSISTENT, CONTRACTION, MOST_REPEATS, MOST_STEPS, SMALLEST_PIVOT, Columns
+from analytic.batch.tracking import (
+    CHECKS,
+    CLOSE,
+    CONSISTENT,
+    CONTRACTION,
+    MOST_REPEATS,
+    MOST_STEPS,
+    SMALLEST_PIVOT,
+    Columns,
+)
 
-ARRAYS = 7
-"""Guess, positions, velocities and accelerations given; positions, efforts and marks found."""
 PART = 500
 """Operations of a block of code [-]: the time that LLVM takes for one grows faster than its length."""
 
@@ -28,7 +35,7 @@ declare {vector} @llvm.copysign.v{width}f64({vector}, {vector})
 declare i1 @llvm.vector.reduce.or.v{width}i1({mask})
 declare i1 @llvm.vector.reduce.and.v{width}i1({mask})
 
-define void @track(double %tolerance, ptr %weights, i64 %samples, i64 %lanes, ptr %table) {{
+define void @track(double %tolerance, ptr %weights, ptr %records, i64 %to.lane, i64 %to.sample, i64 %lanes, i64 %samples) {{
 entry:
 {before}
 %last = sub i64 %lanes, 1
@@ -116,36 +123,37 @@ class _Inputs:
 def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     """A module with the function `track` of the tapes of a mechanism.
 
-    Its arguments are the tolerance, the weights of the history, how many samples and lanes, and a table with a row for
-    each array: its address, and the bytes from a lane to the next and from a sample to the next.
+    Its arguments are the tolerance, the weights of the history, the records, the bytes from a lane of them to the next
+    and from a sample to the next, and how many lanes and samples.
 
     Args:
         newton: The Newton tape.
         efforts: The tape of the efforts.
-        columns: Columns of the arrays.
+        columns: Columns of the records.
         width: Lanes of a vector [-].
     """
     before, group, sample, step, motion, judgement = (Writer(width, name) for name in "bgvnej")
-    nq, drives, na = columns
-    _read_arguments(before)
-    streams = _streams(group)
-    start = [streams[0].load(c) for c in range(nq)]
+    drive, positions, *_ = (range(part.start, part.stop) for part in columns)
+    nq = len(positions)
+    _splat(before, "tolerances", "%tolerance")
+    records = _records(group)
+    start = [records.load(c) for c in positions]
     _limit(group, start)
-    here = [replace(stream, writer=sample).moved("%s", f"%step.{k}") for k, stream in enumerate(streams)]
+    here = replace(records, writer=sample).moved("%s", "%to.sample")
     guess = _extrapolated(sample, _needed((newton, efforts), nq))
-    given = [here[1 + k].load(c) for k in range(3) for c in range(drives)]
+    given = [here.load(c) for c in drive]
     inputs = _Inputs(guess, {nq + k: value.name for k, value in enumerate(given)})
     stepped = _outputs(step, newton, "y", inputs)
     step_end = _divide(step, "newton")
     _contraction(step, *stepped[nq:])
     moved = _outputs(motion, efforts, "z", inputs)
-    q, effort, checks = moved[:nq], moved[nq : nq + na], moved[nq + na :]
+    q, effort, checks = moved[:nq], moved[nq:-CHECKS], moved[-CHECKS:]
     _divide(motion, "efforts")
     _closing(motion, *checks[:2], [*given, *effort])
-    _judgement(judgement, *checks[2:], replace(here[6], writer=judgement))
-    for stream, values in zip(here[4:6], (q, effort), strict=True):
-        for c, value in enumerate(values):
-            replace(stream, writer=judgement).store(c, value)
+    marks = _judgement(judgement, *checks[2:])
+    record = replace(here, writer=judgement)
+    for c, value in enumerate((*q, *effort, *marks), start=columns.q.start):
+        record.store(c, value)
     history = {
         f"x.{c}.{k}": {"group": start[c].name, "judge": f"%x.{c}.{k - 1}" if k else q[c].name}
         for c in guess
@@ -197,15 +205,6 @@ def _needed(tapes: Iterable[Tape], nq: int) -> list[int]:
     return sorted(set(read) & set(range(nq)))
 
 
-def _read_arguments(writer: Writer) -> None:
-    """The tolerance in all lanes of a vector, and the rows of the table."""
-    _splat(writer, "tolerances", "%tolerance")
-    for array in range(ARRAYS):
-        for k, (name, kind) in enumerate((("base", "ptr"), ("lane", "i64"), ("step", "i64"))):
-            at = writer.new(f"getelementptr i64, ptr %table, i64 {3 * array + k}")
-            writer.name(f"{name}.{array}", f"load {kind}, ptr {at}")
-
-
 def _splat(writer: Writer, name: str, number: str) -> None:
     """A number in all lanes of a vector."""
     first = writer.new(f"insertelement {writer.vector} poison, double {number}, i64 0")
@@ -213,16 +212,13 @@ def _splat(writer: Writer, name: str, number: str) -> None:
     writer.name(name, f"shufflevector {writer.vector} {first}, {writer.vector} poison, {zeros}")
 
 
-def _streams(writer: Writer) -> list[Stream]:
-    """The arrays at the first sample of the lanes of a vector; the last lane stands for those that are missing."""
+def _records(writer: Writer) -> Stream:
+    """The first sample of the lanes of a vector; the last lane stands for those that are missing."""
     new = writer.new
     lanes = [new(f"add i64 %first, {k}") for k in range(writer.width)]
     lanes = [new(f"call i64 @llvm.smin.i64(i64 {lane}, i64 %last)") for lane in lanes]
-    offsets = [[new(f"mul i64 {lane}, %lane.{array}") for lane in lanes] for array in range(ARRAYS)]
-    return [
-        Stream(writer, tuple(new(f"getelementptr i8, ptr %base.{array}, i64 {offset}") for offset in places))
-        for array, places in enumerate(offsets)
-    ]
+    offsets = [new(f"mul i64 {lane}, %to.lane") for lane in lanes]
+    return Stream(writer, tuple(new(f"getelementptr i8, ptr %records, i64 {offset}") for offset in offsets))
 
 
 def _limit(writer: Writer, start: Sequence[Value]) -> None:
@@ -269,13 +265,13 @@ def _closing(writer: Writer, residual: Value, size: Value, finite: Sequence[Valu
     writer.name("closed", f"and {writer.mask} {writer.both(*closed)}, {nothing.compared('oeq', 0.0)}")
 
 
-def _judgement(writer: Writer, guard: Value, orientation: Value, apart: Value, marks: Stream) -> None:
+def _judgement(writer: Writer, guard: Value, orientation: Value, apart: Value) -> tuple[Value, Value]:
     """The marks of a sample."""
     guard, orientation, apart = (Value(writer, x.name) for x in (guard, orientation, apart))
     one, nothing = writer.number(1.0), writer.number(0.0)
     size = writer.choice(guard.compared("oge", SMALLEST_PIVOT), writer.number(2.0), one)
     good = writer.both("%sound", apart.compared("ole", CONSISTENT), orientation.compared("one", 0.0))
-    marks.store(0, writer.choice(good, writer.intrinsic("copysign", size, orientation), nothing))
+    state = writer.choice(good, writer.intrinsic("copysign", size, orientation), nothing)
     is_dense = writer.new("icmp eq i64 %tries, 0")
     dense = writer.new(f"select i1 {is_dense}, {writer.vector} {one.name}, {writer.vector} {nothing.name}")
-    marks.store(1, writer.choice("%sound", Value(writer, dense), nothing))
+    return state, writer.choice("%sound", Value(writer, dense), nothing)

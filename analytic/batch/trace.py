@@ -20,7 +20,7 @@ from analytic.batch.equations import (
 from analytic.batch.expressions import Graph, Scalar, Symbol, largest, smallest
 from analytic.batch.support import want_known
 from analytic.batch.tape import Tape, assemble_tape
-from analytic.batch.tracking import Columns
+from analytic.batch.tracking import Columns, columns_of
 from analytic.closures import closure_jacobian_at
 from analytic.continuation import conditioning
 from analytic.redundancy import independent_drives, undriven_dofs
@@ -39,6 +39,7 @@ class Trace:
 
     mechanism: Mechanism
     columns: Columns
+    """Of the records of samples."""
     newton: Tape
     """From given positions; to the largest residual before the Newton step and the largest step [m or rad]."""
     efforts: Tape
@@ -73,7 +74,7 @@ def trace(mechanism: Mechanism, q: Array) -> Trace:
     shape = _Shape(mechanism, q, independent, following, places, driven)
     return Trace(
         mechanism=mechanism,
-        columns=Columns(mechanism.nq, len(mechanism.drives), mechanism.na),
+        columns=columns_of(mechanism),
         newton=_newton_tape(shape),
         efforts=_efforts_tape(shape),
     )

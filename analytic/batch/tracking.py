@@ -12,7 +12,7 @@ import numpy as np
 from analytic.batch.interpreter import outputs
 from analytic.batch.tape import HISTORY, Tape
 from robots.arrays import AnyArray, Array
-from robots.motion import Drive
+from robots.mechanism import Mechanism
 
 CLOSE = 1e-8
 """A Newton step this small is the last [m or rad]: the next would be of the order of its square."""
@@ -29,35 +29,35 @@ CONSISTENT = 1e-9
 """Largest relative difference between what is given for an actuated joint and what follows from the others [-]."""
 CHECKS = 5
 """What the tape of the efforts gives after them: residual, size of the step, guard, orientation, apart."""
-MARKS = 2
-"""What is said of a sample: its state, see `track`, and whether positions extrapolated from those before close it."""
 TRUSTED = 2
 """Size of the state of a sample whose efforts need no second computation."""
 WEIGHTS = np.array([[1.0, 0, 0, 0], [1, 0, 0, 0], [2, -1, 0, 0], [3, -3, 1, 0], [4, -6, 4, -1]])
 """Of the positions before, newest first, where 0, 1, 2, 3 or more of them are on the path [-]."""
 
-Track: TypeAlias = Callable[[float, Array, Drive, Array, Array, Array], None]
+Track: TypeAlias = Callable[[float, Array], None]
 """What tracks the lanes of one mechanism; the arguments are those of `track` after the tapes."""
 
 
 class Columns(NamedTuple):
-    """Columns of the arrays of a mechanism."""
+    """Columns of the record of a sample."""
 
-    nq: int
-    drives: int
-    na: int
+    drive: slice
+    """Positions, velocities and accelerations of the drives [m or rad, per s, per s²]."""
+    q: slice
+    """Joint positions; at the first sample of a lane a guess, to begin with [m or rad]."""
+    effort: slice
+    """Efforts of the actuators [N or N m]."""
+    marks: slice
+    """State, see `track`, and 1 where positions extrapolated from those before close the loops, else 0 [-]."""
 
 
-def track(
-    newton: Tape,
-    efforts: Tape,
-    tolerance: float,
-    guess: Array,
-    drive: Drive,
-    q: Array,
-    effort: Array,
-    marks: Array,
-) -> None:
+def columns_of(mechanism: Mechanism) -> Columns:
+    """The columns of the records of a mechanism."""
+    ends = np.cumsum([3 * len(mechanism.drives), mechanism.nq, mechanism.na, 2]).tolist()
+    return Columns(*(slice(start, stop) for start, stop in zip([0, *ends], ends, strict=False)))
+
+
+def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, records: Array) -> None:
     """Follow lanes through their samples, each from a guess of its first.
 
     The state of a sample is 0 if its loops are not closed, and then so it is to the end of the lane; 1 if they are, but
@@ -66,22 +66,20 @@ def track(
     Args:
         newton: The Newton tape; see `trace.Trace`.
         efforts: The tape of the efforts.
+        columns: Columns of the records.
         tolerance: Largest closure residual, relative to the largest position where that is more than 1 [-].
-        guess: Joint positions near the first sample of each lane [m or rad], shape (lanes, nq).
-        drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (lanes, samples, drives).
-        q: Joint positions, to be filled in [m or rad], shape (lanes, samples, nq).
-        effort: Efforts, to be filled in [N or N m], shape (lanes, samples, na).
-        marks: Zeros, to be filled in with the state of each sample and 1 where it was closed by extrapolation [-], shape
-            (lanes, samples, 2).
+        records: Samples, see `Columns`; joint positions, efforts and marks are filled in, and marks must be 0 before
+            [m or rad, per s, per s², N or N m], shape (lanes, samples, columns).
     """
-    lanes, samples, nq = q.shape
-    past = [guess.T] * HISTORY
+    lanes, samples, _ = records.shape
+    guess = records[:, 0, columns.q].copy()
+    past, nq = [guess.T] * HISTORY, guess.shape[1]
     limit = tolerance * np.maximum(1.0, np.abs(guess).max(axis=1, initial=0.0))
     alive, near = np.ones(lanes, np.bool_), np.zeros(lanes, np.bool_)
     for s in range(samples):
-        given = np.concatenate([x[:, s].T for x in drive])
+        given = records[:, s, columns.drive].T
         begun = sum(weight * x for weight, x in zip(WEIGHTS[min(s, HISTORY)], past, strict=True))
-        found, closed = np.empty((nq + effort.shape[2] + CHECKS, lanes)), np.zeros(lanes, np.bool_)
+        found, closed = np.empty((len(efforts.outputs), lanes)), np.zeros(lanes, np.bool_)
         if 2 * near.sum() > alive.sum():
             found, closed = _moved(efforts, begun, given, limit)
         dense = alive & closed
@@ -90,9 +88,8 @@ def track(
             found[:, left], closed[left], near[left] = _solved(newton, efforts, begun[:, left], given[:, left], limit[left])
         alive = alive & closed
         past = [found[:nq], *past[:-1]]
-        q[:, s], effort[:, s] = found[:nq].T, found[nq:-CHECKS].T
-        marks[:, s, 0] = np.where(alive, _state(*found[2 - CHECKS :]), 0.0)
-        marks[:, s, 1] = dense
+        state = np.where(alive, _state(*found[2 - CHECKS :]), 0.0)
+        records[:, s, columns.q.start :] = np.concatenate([found[:-CHECKS], [state, dense]]).T
         if not alive.any():
             break
 
