@@ -16,6 +16,7 @@ from analytic.batch.kernel import function
 from analytic.batch.tape import Tape
 from analytic.batch.tracking import WEIGHTS, Columns
 from robots.arrays import Array
+from robots.motion import Drive
 
 OPTIMIZATION = 2
 """Level of LLVM's code generator [-]; passes over the representation before it find nothing that is not slower."""
@@ -78,16 +79,18 @@ class Function:
     engine: Any
     """Holds the machine code."""
 
-    def __call__(self, tolerance: float, records: Array) -> None:
-        """See `tracking.track`; columns must lie side by side.
+    def __call__(self, tolerance: float, drive: Drive, records: Array) -> None:
+        """See `tracking.track`; columns must lie side by side, and what is given for the drives in one way.
 
         Args:
             tolerance: Largest closure residual, relative to the largest position where that is more than 1 [-].
-            records: Samples [m or rad, per s, per s², N or N m], shape (lanes, samples, columns).
+            drive: What is given for the drives [m or rad, per s, per s²], each of shape (lanes, samples, drives).
+            records: To be filled in [m or rad, N or N m, -], shape (lanes, samples, columns).
         """
+        q, qd, qdd = (x.ctypes.data for x in drive)
         lanes, samples, _ = records.shape
-        to_lane, to_sample, _ = records.strides
-        self.call(tolerance, _WEIGHTS, records.ctypes.data, to_lane, to_sample, lanes, samples)
+        places = (q, qd, qdd, *drive.q.strides[:2], records.ctypes.data, *records.strides[:2])
+        self.call(tolerance, _WEIGHTS, *places, lanes, samples)
 
 
 _WEIGHTS = WEIGHTS.ctypes.data
@@ -107,5 +110,6 @@ def load(job: Job) -> Function:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), target)
     engine.set_object_cache(lambda _, compiled: stored.write(job.key, compiled), lambda _: code)
     engine.finalize_object()
-    kinds = (ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 4)
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    kinds = (ctypes.c_double, *[pointer] * 4, number, number, pointer, *[number] * 4)
     return Function(call=ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("track")), engine=engine)

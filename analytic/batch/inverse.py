@@ -81,30 +81,16 @@ def inverse_dynamics(
         _want_finite(drive, guess)
         traced = _trace(mechanism, _start(mechanism, drive, guess if guess.ndim == 1 else guess[0]))
     columns = columns_of(mechanism) if traced is None else traced.columns
-    records = _records(columns, drive, guess)
+    records = np.zeros((len(drive.q), columns.marks.stop))
+    records[: guess.ndim == 1 or None, columns.q] = guess
     if traced is not None and evaluator != "plain":
-        _track(traced, records, guess.ndim == 1, evaluator)
+        _track(traced, drive, records, guess.ndim == 1, evaluator)
     state, rest = records[:, columns.marks.start], 0
     if abs(state.sum()) != TRUSTED * len(state):
         _want_finite(drive, guess)
         rest = _complete(mechanism, drive, guess, columns, records)
     q, effort, marks = (records[:, part] for part in columns[1:])
     return Batch(effort=effort, q=q, plain=rest, extrapolated=int(marks[:, 1].sum()))
-
-
-def _records(columns: Columns, drive: Drive, guess: Array) -> Array:
-    """Records of samples with all that is given, shape (nt, columns).
-
-    Args:
-        columns: Columns of a record.
-        drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (nt, drives).
-        guess: Joint positions near the first sample, shape (nq,), or near each [m or rad], shape (nt, nq).
-    """
-    records, n = np.empty((len(drive.q), columns.marks.stop)), drive.q.shape[1]
-    records[:, :n], records[:, n : 2 * n], records[:, 2 * n : 3 * n] = drive
-    records[: len(records) if guess.ndim == 2 else 1, columns.q] = guess
-    records[:, columns.marks] = 0
-    return records
 
 
 def _complete(mechanism: Mechanism, drive: Drive, guess: Array, columns: Columns, records: Array) -> int:
@@ -115,7 +101,7 @@ def _complete(mechanism: Mechanism, drive: Drive, guess: Array, columns: Columns
         drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (nt, drives).
         guess: Joint positions near the first sample, shape (nq,), or near each [m or rad], shape (nt, nq).
         columns: Columns of a record.
-        records: Samples, filled in [m or rad, per s, per s², N or N m], shape (nt, columns).
+        records: To be filled in [m or rad, N or N m, -], shape (nt, columns).
     """
     q, state = records[:, columns.q], records[:, columns.marks.start]
     if guess.ndim == 2:
@@ -160,18 +146,18 @@ def _trace(mechanism: Mechanism, q: Array) -> Trace | None:
         return None
 
 
-def _track(traced: Trace, records: Array, is_path: bool, evaluator: str) -> None:
+def _track(traced: Trace, drive: Drive, records: Array, is_path: bool, evaluator: str) -> None:
     """Fill in records by the tapes; the state of samples that they cannot vouch for is less than `TRUSTED`."""
     nt = len(records)
     if evaluator == "auto":
         evaluator = "llvm" if _pays(traced, nt) else "numpy"
     equations = _equations(traced, evaluator)
     if not is_path:
-        equations.settle(records)
+        equations.settle(drive, records)
     elif nt <= FEW[evaluator]:
-        equations.follow(records)
+        equations.follow(drive, records)
     else:
-        equations.follow_in_lanes(records, max(-(-nt // LANES[evaluator]), SHORTEST))
+        equations.follow_in_lanes(drive, records, max(-(-nt // LANES[evaluator]), SHORTEST))
 
 
 @lru_cache(maxsize=8)

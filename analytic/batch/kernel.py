@@ -21,6 +21,7 @@ from analytic.batch.tracking import (
     SMALLEST_PIVOT,
     Columns,
 )
+from robots.motion import Drive
 
 PART = 500
 """Operations of a block of code [-]: the time that LLVM takes for one grows faster than its length."""
@@ -35,7 +36,7 @@ declare {vector} @llvm.copysign.v{width}f64({vector}, {vector})
 declare i1 @llvm.vector.reduce.or.v{width}i1({mask})
 declare i1 @llvm.vector.reduce.and.v{width}i1({mask})
 
-define void @track(double %tolerance, ptr %weights, ptr %records, i64 %to.lane, i64 %to.sample, i64 %lanes, i64 %samples) {{
+define void @track(double %tolerance, ptr %weights, ptr %q, ptr %qd, ptr %qdd, i64 %drive.lane, i64 %drive.sample, ptr %records, i64 %record.lane, i64 %record.sample, i64 %lanes, i64 %samples) {{
 entry:
 {before}
 %last = sub i64 %lanes, 1
@@ -123,25 +124,25 @@ class _Inputs:
 def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     """A module with the function `track` of the tapes of a mechanism.
 
-    Its arguments are the tolerance, the weights of the history, the records, the bytes from a lane of them to the next
-    and from a sample to the next, and how many lanes and samples.
+    Its arguments are the tolerance, the weights of the history, what is given for the drives, the records, each with the
+    bytes from a lane to the next and from a sample to the next, and how many lanes and samples.
 
     Args:
         newton: The Newton tape.
         efforts: The tape of the efforts.
-        columns: Columns of the records.
+        columns: Columns of the arrays.
         width: Lanes of a vector [-].
     """
     before, group, sample, step, motion, judgement = (Writer(width, name) for name in "bgvnej")
-    drive, positions, *_ = (range(part.start, part.stop) for part in columns)
-    nq = len(positions)
+    nq = columns.q.stop
     _splat(before, "tolerances", "%tolerance")
-    records = _records(group)
-    start = [records.load(c) for c in positions]
+    lanes = _lanes(group)
+    records = _stream(group, lanes, "records", "record")
+    start = [records.load(c) for c in range(nq)]
     _limit(group, start)
-    here = replace(records, writer=sample).moved("%s", "%to.sample")
+    drive = [_stream(group, lanes, name, "drive") for name in Drive._fields]
     guess = _extrapolated(sample, _needed((newton, efforts), nq))
-    given = [here.load(c) for c in drive]
+    given = [_here(sample, stream, "drive").load(c) for stream in drive for c in range(columns.drives)]
     inputs = _Inputs(guess, {nq + k: value.name for k, value in enumerate(given)})
     stepped = _outputs(step, newton, "y", inputs)
     step_end = _divide(step, "newton")
@@ -151,8 +152,8 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     _divide(motion, "efforts")
     _closing(motion, *checks[:2], [*given, *effort])
     marks = _judgement(judgement, *checks[2:])
-    record = replace(here, writer=judgement)
-    for c, value in enumerate((*q, *effort, *marks), start=columns.q.start):
+    record = _here(judgement, records, "record")
+    for c, value in enumerate((*q, *effort, *marks)):
         record.store(c, value)
     history = {
         f"x.{c}.{k}": {"group": start[c].name, "judge": f"%x.{c}.{k - 1}" if k else q[c].name}
@@ -212,13 +213,21 @@ def _splat(writer: Writer, name: str, number: str) -> None:
     writer.name(name, f"shufflevector {writer.vector} {first}, {writer.vector} poison, {zeros}")
 
 
-def _records(writer: Writer) -> Stream:
-    """The first sample of the lanes of a vector; the last lane stands for those that are missing."""
-    new = writer.new
-    lanes = [new(f"add i64 %first, {k}") for k in range(writer.width)]
-    lanes = [new(f"call i64 @llvm.smin.i64(i64 {lane}, i64 %last)") for lane in lanes]
-    offsets = [new(f"mul i64 {lane}, %to.lane") for lane in lanes]
-    return Stream(writer, tuple(new(f"getelementptr i8, ptr %records, i64 {offset}") for offset in offsets))
+def _lanes(writer: Writer) -> list[str]:
+    """The lanes of a vector; the last lane stands for those that are missing."""
+    lanes = [writer.new(f"add i64 %first, {k}") for k in range(writer.width)]
+    return [writer.new(f"call i64 @llvm.smin.i64(i64 {lane}, i64 %last)") for lane in lanes]
+
+
+def _stream(writer: Writer, lanes: Sequence[str], array: str, kind: str) -> Stream:
+    """An array at the first sample of lanes."""
+    offsets = [writer.new(f"mul i64 {lane}, %{kind}.lane") for lane in lanes]
+    return Stream(writer, tuple(writer.new(f"getelementptr i8, ptr %{array}, i64 {offset}") for offset in offsets))
+
+
+def _here(writer: Writer, stream: Stream, kind: str) -> Stream:
+    """An array at the sample."""
+    return replace(stream, writer=writer).moved("%s", f"%{kind}.sample")
 
 
 def _limit(writer: Writer, start: Sequence[Value]) -> None:

@@ -13,6 +13,7 @@ from analytic.batch.plain import MEETING
 from analytic.batch.tape import HISTORY
 from analytic.batch.tracking import WEIGHTS, Columns, Track
 from robots.arrays import AnyArray, Array
+from robots.motion import Drive
 
 AHEAD = 8
 """Samples that are tried at once to find where lanes start: as many as a vector of the largest processors has numbers."""
@@ -29,78 +30,82 @@ class Equations:
     """Largest closure residual, relative to the largest position where that is more than 1 [-]."""
     columns: Columns
 
-    def settle(self, records: Array) -> None:
+    def settle(self, drive: Drive, records: Array) -> None:
         """Track samples each alone, from their own guesses.
 
         Args:
-            records: Samples, filled in [m or rad, per s, per s², N or N m], shape (nt, columns).
+            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            records: To be filled in, with a guess [m or rad, N or N m, -], shape (nt, columns).
         """
-        self.track(self.tolerance, records[:, None])
+        self.track(self.tolerance, Drive(*(x[:, None] for x in drive)), records[:, None])
 
-    def follow(self, records: Array) -> None:
+    def follow(self, drive: Drive, records: Array) -> None:
         """Track a path in one lane, from a guess of its first sample.
 
         Args:
-            records: Samples, filled in [m or rad, per s, per s², N or N m], shape (nt, columns).
+            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            records: To be filled in, with a guess [m or rad, N or N m, -], shape (nt, columns).
         """
-        self.track(self.tolerance, records[None])
+        self.track(self.tolerance, Drive(*(x[None] for x in drive)), records[None])
 
-    def follow_in_lanes(self, records: Array, span: int) -> None:
+    def follow_in_lanes(self, drive: Drive, records: Array, span: int) -> None:
         """Track a path in many lanes; what comes after one that does not arrive where the next starts is not known.
 
         Args:
-            records: Samples, filled in [m or rad, per s, per s², N or N m], shape (nt, columns).
+            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            records: To be filled in, with a guess [m or rad, N or N m, -], shape (nt, columns).
             span: Samples of a lane.
         """
-        starts = self._starts(records, span)
+        starts = self._starts(drive, records[0, self.columns.q], span)
         lanes, whole = len(starts), min(len(starts), len(records) // span)
         records[: lanes * span : span, self.columns.q] = starts
         if whole:
-            step, side = records.strides
-            self.track(self.tolerance, as_strided(records, (whole, span, records.shape[1]), (span * step, step, side)))
+            given = Drive(*(_in_lanes(x, whole, span) for x in drive))
+            self.track(self.tolerance, given, _in_lanes(records, whole, span))
         if lanes > whole:
-            self.follow(records[whole * span :])
-        missed = np.flatnonzero(~self._arrivals(records, starts, span))
+            self.follow(Drive(*(x[whole * span :] for x in drive)), records[whole * span :])
+        missed = np.flatnonzero(~self._arrivals(drive, starts, span, records[:, self.columns.q]))
         known = (int(missed[0]) + 1 if missed.size else lanes) * span
         records[known:, self.columns.marks] = 0
 
-    def _close(self, records: Array, samples: AnyArray, guess: Array) -> tuple[Array, AnyArray]:
+    def _close(self, drive: Drive, samples: AnyArray, guess: Array) -> tuple[Array, AnyArray]:
         """Close the loops of some samples.
 
         Args:
-            records: Samples [m or rad, per s, per s², N or N m], shape (nt, columns).
+            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
             samples: Which of them [-], shape (n,).
             guess: Joint positions near each [m or rad], shape (n, nq).
 
         Returns:
             Joint positions [m or rad], shape (n, nq), and which of them are right [-], shape (n,).
         """
-        some = records[samples]
-        some[:, self.columns.q], some[:, self.columns.marks] = guess, 0
-        self.settle(some)
-        return some[:, self.columns.q], some[:, self.columns.marks.start] != 0
+        records = np.zeros((len(samples), self.columns.marks.stop))
+        records[:, self.columns.q] = guess
+        self.settle(Drive(*(x[samples] for x in drive)), records)
+        return records[:, self.columns.q], records[:, self.columns.marks.start] != 0
 
-    def _starts(self, records: Array, span: int) -> Array:
+    def _starts(self, drive: Drive, guess: Array, span: int) -> Array:
         """Follow the path in strides as long as Newton's method contracts, to where each lane starts.
 
         Args:
-            records: Samples, the first with a guess [m or rad, per s, per s², N or N m], shape (nt, columns).
+            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            guess: Joint positions near the first sample [m or rad], shape (nq,).
             span: Samples of a lane.
 
         Returns:
             Joint positions where lanes start [m or rad], shape (lanes, nq): of fewer lanes than the path has where two
             samples are too far apart.
         """
-        nt, guess = len(records), records[:1, self.columns.q]
-        first, sound = self._close(records, np.zeros(1, dtype=int), guess)
+        nt = len(drive.q)
+        first, sound = self._close(drive, np.zeros(1, dtype=int), guess[None])
         if not sound[0]:
-            return guess[:0]
+            return first[:0]
         places, poses = [0], [first[0]]
         stride = max(nt // STRIDES, 1)
         while places[-1] < nt - 1:
             ahead = np.unique(np.minimum(places[-1] + stride * np.arange(1, AHEAD + 1), nt - 1))
             slope = (poses[-1] - poses[-2]) / (places[-1] - places[-2]) if len(places) > 1 else np.zeros_like(first[0])
-            closed, sound = self._close(records, ahead, poses[-1] + np.outer(ahead - places[-1], slope))
+            closed, sound = self._close(drive, ahead, poses[-1] + np.outer(ahead - places[-1], slope))
             reached = len(ahead) if sound.all() else int(sound.argmin())
             places += ahead[:reached].tolist()
             poses += list(closed[:reached])
@@ -109,20 +114,27 @@ class Equations:
             stride = stride if reached else max(stride // 4, 1)
         starts = np.arange(0, places[-1] + 1, span)
         between = np.stack([np.interp(starts, places, column) for column in np.array(poses).T], axis=1)
-        closed, sound = self._close(records, starts, between)
+        closed, sound = self._close(drive, starts, between)
         return closed if sound.all() else closed[: sound.argmin()]
 
-    def _arrivals(self, records: Array, starts: Array, span: int) -> AnyArray:
+    def _arrivals(self, drive: Drive, starts: Array, span: int, q: Array) -> AnyArray:
         """Which lanes arrive where the next one starts; the last does, shape (lanes,).
 
         Args:
-            records: Samples that lanes have come through [m or rad, per s, per s², N or N m], shape (nt, columns).
+            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
             starts: Joint positions where lanes start [m or rad], shape (lanes, nq).
             span: Samples of a lane.
+            q: Joint positions that lanes have come through [m or rad], shape (nt, nq).
         """
         ends = span * np.arange(1, len(starts))
         weights = WEIGHTS[min(HISTORY, span), : min(HISTORY, span)]
-        before = records[ends - 1 - np.arange(len(weights))[:, None], self.columns.q]
-        arrived, sound = self._close(records, ends, np.tensordot(weights, before, 1))
+        before = q[ends - 1 - np.arange(len(weights))[:, None]]
+        arrived, sound = self._close(drive, ends, np.tensordot(weights, before, 1))
         met = sound & (np.abs(arrived - starts[1:]) <= MEETING).all(axis=1)
         return np.append(met, True)
+
+
+def _in_lanes(x: Array, lanes: int, span: int) -> Array:
+    """An array of samples (nt, columns) as one of lanes, shape (lanes, span, columns)."""
+    step, side = x.strides
+    return as_strided(x, (lanes, span, x.shape[1]), (span * step, step, side))

@@ -13,6 +13,7 @@ from analytic.batch.interpreter import outputs
 from analytic.batch.tape import HISTORY, Tape
 from robots.arrays import AnyArray, Array
 from robots.mechanism import Mechanism
+from robots.motion import Drive
 
 CLOSE = 1e-8
 """A Newton step this small is the last [m or rad]: the next would be of the order of its square."""
@@ -34,17 +35,17 @@ TRUSTED = 2
 WEIGHTS = np.array([[1.0, 0, 0, 0], [1, 0, 0, 0], [2, -1, 0, 0], [3, -3, 1, 0], [4, -6, 4, -1]])
 """Of the positions before, newest first, where 0, 1, 2, 3 or more of them are on the path [-]."""
 
-Track: TypeAlias = Callable[[float, Array], None]
+Track: TypeAlias = Callable[[float, Drive, Array], None]
 """What tracks the lanes of one mechanism; the arguments are those of `track` after the tapes."""
 
 
 class Columns(NamedTuple):
-    """Columns of the record of a sample."""
+    """Columns of what is given for the drives, and of the records of samples."""
 
-    drive: slice
-    """Positions, velocities and accelerations of the drives [m or rad, per s, per s²]."""
+    drives: int
+    """How many drives there are."""
     q: slice
-    """Joint positions; at the first sample of a lane a guess, to begin with [m or rad]."""
+    """In a record, joint positions; at the first sample of a lane a guess, to begin with [m or rad]."""
     effort: slice
     """Efforts of the actuators [N or N m]."""
     marks: slice
@@ -52,12 +53,12 @@ class Columns(NamedTuple):
 
 
 def columns_of(mechanism: Mechanism) -> Columns:
-    """The columns of the records of a mechanism."""
-    ends = np.cumsum([3 * len(mechanism.drives), mechanism.nq, mechanism.na, 2]).tolist()
-    return Columns(*(slice(start, stop) for start, stop in zip([0, *ends], ends, strict=False)))
+    """The columns of a mechanism."""
+    ends = np.cumsum([mechanism.nq, mechanism.na, 2]).tolist()
+    return Columns(len(mechanism.drives), *(slice(a, b) for a, b in zip([0, *ends], ends, strict=False)))
 
 
-def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, records: Array) -> None:
+def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive: Drive, records: Array) -> None:
     """Follow lanes through their samples, each from a guess of its first.
 
     The state of a sample is 0 if its loops are not closed, and then so it is to the end of the lane; 1 if they are, but
@@ -68,8 +69,8 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, recor
         efforts: The tape of the efforts.
         columns: Columns of the records.
         tolerance: Largest closure residual, relative to the largest position where that is more than 1 [-].
-        records: Samples, see `Columns`; joint positions, efforts and marks are filled in, and marks must be 0 before
-            [m or rad, per s, per s², N or N m], shape (lanes, samples, columns).
+        drive: What is given for the drives [m or rad, per s, per s²], each of shape (lanes, samples, drives).
+        records: To be filled in; marks must be 0 before [m or rad, N or N m, -], shape (lanes, samples, columns).
     """
     lanes, samples, _ = records.shape
     guess = records[:, 0, columns.q].copy()
@@ -77,7 +78,7 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, recor
     limit = tolerance * np.maximum(1.0, np.abs(guess).max(axis=1, initial=0.0))
     alive, near = np.ones(lanes, np.bool_), np.zeros(lanes, np.bool_)
     for s in range(samples):
-        given = records[:, s, columns.drive].T
+        given = np.concatenate([x[:, s].T for x in drive])
         begun = sum(weight * x for weight, x in zip(WEIGHTS[min(s, HISTORY)], past, strict=True))
         found, closed = np.empty((len(efforts.outputs), lanes)), np.zeros(lanes, np.bool_)
         if 2 * near.sum() > alive.sum():
@@ -89,7 +90,7 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, recor
         alive = alive & closed
         past = [found[:nq], *past[:-1]]
         state = np.where(alive, _state(*found[2 - CHECKS :]), 0.0)
-        records[:, s, columns.q.start :] = np.concatenate([found[:-CHECKS], [state, dense]]).T
+        records[:, s] = np.concatenate([found[:-CHECKS], [state, dense]]).T
         if not alive.any():
             break
 
