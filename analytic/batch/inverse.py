@@ -13,11 +13,11 @@ import numpy as np
 
 from analytic.batch import tracking
 from analytic.batch.march import Equations
-from analytic.batch.plain import path_tracer, plain_efforts, plain_poses, redo
+from analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo
 from analytic.batch.trace import Trace, trace
 from analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
 from robots.arrays import AnyArray, Array
-from robots.errors import MechanismError, ShapeError
+from robots.errors import LoopClosureError, MechanismError, ShapeError
 from robots.mechanism import Mechanism
 from robots.motion import Drive
 
@@ -132,7 +132,10 @@ def _trusted(state: Array) -> AnyArray:
 def _start(mechanism: Mechanism, drive: Drive, guess: Array) -> Array:
     """The first sample with closed loops, by the plain version [m or rad], shape (nq,)."""
     tracer = path_tracer(mechanism, drive.q)
-    first = tracer.start(guess, 0.0).q
+    try:
+        first = tracer.start(guess, 0.0).q
+    except LoopClosureError as error:
+        raise misfit(mechanism, drive.q[0], guess, 0) or error from None
     if tracer.undriven(first):
         raise MechanismError(f"{mechanism.model.path}: a batch wants an actuator for each degree of freedom")
     return first[0]
@@ -150,7 +153,7 @@ def _track(traced: Trace, drive: Drive, records: Array, is_path: bool, evaluator
     """Fill in records by the tapes; the state of samples that they cannot vouch for is less than `TRUSTED`."""
     nt = len(records)
     if evaluator == "auto":
-        evaluator = "llvm" if _pays(traced, nt) else "numpy"
+        evaluator = "llvm" if _is_compiled(traced) or _pays(traced, nt) else "numpy"
     equations = _equations(traced, evaluator)
     if not is_path:
         equations.settle(drive, records)
@@ -175,13 +178,17 @@ def _equations(traced: Trace, evaluator: str) -> Equations:
     return Equations(track=track, tolerance=tolerance, columns=traced.columns)
 
 
+@lru_cache(maxsize=8)
+def _is_compiled(traced: Trace) -> bool:
+    """Whether machine code was there when a trace was first used."""
+    return find_spec("llvmlite") is not None and _job(traced).is_compiled
+
+
 def _pays(traced: Trace, samples: int) -> bool:
-    """Whether machine code is there, or is soon worth the time that compiling takes."""
+    """Whether machine code is soon worth the time that compiling takes."""
     instructions = len(traced.newton.code) + len(traced.efforts.code)
-    saved = samples * instructions * DISPATCHING - STARTING
-    if saved < 0 or find_spec("llvmlite") is None:
-        return False
-    return saved > instructions * COMPILING or _job(traced).is_compiled
+    saved = instructions * (samples * DISPATCHING - COMPILING)
+    return saved > STARTING and find_spec("llvmlite") is not None
 
 
 @lru_cache(maxsize=8)

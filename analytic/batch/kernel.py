@@ -36,7 +36,10 @@ declare {vector} @llvm.copysign.v{width}f64({vector}, {vector})
 declare i1 @llvm.vector.reduce.or.v{width}i1({mask})
 declare i1 @llvm.vector.reduce.and.v{width}i1({mask})
 
-define void @track(double %tolerance, ptr %weights, ptr %q, ptr %qd, ptr %qdd, i64 %drive.lane, i64 %drive.sample, ptr %records, i64 %record.lane, i64 %record.sample, i64 %lanes, i64 %samples) {{
+define void @track(
+    double %tolerance, ptr %weights, ptr %q, ptr %qd, ptr %qdd, i64 %drive.lane, i64 %drive.sample,
+    ptr %records, i64 %record.lane, i64 %record.sample, i64 %lanes, i64 %samples
+) {{
 entry:
 {before}
 %last = sub i64 %lanes, 1
@@ -124,8 +127,8 @@ class _Inputs:
 def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     """A module with the function `track` of the tapes of a mechanism.
 
-    Its arguments are the tolerance, the weights of the history, what is given for the drives, the records, each with the
-    bytes from a lane to the next and from a sample to the next, and how many lanes and samples.
+    Its arguments are the tolerance, the weights of the history, what is given for the drives and the records, each with
+    the bytes from a lane to the next and from a sample to the next, and how many lanes and samples.
 
     Args:
         newton: The Newton tape.
@@ -148,20 +151,20 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     step_end = _divide(step, "newton")
     _contraction(step, *stepped[nq:])
     moved = _outputs(motion, efforts, "z", inputs)
-    q, effort, checks = moved[:nq], moved[nq:-CHECKS], moved[-CHECKS:]
+    residual, size, guard, orientation, apart = moved[-CHECKS:]
     _divide(motion, "efforts")
-    _closing(motion, *checks[:2], [*given, *effort])
-    marks = _judgement(judgement, *checks[2:])
+    _closing(motion, residual, size, [*given, *moved[nq:-CHECKS]])
+    marks = _judgement(judgement, guard, orientation, apart)
     record = _here(judgement, records, "record")
-    for c, value in enumerate((*q, *effort, *marks)):
+    for c, value in enumerate((*moved[:-CHECKS], *marks)):
         record.store(c, value)
     history = {
-        f"x.{c}.{k}": {"group": start[c].name, "judge": f"%x.{c}.{k - 1}" if k else q[c].name}
+        f"x.{c}.{k}": {"group": start[c].name, "judge": f"%x.{c}.{k - 1}" if k else moved[c].name}
         for c in guess
         for k in range(HISTORY)
     }
     y = {f"y.{c}": {"sample": name, step_end: stepped[c].name, "more": name} for c, name in guess.items()}
-    z = {f"z.{c}": {"sample": name, step_end: stepped[c].name, "repeat": q[c].name} for c, name in guess.items()}
+    z = {f"z.{c}": {"sample": name, step_end: stepped[c].name, "repeat": moved[c].name} for c, name in guess.items()}
     return MODULE.format(
         vector=before.vector,
         mask=before.mask,
@@ -190,7 +193,7 @@ def _phis(vector: str, values: Mapping[str, Mapping[str, str]]) -> list[str]:
 
 
 def _divide(writer: Writer, block: str) -> str:
-    """Divide a block by ways out that are never taken, so that its parts are not joined; returns the last one's name."""
+    """Divide a block by ways out that are never taken, so that its parts stay apart; returns the last one's name."""
     parts = [writer.lines[start : start + PART] for start in range(0, len(writer.lines), PART)]
     writer.lines[:] = [line for k, part in enumerate(parts) for line in (*(_gate(block, k) if k else ()), *part)]
     return f"{block}.{len(parts) - 1}" if len(parts) > 1 else block

@@ -47,7 +47,9 @@ class Writer:
 
     def choice(self, mask: str, first: "Value", second: "Value") -> "Value":
         """One of two values: whether a mask is true, for each lane."""
-        return Value(self, self.new(f"select {self.mask} {mask}, {self.vector} {first.name}, {self.vector} {second.name}"))
+        return Value(
+            self, self.new(f"select {self.mask} {mask}, {self.vector} {first.name}, {self.vector} {second.name}")
+        )
 
     def new(self, operation: str) -> str:
         """The name of what an operation gives."""

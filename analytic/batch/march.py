@@ -48,6 +48,7 @@ class Equations:
         """
         self.track(self.tolerance, Drive(*(x[None] for x in drive)), records[None])
 
+    @np.errstate(all="ignore")  # a lane that is lost may hold anything
     def follow_in_lanes(self, drive: Drive, records: Array, span: int) -> None:
         """Track a path in many lanes; what comes after one that does not arrive where the next starts is not known.
 

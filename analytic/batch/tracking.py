@@ -58,6 +58,7 @@ def columns_of(mechanism: Mechanism) -> Columns:
     return Columns(len(mechanism.drives), *(slice(a, b) for a, b in zip([0, *ends], ends, strict=False)))
 
 
+@np.errstate(all="ignore")  # a lane that is lost may hold anything
 def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive: Drive, records: Array) -> None:
     """Follow lanes through their samples, each from a guess of its first.
 
@@ -86,7 +87,9 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive
         dense = alive & closed
         near, left = dense.copy(), np.flatnonzero(alive & ~closed)
         if left.size:
-            found[:, left], closed[left], near[left] = _solved(newton, efforts, begun[:, left], given[:, left], limit[left])
+            found[:, left], closed[left], near[left] = _solved(
+                newton, efforts, begun[:, left], given[:, left], limit[left]
+            )
         alive = alive & closed
         past = [found[:nq], *past[:-1]]
         state = np.where(alive, _state(*found[2 - CHECKS :]), 0.0)
@@ -95,9 +98,7 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive
             break
 
 
-def _solved(
-    newton: Tape, efforts: Tape, q: Array, drive: Array, limit: Array
-) -> tuple[Array, AnyArray, AnyArray]:
+def _solved(newton: Tape, efforts: Tape, q: Array, drive: Array, limit: Array) -> tuple[Array, AnyArray, AnyArray]:
     """Close the loops of a sample in each lane by Newton's method, and find its efforts.
 
     Args:
