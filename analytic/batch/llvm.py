@@ -1,4 +1,4 @@
-"""A tape in LLVM's intermediate representation: straight-line code on vectors of lanes, an array's columns side by side."""
+"""Tapes in LLVM's intermediate representation: straight-line code on vectors of lanes; columns lie side by side."""
 
 import math
 import struct

@@ -16,7 +16,7 @@ from robots.arrays import AnyArray, Array
 from robots.motion import Drive
 
 AHEAD = 8
-"""Samples that are tried at once to find where lanes start: as many as a vector of the largest processors has numbers."""
+"""Samples that are tried at once to find where lanes start: the numbers in a vector of the largest processors."""
 STRIDES = 64
 """Strides that are wanted at first."""
 

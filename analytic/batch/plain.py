@@ -239,8 +239,8 @@ def _refuse_singular(mechanism: Mechanism, Phi_u: Array, samples: AnyArray) -> N
     worst = int(np.argmin(ratios))
     if ratios[worst] < RANK_TOLERANCE:
         raise SingularityError(
-            f"{mechanism.model.path}: sample {samples[worst]} is singular: want a smallest singular value of the passive "
-            f"closure Jacobian of at least {RANK_TOLERANCE:g} of the largest, got {ratios[worst]:.3g}",
+            f"{mechanism.model.path}: sample {samples[worst]} is singular: want a smallest singular value of the "
+            f"passive closure Jacobian of at least {RANK_TOLERANCE:g} of the largest, got {ratios[worst]:.3g}",
             time=float(samples[worst]),
             singular_value=float(ratios[worst]),
         )
