@@ -1,7 +1,6 @@
 """What the plain version of the batch refuses, every other evaluator must refuse: singularities above all."""
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from analytic.batch import Batch, inverse_dynamics
 from analytic.batch.trace import Trace, trace
 from analytic.laws import AUTOMATIC
 from robots.arrays import Array
-from robots.errors import HarnessError, LoopClosureError, MechanismError, ShapeError, SingularityError
+from robots.errors import HarnessError, SingularityError
 from robots.mechanism import Mechanism
 from robots.motion import Drive
 from robots.robot import Case, load, make_case, modes, names
