@@ -215,9 +215,9 @@ def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping
     named = {element.name: element for element in elements[kind]}
     if name not in named:
         raise NotFoundError(f"{kind} in {model.path.name}", name, named)
+    known = [a for a, what in vars(type(named[name])).items() if getattr(what, "fset", None)]  # what can be set
     for attribute, value in values.items():
-        if attribute.startswith("_") or not hasattr(named[name], attribute):
-            known = [a for a in dir(named[name]) if not a.startswith("_")]
+        if attribute not in known:
             raise NotFoundError(f"attribute of {kind} '{name}' in {model.path.name}", attribute, known)
         try:
             setattr(named[name], attribute, value)

@@ -25,6 +25,7 @@ from robots.motion import Motion
 from robots.robot import Case
 from validation import sources, tiers
 from validation.findings import CASE, FILE, SEVERITY, Key
+from validation.statuses import internal_error
 from validation.tiers import Held
 from validation.tolerances import audits, registered
 from validation.wanted import wanted_inventory
@@ -150,8 +151,7 @@ def _audit(case: Case, want: Wanted, engine: str) -> Iterator[Row]:
     except HarnessError as error:
         yield failed_row(case.key, engine, "not run", str(error), tier=tier)
     except Exception as error:  # a bug of ours or of an engine must not take the other rows along
-        note = f"internal error: {type(error).__name__}: {error}"
-        yield failed_row(case.key, engine, "not run", note, tier=tier)
+        yield failed_row(case.key, engine, "not run", internal_error(error), tier=tier)
 
 
 def _row(key: Key, engine: str, tier: str, held: Held) -> Row:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from engines.mjx._joints import Joints, moved
 from engines.mjx._mjx import jax, mjx
 from engines.mjx._model import QUICK, Loads, computed
+from engines.mujoco._model import TORQUE_SCALE
 
 jnp = jax.numpy
 STAGES = ((0.0, 0.5, 0.5, 1.0), (0, 1, 1, 2), (1 / 6, 1 / 3, 1 / 3, 1 / 6))
@@ -21,8 +22,8 @@ class Layout(NamedTuple):
 
     drives: tuple[int, ...]
     """Rows of the drives in MJX's constraints."""
-    loops: tuple[int, ...]
-    """Rows that close the loops."""
+    loops: tuple[tuple[int, ...], ...]
+    """Rows of each equality that closes a loop, in MuJoCo's order."""
     joints: Joints
     samples: int
     """Number of reports."""
@@ -109,13 +110,25 @@ def _rates(robot: Robot, run: Run, layout: Layout, q: Any, qd: Any, half_step: A
         now = robot._replace(model=robot.model.replace(eq_data=held))
         data = solved(now, moved(q, displacement, layout.joints), velocity, layout)
         u, a = _rate_of_displacement(displacement, velocity, layout.joints), data.qacc
-        opening = jnp.abs(data._impl.efc_pos[jnp.array(layout.loops, int)]).max(initial=0)
+        opening = _opening(robot.model, data, layout)
         force = data._impl.efc_force[jnp.array(layout.drives, int)]
         return (u, a, mean_u + weight * u, mean_a + weight * a), (force, opening)
 
     table = tuple(jnp.array(column, kind) for column, kind in zip(STAGES, (qd.dtype, int, qd.dtype), strict=True))
     (_, _, u, a), (force, opening) = jax.lax.scan(stage, (0 * qd, 0 * qd, 0 * qd, 0 * qd), table)
     return u, a, force[0], opening[0]
+
+
+def _opening(model: Any, data: Any, layout: Layout) -> Any:
+    """How far the widest loop is open [m or rad]."""
+    widths = [jnp.zeros((), data.qpos.dtype)]
+    for equality, rows in enumerate(layout.loops):
+        gap = data._impl.efc_pos[jnp.array(rows, int)]
+        widths.append(jnp.linalg.norm(gap[:3]))
+        if len(rows) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
+            sine = jnp.linalg.norm(gap[3:]) / model.eq_data[equality, TORQUE_SCALE]
+            widths.append(2 * jnp.arcsin(jnp.minimum(sine, 1)))
+    return jnp.stack(widths).max()
 
 
 def solved(robot: Robot, q: Any, qd: Any, layout: Layout) -> Any:

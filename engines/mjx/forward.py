@@ -151,7 +151,7 @@ def _prepared(mechanism: Mechanism, motion: Motion, drives: list[int], of: Setti
     loops, held = rows[: model.neq - len(drives)], rows[model.neq - len(drives) :]
     layout = Layout(
         drives=tuple(row for of_one in held for row in of_one),
-        loops=tuple(row for of_one in loops for row in of_one),
+        loops=tuple(map(tuple, loops)),
         joints=joints_of(mechanism),
         samples=len(motion.t),
         velocity_term=of.velocity_term,

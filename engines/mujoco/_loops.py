@@ -25,8 +25,10 @@ def closure_bias(model: Any, data: Any) -> Array:
     Returns:
         Accelerations [m/s² or rad/s²], shape (rows,).
     """
-    data.qacc[:] = 0
+    data.qacc[:], gravity = 0, model.opt.gravity.copy()
+    model.opt.gravity[:] = 0  # MuJoCo has it in all accelerations, where it would leave its round-off
     mujoco.mj_rnePostConstraint(model, data)
+    model.opt.gravity[:] = gravity
     present = dict.fromkeys(data.efc_id[equality_rows(data)])  # a closure that nothing can open has no rows
     return np.concatenate([np.zeros(0), *(_of_equality(model, data, int(k)) for k in present)])
 

@@ -19,6 +19,8 @@ LEFT_OUT = _OFF.mjDSBL_CONTACT | _OFF.mjDSBL_LIMIT | _OFF.mjDSBL_FRICTIONLOSS
 PARALLEL = 1e-9
 """Largest relative difference of two rows that are one but for a factor [-]."""
 EQUALITY_ROW = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+TORQUE_SCALE = 10
+"""Where a weld has it in `eq_data`."""
 
 
 def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> Any:
@@ -86,6 +88,24 @@ def rows_of_drives(model: Any, data: Any, drives: int) -> tuple[AnyArray, AnyArr
     rows = equality_rows(data)
     is_drive = data.efc_id[rows] >= model.neq - drives
     return rows[is_drive], rows[~is_drive]
+
+
+def opening(model: Any, data: Any, rows: AnyArray) -> float:
+    """How far the widest of some equalities is open where positions were computed last [m or rad].
+
+    Args:
+        model: MuJoCo's model.
+        data: Its data.
+        rows: Indices of all rows of these equalities in `efc_*`.
+    """
+    widest = 0.0
+    for equality in np.unique(data.efc_id[rows]):
+        gap = data.efc_pos[rows[data.efc_id[rows] == equality]]
+        widest = max(widest, float(np.linalg.norm(gap[:3])))
+        if len(gap) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
+            sine = np.linalg.norm(gap[3:]) / model.eq_data[equality, TORQUE_SCALE]
+            widest = max(widest, float(2 * np.arcsin(min(sine, 1.0))))
+    return widest
 
 
 def gearing(model: Any, drives: int) -> Array:

@@ -35,6 +35,7 @@ from engines.mujoco._model import (
     equality_rows,
     gearing,
     guarded,
+    opening,
     rows_of_drives,
 )
 from engines.mujoco._stepping import stepping
@@ -243,7 +244,7 @@ def _simulate(
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(wanted, feedback)
 
     held, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
-    forces, openings, positions, every = [], [], [], round(motion.dt / dt)
+    forces, drift, positions, every = [], 0.0, [], round(motion.dt / dt)
     for k, target in enumerate(targets):
         held[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
@@ -251,14 +252,14 @@ def _simulate(
             forces.append(data.efc_force[of_drives])
             if not np.isfinite(forces[-1]).all():
                 raise EngineError(f"{MujocoForward.name}: the simulation with dt = {dt:g} s diverged")
-            openings.append(data.efc_pos[of_loops])
+            drift = max(drift, opening(model, data, of_loops))
             positions.append(np.array(data.qpos[:-1]))
         if k < len(targets) - 1:
             step()
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
     return _Run(
         effort=np.array(forces) @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
-        closure_drift=float(np.abs(openings).max(initial=0.0)),
+        closure_drift=drift,
         tracking_error=float(np.abs(miss).max()),
     )
 

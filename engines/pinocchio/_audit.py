@@ -128,21 +128,20 @@ def _dofs(tree: Tree) -> tuple[str, ...]:
     return tuple(tree.model.names[whose[i]] for i in every for _ in range(tree.model.joints[i].nv))
 
 
+def _columns(tree: Tree, i: int) -> Array:
+    """Columns of a joint of Pinocchio's in its own Jacobian [- or m], shape (6, its dofs)."""
+    jacobian = pin.getJointJacobian(tree.model, tree.data, i, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    first = tree.model.joints[i].idx_v
+    columns: Array = jacobian.reshape(6, tree.model.nv)  # a single column comes as a vector
+    return columns[:, first : first + tree.model.joints[i].nv]
+
+
 def _joints(tree: Tree) -> tuple[Array, Array, Array]:
     """Freedom, axis and anchor of each joint of the model, by what Pinocchio's Jacobians let it do."""
     mechanism = tree.mechanism
     freedom, axes, anchors = (np.zeros((len(mechanism.joints), k)) for k in (2, 3, 3))
     for j, (joint, parts) in enumerate(zip(mechanism.joints, tree.joints, strict=True)):
-        columns = [
-            slice(tree.model.joints[i].idx_v, tree.model.joints[i].idx_v + tree.model.joints[i].nv) for i in parts
-        ]
-        S = np.concatenate(
-            [
-                pin.getJointJacobian(tree.model, tree.data, i, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)[:, own]
-                for i, own in zip(parts, columns, strict=True)
-            ],
-            axis=1,
-        )
+        S = np.concatenate([_columns(tree, i) for i in parts], axis=1)
         freedom[j] = [_rank(S[3:]), _rank(S[:3, ~S[3:].any(axis=0)])]
         if joint.kind in ("hinge", "slide"):
             axes[j] = S[3:, 0] if joint.kind == "hinge" else S[:3, 0]

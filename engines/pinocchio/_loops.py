@@ -54,7 +54,8 @@ def closure_jacobian(tree: Tree, loops: Constraints, q: Array) -> Array:
     rows = [np.zeros((0, tree.model.nv))]
     for model, data in zip(loops.models, loops.datas, strict=True):
         model.calc(tree.model, tree.data, data)  # else the frames are those of an earlier pose
-        rows.append(pin.getConstraintJacobian(tree.model, tree.data, model, data))
+        jacobian = pin.getConstraintJacobian(tree.model, tree.data, model, data)
+        rows.append(jacobian.reshape(-1, tree.model.nv))  # a single column comes as a vector
     equalities = [c for c in tree.mechanism.closures if isinstance(c, CoordinateClosure)]
     return np.concatenate([*rows, *(_coordinate_row(tree.mechanism, closure, q) for closure in equalities)])
 

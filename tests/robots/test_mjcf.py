@@ -98,6 +98,8 @@ def test_overrides_change_the_model(tmp_path: Path) -> None:
         ),
         ({"body": {"leg": {"mass": 1.0}}}, "unknown body in model.xml 'leg': known are world, arm"),
         ({"body": {"arm": {"mas": 1.0}}}, "unknown attribute of body 'arm' in model.xml 'mas': known are .*mass"),
+        ({"body": {"arm": {"parent": "world"}}}, "unknown attribute of body 'arm' in model.xml 'parent'"),
+        ({"body": {"arm": {"add_joint": 1}}}, "unknown attribute of body 'arm' in model.xml 'add_joint'"),
         ({"body": {"arm": {"mass": "heavy"}}}, "body 'arm': mass cannot be 'heavy'"),
     ],
 )

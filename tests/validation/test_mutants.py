@@ -147,7 +147,7 @@ def test_a_bug_in_a_fault_is_no_kill(prepared: Prepared, error: Exception, resul
 
     row = rows(prepared, "mujoco/kkt", [Mutant(key="mass 1 %", text="", compute=compute)])["mass 1 %"]
     assert row["result"] == result
-    assert exit_status(pd.DataFrame([row])) == (1 if result == "broken" else 0)
+    assert exit_status(pd.DataFrame([row])) == (70 if result == "broken" else 0)
 
 
 def test_a_fault_of_an_adapter_that_does_nothing_is_broken(prepared: Prepared) -> None:
@@ -173,7 +173,7 @@ def test_what_was_cut_short_is_no_kill(prepared: Prepared) -> None:
     table = pd.DataFrame([*killed, *lost])
     assert list(table["result"]) == ["killed", "broken"]
     assert table["note"].iloc[1] == "interrupted"
-    assert exit_status(table) == 1
+    assert exit_status(table) == 3
 
 
 def test_kill_rate_counts_what_is_above_a_limit() -> None:
@@ -183,13 +183,14 @@ def test_kill_rate_counts_what_is_above_a_limit() -> None:
             "effect": [1.0, np.inf, 1e-9, 1e-7, 1.0, np.nan],
             "tolerance": [1e-6] * 6,
             "noise": [1e-8] * 6,
+            "note": [""] * 6,
         }
     )
     assert kill_rate(table) == (2, 3)
     assert kill_rate(table, "noise") == (2, 4)
     assert exit_status(table) == 1
     assert exit_status(table[:5]) == 0
-    assert exit_status(table[4:5]) == 1  # nothing was caught, because nothing was there
+    assert exit_status(table[4:5]) == 3  # nothing was caught, because nothing was there
 
 
 def test_what_a_route_shares_is_for_the_files_to_catch() -> None:

@@ -22,15 +22,16 @@ from analytic.papers import Paper
 from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError
 from robots.motion import Motion
-from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
-from validation import sources
+from robots.robot import Case, load, names, representative_case
+from validation import sources, statuses
 from validation.audit import audit, doubts, wanted_of
 from validation.compare import relative_error, summarize, summarize_resolved
-from validation.evaluate import INTERNAL, SIMULATED, Outcome, evaluate, outcome_of, prescribe_or_error
+from validation.evaluate import SIMULATED, Outcome, evaluate, outcome_of, prescribe_or_error
 from validation.findings import FILE, SEVERITY
 from validation.independence import FROM_FILES, shares
 from validation.mutants.common import COMMON_FAULTS, CommonFault
 from validation.mutants.faults import MUTANTS, Mutant, NotCarriedError
+from validation.statuses import INTERNAL
 from validation.tolerances import Tolerance, audits, registered
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
@@ -122,7 +123,7 @@ def mutants_table(
         HarnessError: If a robot is unknown, its model is bad or its motion cannot be assembled.
     """
     robots = robots or names()
-    cases = [_case(name) for name in robots]
+    cases = [representative_case(load(name)) for name in robots]
     wanted = tuple(fault.key for fault in FAULTS if not faults or fault.key in faults)
     with crew(workers) as staff:
         ready = staff.all_of([Call(_prepare, (case, wanted)) for case in cases], "motions")
@@ -219,9 +220,14 @@ def _above(found: pd.DataFrame, limit: str, times: float) -> pd.DataFrame:
 
 
 def exit_status(found: pd.DataFrame) -> int:
-    """0 if every fault above the tolerance was caught, by the route or by the files, and there was one; else 1."""
-    caught, above = kill_rate(found)
-    return 0 if caught + caught_by_file(found) == above > 0 and not found["result"].isin(BUGS).any() else 1
+    """Exit status, as `statuses.exit_status` says: what the route or the files catch agrees, survivors disagree."""
+    broken = found["result"] == "broken"
+    internal = int(found.loc[broken, "note"].str.startswith(INTERNAL).sum())
+    caught, above = kill_rate(found[~broken])
+    caught += caught_by_file(found[~broken])
+    missed = max(above - caught, int((found["result"] == "survived").sum()))
+    verdicts = {"agree": caught, "disagree": missed, "not run": int(broken.sum()) - internal}
+    return statuses.exit_status(verdicts, internal)
 
 
 def _or_broken(
@@ -244,14 +250,6 @@ def _judge(prepared: Prepared, source: str, mutants: Sequence[str]) -> list[Mapp
 
 def _by_keys(keys: Sequence[str]) -> list[Fault]:
     return [fault for fault in FAULTS if fault.key in keys]
-
-
-def _case(name: str) -> Case:
-    robot = load(name)
-    mechanism = robot.mechanism()
-    mode = next(mode for mode in modes(mechanism) if mode not in robot.expected)
-    upright = list(configurations(mechanism))[-1]
-    return make_case(robot, variant=DEFAULT, mode=mode, configuration=upright)
 
 
 class _Anew:
