@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytic.batch.inverse import inverse_dynamics
+from analytic.batch import inverse_dynamics
 from analytic.noc import Noc
 from robots.errors import OutputError
 from robots.motion import Motion
 from robots.robot import Case
 from validation.bench.chain import four_bar_chain
-from validation.bench.study import COLUMNS, write_bench
+from validation.bench.study import COLUMNS, few_rows, write_bench
 from validation.compare import relative_error
 
 
@@ -36,6 +36,16 @@ def test_chain_has_its_loops_and_the_batch_agrees_on_it() -> None:
     )
     assert traced.plain < len(drive.q) == plain.plain
     assert relative_error(traced.effort, plain.effort) < 1e-12
+
+
+def test_small_batches_take_less_than_a_loop_over_pinocchio(prr: Case) -> None:
+    """Per sample, in one run, with all checks on: never more, one sample at most 2/3, a hundred at most 1/5."""
+    pytest.importorskip("llvmlite")
+    pytest.importorskip("engines.pinocchio._loop", exc_type=ImportError)
+    limits = {1: 2 / 3, 100: 1 / 5}
+    ratios = {(row["size"], row["quantity"]): row["median"] for row in few_rows(prr) if row["unit"] == "-"}
+    assert len(ratios) == 12
+    assert {key: ratio for key, ratio in ratios.items() if ratio > limits.get(key[0], 1)} == {}
 
 
 def test_figures_are_written_whole_or_refused(tmp_path: Path) -> None:
