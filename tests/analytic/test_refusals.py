@@ -7,10 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from analytic.assembly import prescription
 from analytic.batch import Batch, inverse_dynamics
 from analytic.batch.trace import Trace, trace
-from analytic.laws import AUTOMATIC
+from analytic.laws import AUTOMATIC, prescription
 from robots.arrays import Array
 from robots.errors import HarnessError, SingularityError
 from robots.mechanism import Mechanism
