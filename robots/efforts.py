@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from robots.arrays import Array, frozen
 from robots.motion import Motion
@@ -73,6 +73,23 @@ class Source(Protocol):
         Raises:
             HarnessError: If the efforts cannot be computed; nothing else leaves a source.
         """
+        ...
+
+
+@runtime_checkable
+class Refinable(Source, Protocol):
+    """A source that simulates: its efforts depend on how well it solves and how finely it steps."""
+
+    def tightened(self) -> Source:
+        """The same with every tolerance of its solvers 100 times tighter.
+
+        Where a tolerance is zero already, so that iterations are counted out, and where their number may be what ends
+        them, it is doubled.
+        """
+        ...
+
+    def refined(self) -> Source:
+        """The same with its steps, and whatever makes its constraints soft, halved."""
         ...
 
 

@@ -1,7 +1,7 @@
 """The prescribed motion of a robot: every joint on a time grid, with the loops closed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -57,6 +57,21 @@ class Motion:
     def dt(self) -> float:
         """Step of the grid [s]."""
         return float(self.t[-1] - self.t[0]) / (len(self.t) - 1)
+
+
+def altered(motion: Motion, change: Callable[[Array], Array]) -> Motion:
+    """The motion with all its numbers changed, wherever and whenever it is asked for.
+
+    Args:
+        motion: The motion; its times stay.
+        change: Makes other numbers of positions, velocities or accelerations [m or rad, per s, per s²] of any shape.
+    """
+
+    def law(t: Array) -> Drive:
+        return Drive(*map(change, motion.law(t)))
+
+    q, qd, qdd = map(change, (motion.q, motion.qd, motion.qdd))
+    return replace(motion, q=q, qd=qd, qdd=qdd, law=law, assemble=lambda t: altered(motion.assemble(t), change))
 
 
 def report_grid(span: tuple[float, float], *, dt: float | None = None) -> Array:

@@ -5,7 +5,7 @@ divided by the scale of their own actuator (`analytic.powers.effort_scale`), nev
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,14 +14,16 @@ import pandas as pd
 
 from robots.arrays import Array
 from robots.efforts import EffortHistory
+from robots.motion import Motion
 from validation import sources
 from validation.evaluate import Outcome
-from validation.findings import Key
+from validation.findings import CASE, FILE, Key
+from validation.resolution import Resolution, measure_resolution
 from validation.tables import table
 from validation.tolerances import Tolerance, registered
 
-RESOLVED = 3.0
-"""How many times what a route resolves an error must be to count [-]."""
+TELLING = 3.0
+"""An error tells of the engine if it is more than so many times what its route resolves [-]."""
 CANCELLED = 0.01
 """Part of an actuator's peak from which on a limit in its unit is worth a note [-]."""
 
@@ -34,8 +36,10 @@ class Evidence:
     """By name of the source."""
     lost: Mapping[tuple[Key, str], str] = field(default_factory=dict)
     """Why nothing of an engine can be compared, by case and engine, as `audit.lost` says."""
-    resolutions: Mapping[tuple[Key, str], Mapping[str, float]] = field(default_factory=dict)
-    """Largest change of an effort in runs that must give the same [N or N m], by case and source, and by actuator."""
+    doubts: Mapping[Key, str] = field(default_factory=dict)
+    """Why the reference is in doubt, by case, as `audit.doubts` says."""
+    resolutions: Mapping[tuple[Key, str], Resolution] = field(default_factory=dict)
+    """What sources resolve, by case and source, as far as it was measured; `unexplained` says where to."""
 
 
 def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> pd.DataFrame:
@@ -51,6 +55,32 @@ def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> 
     for outcome in outcomes:
         rows += _rows(outcome, references[outcome.case.key], evidence)
     return table("summary", rows)
+
+
+def unexplained(summary: pd.DataFrame) -> list[tuple[Key, str]]:
+    """Cases and sources of which the effort of an actuator disagrees: what they resolve is to be measured."""
+    rows = summary[(summary["verdict"] == "disagree") & (summary["relative_error"] > summary["tolerance"])]
+    return [((r, v, m, c), s) for r, v, m, c, s in rows[[*CASE, "source"]].drop_duplicates().itertuples(index=False)]
+
+
+def summarize_resolved(outcomes: Sequence[Outcome], motion: Motion, evidence: Evidence | None = None) -> pd.DataFrame:
+    """The table of verdicts of one case; what sources resolve is measured here if need be.
+
+    Args:
+        outcomes: What all sources found, the reference among them.
+        motion: The motion of the case.
+        evidence: As `summarize` takes it.
+    """
+    summary = summarize(outcomes, evidence)
+    pairs = unexplained(summary)
+    resolutions = {
+        (outcome.case.key, outcome.source): measure_resolution(outcome.case, motion, outcome.source, outcome.compared)
+        for outcome in outcomes
+        if outcome.compared and (outcome.case.key, outcome.source) in pairs
+    }
+    if not resolutions:
+        return summary
+    return summarize(outcomes, replace(evidence or Evidence(), resolutions=resolutions))
 
 
 def relative_error(candidate: Array, reference: Array, scale: Array) -> float:
@@ -109,13 +139,16 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> lis
 def _rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
     peaks = _peaks(reference, mechanism.actuator_units)
+    resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
+    doubt = evidence.doubts.get(outcome.case.key, "") or _own_doubt(reference, evidence.tolerances)
     rows: list[Mapping[str, Any]] = []
     for k, (actuator, unit) in enumerate(zip(mechanism.actuators, mechanism.actuator_units, strict=True)):
         numbers = {**peaks[k], **_errors(outcome, reference, k)}
-        resolution = evidence.resolutions.get((outcome.case.key, outcome.source), {}).get(actuator.name)
-        verdict, reason = _verdict(outcome, reference, evidence, numbers, resolution)
+        resolved = resolution.effort.get(actuator.name) if resolution else None
+        verdict, reason = _verdict(outcome, doubt, evidence, numbers, resolved)
         history = outcome.history
-        parts = (reason, outcome.note, _balance(outcome), _cancellation(tolerance, numbers))
+        unmeasured = resolution.note if resolution else ""
+        parts = (reason, unmeasured, outcome.note, _balance(outcome), _cancellation(tolerance, numbers))
         rows.append(
             {
                 **case_and_source(outcome),
@@ -164,15 +197,15 @@ def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: st
     return same_grid and len(reference.t) > 0 and actuator in candidate.actuators and actuator in reference.actuators
 
 
+def _own_doubt(reference: Outcome, tolerances: Mapping[str, Tolerance]) -> str:
+    """What speaks against the reference in its own numbers, or nothing."""
+    return _beyond(reference, tolerances[sources.REFERENCE]) if reference.history else "it did not run"
+
+
 def _verdict(
-    outcome: Outcome,
-    reference: Outcome,
-    evidence: Evidence,
-    numbers: Mapping[str, float],
-    resolution: float | None,
+    outcome: Outcome, doubt: str, evidence: Evidence, numbers: Mapping[str, float], resolution: float | None
 ) -> tuple[str, str]:
-    """Verdict of one actuator, and the reason where it is not plain."""
-    doubt = _beyond(reference, evidence.tolerances[sources.REFERENCE]) if reference.history else "it did not run"
+    """Verdict of one actuator, and the reason where it is not plain; `doubt` says what speaks against the reference."""
     tolerance = evidence.tolerances.get(outcome.source)
     if outcome.history is None:
         return outcome.failure, ""
@@ -184,29 +217,41 @@ def _verdict(
         return "not comparable", "no tolerance is registered for this source"
     if tolerance.relative_error is None:
         return "informational", ""
-    loss = evidence.lost.get((outcome.case.key, outcome.source.split("/")[0]))
-    if loss:
-        return "not comparable", loss
+    for reader in (outcome.source.split("/")[0], FILE):
+        if (outcome.case.key, reader) in evidence.lost:
+            return "not comparable", evidence.lost[outcome.case.key, reader]
     return _judged(numbers, tolerance.relative_error, resolution, _beyond(outcome, tolerance))
 
 
 def _judged(numbers: Mapping[str, float], limit: float, resolution: float | None, beyond: str) -> tuple[str, str]:
     """Verdict on the numbers of one actuator, which `beyond` says exceed another limit than that of the error."""
-    error, largest = numbers["relative_error"], numbers["max_error"]
     if numbers["scale"] == 0:
         return "not comparable", "nothing acts: no force has any power where this actuator moves"
-    if not np.isfinite(error):
+    if not np.isfinite(numbers["relative_error"]):
         return "not comparable", "no effort of this actuator on the reference's time grid, or one that is no number"
     if beyond:
         return "disagree", beyond
+    return judge_effort(numbers["max_error"], limit * numbers["scale"], resolution)
+
+
+def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[str, str]:
+    """Verdict on an effort by its error alone, and the reason where it is not plain.
+
+    Args:
+        error: Largest error over time [N or N m].
+        limit: Largest that agrees [N or N m].
+        resolution: What the source resolves [N or N m]; NaN if it cannot be told, None if it was not measured.
+    """
     if error <= limit:
         return "agree", ""
     if resolution is None:
         return "disagree", ""
-    resolved = f"error {largest:.3g}, resolution {resolution:.3g}, limit {limit * numbers['scale']:.3g}"
-    if largest <= RESOLVED * resolution:
-        return "not comparable", f"below what this route resolves: {resolved}"
-    return "disagree", resolved
+    if np.isnan(resolution):
+        return "disagree", "what this route resolves could not be measured"
+    figures = f"error {error:.3g}, resolution {resolution:.3g}, limit {limit:.3g}"
+    if error <= TELLING * resolution:
+        return "not comparable", f"below what this route resolves: {figures}"
+    return "disagree", figures
 
 
 def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:

@@ -3,18 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import nan
 from pathlib import Path
+
+import pandas as pd
 
 from robots.errors import HarnessError, NotFoundError, SingularityError
 from robots.motion import Motion
 from robots.robot import Case, Robot, configurations, load, make_case, modes, own_names
 from robots.robot import names as robot_names
 from validation import sources
-from validation.audit import Row, Wanted, audit, failed_row, wanted_of
+from validation.audit import Row, Wanted, audit, doubts, failed_row, lost, wanted_of
+from validation.compare import Evidence, summarize, unexplained
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
-from validation.findings import Key
+from validation.findings import FILE, Key
 from validation.record import Found, Request, collect
 from validation.rendering import NO_MOVIES, movies
+from validation.resolution import Resolution, measure_resolution
 from validation.tables import Results
 from validation.tolerances import with_own_limits
 from validation.workers import ALL_CORES, INTERRUPTED, Call, Crew, Lost, Workers, crew, or_raise
@@ -62,7 +67,7 @@ def run(
         command=tuple(command), start=datetime.now(UTC), dt=dt, tolerances=with_own_limits(own_limits or {})
     )
     tasks = [(case, source) for case in cases for source in _sources_of(case.robot, wanted)]
-    to_audit = [(case, engine) for case in cases for engine in _engines(tasks)]
+    to_audit = [(case, engine) for case in cases for engine in (FILE, *_engines(tasks))]
     with crew(workers) as staff:
         motions = _motions(cases, dt, staff)
         held = _held_against({case.key: case for case, _ in to_audit}.values(), motions, staff)
@@ -73,20 +78,27 @@ def run(
             *(Call(audit, (case, held[case.key], engine)) for case, engine in audits),
         ]
         results = staff.all_of(calls, "sources and audits")
-        drawn = NO_MOVIES if INTERRUPTED in results else movies(cases, motions, staff)
-    evaluated, audited = iter(results[: len(computed)]), iter(results[len(computed) :])
-    outcomes, rows = [], []
-    for case, source in tasks:
-        motion = motions[case.key]
-        outcomes.append(_outcome(case, source, next(evaluated) if isinstance(motion, Motion) else motion))
-    for case, engine in to_audit:
-        want = held[case.key]
-        rows += _audit_rows(case, engine, next(audited) if isinstance(want, Wanted) else want)
+        evaluated, audited = iter(results[: len(computed)]), iter(results[len(computed) :])
+        outcomes, rows = [], []
+        for case, source in tasks:
+            motion = motions[case.key]
+            outcomes.append(_outcome(case, source, next(evaluated) if isinstance(motion, Motion) else motion))
+        for case, engine in to_audit:
+            want = held[case.key]
+            rows += _audit_rows(case, engine, next(audited) if isinstance(want, Wanted) else want)
+        summary = summarize(outcomes, Evidence(tolerances=request.tolerances, lost=lost(rows), doubts=doubts(rows)))
+        doubtful = [] if INTERRUPTED in results else _beyond(summary, outcomes)
+        resolved = staff.all_of([_resolution_call(outcome, motions) for outcome in doubtful], "resolution")
+        drawn = NO_MOVIES if INTERRUPTED in [*results, *resolved] else movies(cases, motions, staff)
     found = Found(
         motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
         outcomes=outcomes,
         audited=rows,
-        unanswered=sum(isinstance(result, Lost) for result in [*held.values(), *results]),
+        resolutions={
+            (outcome.case.key, outcome.source): _resolution(outcome, result)
+            for outcome, result in zip(doubtful, resolved, strict=True)
+        },
+        unanswered=sum(isinstance(result, Lost) for result in [*held.values(), *results, *resolved]),
         movies=drawn,
     )
     return collect(cases, found, request)
@@ -141,6 +153,24 @@ def _motions(cases: Sequence[Case], dt: float | None, staff: Crew) -> Mapping[Ke
         if isinstance(motion, HarnessError) and not expected:
             raise motion
     return {case.key: by_key[keys[case.key]] for case in cases}
+
+
+def _beyond(summary: pd.DataFrame, outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """The outcomes of which an effort disagrees."""
+    pairs = unexplained(summary)
+    return [outcome for outcome in outcomes if (outcome.case.key, outcome.source) in pairs]
+
+
+def _resolution_call(outcome: Outcome, motions: Mapping[Key, Motion | HarnessError]) -> Call:
+    return Call(measure_resolution, (outcome.case, motions[outcome.case.key], outcome.source, outcome.compared))
+
+
+def _resolution(outcome: Outcome, result: Resolution | Lost) -> Resolution:
+    """What a source resolves, or why that is not known."""
+    if isinstance(result, Resolution):
+        return result
+    actuators = [actuator.name for actuator in outcome.case.mechanism.actuators]
+    return Resolution(effort=dict.fromkeys(actuators, nan), note=result.reason)
 
 
 def _outcome(case: Case, source: str, result: Outcome | HarnessError | Lost) -> Outcome:

@@ -40,4 +40,5 @@ def _trial(report: float, value: float, dt: float, of: Settings) -> Trial:
 def _to_set(of: Settings) -> str:
     """The settings by the names that Exudyn gives them."""
     start = "SetODE2Coordinates_tt with those of the motion" if of.exact_start else "initial accelerations zero"
-    return f"DynamicSolverType.TrapezoidalIndex2, newton.relativeTolerance {of.tolerance:g}, {start}"
+    newton = f"newton.residualMode 1, newton.relativeTolerance {of.tolerance:g}, newton.absoluteTolerance 0"
+    return f"DynamicSolverType.TrapezoidalIndex2, {newton}, {start}"

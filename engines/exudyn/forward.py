@@ -4,16 +4,15 @@ The bodies have redundant coordinates, every joint is a true constraint, and the
 on the level of velocities at the end of each step: a differential-algebraic equation of index two, of second order.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.linalg import qr
 
 from engines.extrapolation import value_at_zero
-from engines.exudyn._equations import equations, rates_of_bodies, rows_of
-from engines.exudyn._frames import frames, poses
+from engines.exudyn._equations import closure_jacobian
 from engines.exudyn._stepping import Run, simulate
-from engines.exudyn._system import built
 from engines.projection import independent_drives, null_space
 from robots.arrays import Array
 from robots.efforts import EffortHistory
@@ -37,8 +36,8 @@ class Settings:
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
     lead: int = 1
     """Such parts before the span, as multipliers are known only at the ends of steps; all steps start at one time."""
-    tolerance: float = 1e-10
-    """At which Newton's method stops, relative to the residual at the start of a step [-]; by default 1e-8."""
+    tolerance: float = 1e-8
+    """At which Newton's method stops: an increment relative to the first one of a step [-]."""
     exact_start: bool = True
     """Whether the simulation starts with the accelerations of the motion; else with none."""
 
@@ -73,6 +72,14 @@ class ExudynForward:
             ladder=ladder,
             note=_note(mechanism, plan, len(ladder)),
         )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`."""
+        return type(self)(replace(self.settings, tolerance=self.settings.tolerance / 100))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`; its constraints are rigid."""
+        return type(self)(replace(self.settings, parts=tuple(2 * count for count in self.settings.parts)))
 
     def _run(self, plan: "_Plan", whole: float, count: int) -> Run:
         return Run(
@@ -126,21 +133,6 @@ def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
     )
 
 
-def closure_jacobian(mechanism: Mechanism, q: Array) -> Array:
-    """Rates of the closures, as Exudyn's joints have them, per joint velocity [m/rad or m/m], shape (nc, nv).
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-    """
-    chain, at_rest = frames(mechanism), np.zeros(mechanism.nv)
-    with built(mechanism, poses(mechanism, chain, q, at_rest, at_rest)) as system:
-        system.mbs.Assemble()
-        C = equations(system).C
-        rows = rows_of(system, system.closures)
-    return C[rows] @ rates_of_bodies(mechanism, chain, q)
-
-
 def _independent_rows(J: Array, rank: int) -> list[int]:
     """So many rows of a Jacobian that span the others best, ascending."""
     if not J.size:
@@ -162,7 +154,7 @@ def _in_words(of: Settings) -> dict[str, str]:
         "joints": "ObjectJointRevoluteZ, PrismaticX, Spherical and Generic, for the tree and the loops",
         "drives": "ObjectConnectorCoordinateVector on the rate of the joint, prescribed at the end of each step; "
         "its multiplier is the effort",
-        "Newton": f"modified, relative tolerance {of.tolerance:g}, EigenDense",
+        "Newton": f"modified, until an increment is {of.tolerance:g} of the first, EigenDense",
         "start": f"{of.lead} steps before the span, accelerations {start}",
         "extrapolation": "Richardson in the square of the step: value at zero of the polynomial through all efforts",
     }

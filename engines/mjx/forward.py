@@ -9,14 +9,15 @@ at any step: `loopcheck ladder` shows the engine as it is.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from engines.extrapolation import value_at_zero
+from engines.mjx._joints import joints_of
 from engines.mjx._model import compiled, guarded, loads_of, put, rows_of
-from engines.mjx._stepping import Layout, Robot, Run, joints_of, simulated
-from engines.mujoco._model import actuator_efforts, actuator_names
+from engines.mjx._stepping import Layout, Robot, Run, simulated
+from engines.mujoco._model import actuator_names, gearing
 from engines.mujoco.forward import drives_of, own_steps
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Rung
@@ -37,6 +38,8 @@ class Settings:
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; empty for the route's own."""
+    division: int = 1
+    """By what `FINEST` is divided [-]."""
     double: bool = True
     """Double or single precision."""
     compliances: tuple[float, ...] = (2e-3, 4e-3)
@@ -60,6 +63,8 @@ class _Simulation(NamedTuple):
     settings: Settings
     robot: Robot
     layout: Layout
+    gearing: Array
+    """MuJoCo's own actuator velocities per rate of the drives [-], shape (na, drives)."""
 
 
 OWN = Settings()
@@ -80,7 +85,8 @@ class MjxForward:
         """See `robots.efforts.Source.compute_efforts`."""
         of = self.settings
         drives, undriven = drives_of(case.mechanism, motion)
-        steps = of.steps or tuple(own_steps(motion.dt, finest=FINEST_FREE if undriven else FINEST))
+        bound = (FINEST_FREE if undriven else FINEST) / of.division
+        steps = of.steps or tuple(own_steps(motion.dt, finest=bound))
         of, ladder, diverged = replace(of, steps=steps), [], []
         with guarded(self.name, double=of.double):
             simulation = _prepared(case.mechanism, motion, drives, of)
@@ -106,6 +112,16 @@ class MjxForward:
             ladder=tuple(ladder),
             note="; ".join(notes),
         )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        return type(self)(replace(self.settings, iterations=2 * self.settings.iterations))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`."""
+        of = self.settings
+        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (of.steps, of.compliances))
+        return type(self)(replace(of, steps=steps, division=2 * of.division, compliances=compliances))
 
 
 def in_words(of: Settings) -> Mapping[str, str]:
@@ -140,25 +156,25 @@ def _prepared(mechanism: Mechanism, motion: Motion, drives: list[int], of: Setti
         samples=len(motion.t),
         velocity_term=of.velocity_term,
     )
-    return _Simulation(mechanism, motion, drives, of, Robot(*put(model), loads_of(mechanism)), layout)
+    return _Simulation(
+        mechanism, motion, drives, of, Robot(*put(model), loads_of(mechanism)), layout, gearing(model, len(drives))
+    )
 
 
 def _rung(simulation: _Simulation, dt: float) -> Rung:
     """The simulation at one step; the compiled code is the same for all, because targets are padded to one length."""
-    mechanism, motion, drives, of, robot, layout = simulation
+    mechanism, motion, _, of, robot, layout, gears = simulation
     begin, kind = time.perf_counter(), np.float64 if of.double else np.float32
     q, qd, targets = (x.astype(kind) for x in (motion.q[0], motion.qd[0], _constants(simulation, dt)))
     run = Run(q, qd, targets, kind(dt), round(motion.dt / dt))
     force, positions, drift = simulated(robot, run, np.array(of.compliances, kind), layout=layout)
-    on_drives = np.zeros((len(of.compliances), len(motion.t), len(mechanism.drives)))
-    on_drives[:, :, drives] = force
-    if not np.isfinite(on_drives).all():
+    if not np.isfinite(force).all():
         raise EngineError(f"mjx: the simulation with dt = {dt:g} s diverged")
     wanted = motion.law(motion.t).q
     miss = [mechanism.values_of(mechanism.drives, np.asarray(one, float)) - wanted for one in positions]
     return Rung(
         dt=dt,
-        effort=actuator_efforts(mechanism, value_at_zero(of.compliances, list(on_drives))),
+        effort=value_at_zero(of.compliances, list(np.asarray(force, float))) @ np.linalg.pinv(gears),
         closure_drift=float(np.max(drift)),
         tracking_error=float(np.abs(miss).max()),
         wall_time=time.perf_counter() - begin,
@@ -170,7 +186,7 @@ def _constants(simulation: _Simulation, dt: float) -> Array:
 
     A row accelerates by −B v − K (q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K (q − x).
     """
-    mechanism, motion, drives, of, _, _ = simulation
+    mechanism, motion, drives, of, *_ = simulation
     span = motion.t[-1] - motion.t[0]
     many, used = (2 * round(span / step) + 3 for step in (of.steps[-1], dt))
     target = motion.law(motion.t[0] + np.minimum(np.arange(many), used - 1) * dt / 2)

@@ -8,15 +8,7 @@ file. A joint equality knows a target position and no target velocity, so the jo
 import mujoco
 import numpy as np
 
-from engines.mujoco._model import (
-    actuator_efforts,
-    actuator_names,
-    apply_wrenches,
-    driven,
-    guarded,
-    opening,
-    rows_of_drives,
-)
+from engines.mujoco._model import actuator_names, apply_wrenches, driven, gearing, guarded, opening, rows_of_drives
 from robots.efforts import EffortHistory
 from robots.errors import EngineError
 from robots.motion import Motion
@@ -58,7 +50,7 @@ class MujocoDefault:
             source=self.name,
             actuators=actuator_names(mechanism),
             t=motion.t,
-            effort=actuator_efforts(mechanism, on_drives),
+            effort=on_drives @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
             closure_drift=drift,
             tracking_error=float(np.abs(miss).max()),
             settings={

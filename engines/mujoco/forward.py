@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import mujoco
 import numpy as np
@@ -28,12 +28,12 @@ from engines.extrapolation import value_at_zero
 from engines.ladder import own_steps as halved
 from engines.mujoco._clock import frozen_targets, moving_targets, push
 from engines.mujoco._model import (
-    actuator_efforts,
     actuator_names,
     build,
     constraint_jacobian,
     driven,
     equality_rows,
+    gearing,
     guarded,
     opening,
     rows_of_drives,
@@ -69,6 +69,8 @@ class Settings:
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; none: four, halved until `FINEST` is reached."""
+    division: int = 1
+    """By what `FINEST` is divided [-]."""
     compliances: tuple[float, ...] = (0.001, 0.002)
     """Factors on the model's inverse weights [-]; the efforts at several are extrapolated to none."""
     integrator: str = RUNGE_KUTTA
@@ -86,7 +88,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    effort: Array  # on the driven coordinates, (nt, drives)
+    effort: Array  # of the actuators, (nt, na)
     closure_drift: float
     tracking_error: float
 
@@ -107,7 +109,8 @@ class MujocoForward:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         drives, undriven = drives_of(case.mechanism, motion)
-        steps = self.settings.steps or own_steps(motion.dt, finest=FINEST_FREE if undriven else FINEST)
+        finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
+        steps = self.settings.steps or own_steps(motion.dt, finest=finest)
         ladder, diverged = [], []
         for dt in steps:
             try:
@@ -128,6 +131,17 @@ class MujocoForward:
             note=_note(case.mechanism, drives, self.settings.compliances, diverged),
         )
 
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        of = self.settings
+        return type(self)(replace(of, tolerance=of.tolerance / 100, iterations=2 * of.iterations))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`."""
+        of = self.settings
+        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (of.steps, of.compliances))
+        return type(self)(replace(of, steps=steps, division=2 * of.division, compliances=compliances))
+
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
         start = time.perf_counter()
         steps = round((motion.t[-1] - motion.t[0]) / dt)
@@ -137,10 +151,9 @@ class MujocoForward:
                 _simulate(mechanism, motion, drives, drive, dt, at_compliance(self.settings, c))
                 for c in self.settings.compliances
             ]
-        on_drives = value_at_zero(self.settings.compliances, [run.effort for run in soft])
         return Rung(
             dt=dt,
-            effort=actuator_efforts(mechanism, on_drives),
+            effort=value_at_zero(self.settings.compliances, [run.effort for run in soft]),
             closure_drift=max(run.closure_drift for run in soft),
             tracking_error=max(run.tracking_error for run in soft),
             wall_time=time.perf_counter() - start,
@@ -163,7 +176,7 @@ def in_words(settings: Settings) -> dict[str, str]:
         "drift feedback": f"solref {' '.join(f'{x:g}' for x in settings.solref)}",
         "compliance": f"body and dof inverse weights times {compliances}"
         + (", extrapolated to 0" if len(settings.compliances) > 1 else ""),
-        "actuators": "a joint equality each, its constraint force is the effort",
+        "actuators": "a joint equality each, its constraint force is the effort, through the engine's own gear",
     }
 
 
@@ -243,11 +256,9 @@ def _simulate(
             positions.append(np.array(data.qpos[:-1]))
         if k < len(targets) - 1:
             step()
-    effort = np.zeros((len(motion.t), len(mechanism.drives)))
-    effort[:, drives] = forces
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
     return _Run(
-        effort=effort,
+        effort=np.array(forces) @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
         closure_drift=drift,
         tracking_error=float(np.abs(miss).max()),
     )

@@ -13,6 +13,7 @@ that moves the robot as it is.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -41,6 +42,8 @@ class Settings:
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; none: three, halved until `FINEST` is reached."""
+    division: int = 1
+    """By what `FINEST` is divided [-]."""
     solver: Solver = field(default_factory=Solver)
 
 
@@ -64,7 +67,7 @@ class PinocchioForward:
         want_rigid(mechanism, mechanism.drives)
         with guarded(self.name):
             drives, undriven = _drives(mechanism, motion)
-            finest = FINEST_FREE if undriven else FINEST
+            finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
             steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
             ladder, diverged = self._ladder(mechanism, motion, drives, steps)
         return EffortHistory(
@@ -78,6 +81,17 @@ class PinocchioForward:
             ladder=ladder,
             note=_note(mechanism, drives, diverged),
         )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        solver = self.settings.solver
+        return type(self)(replace(self.settings, solver=replace(solver, iterations=2 * solver.iterations)))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`; what makes constraints soft is the regularisation."""
+        of = self.settings
+        solver = replace(of.solver, mu=of.solver.mu / 2)
+        return type(self)(Settings(steps=tuple(dt / 2 for dt in of.steps), division=2 * of.division, solver=solver))
 
     def _ladder(
         self, mechanism: Mechanism, motion: Motion, drives: list[int], steps: tuple[float, ...]

@@ -1,7 +1,8 @@
 """PyBullet's constraint solver and velocity motors, stepped at several step sizes and extrapolated to step zero."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Self
 
 import numpy as np
 
@@ -83,6 +84,15 @@ class PybulletForward:
             ladder=ladder,
             note=_note(mechanism, plan, simulations[-1].unconverged),
         )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is of a square."""
+        of = self.settings
+        return type(self)(replace(of, residual=of.residual / 100**2, iterations=2 * of.iterations))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`; with `erp` 1 its constraints are not soft."""
+        return type(self)(replace(self.settings, parts=tuple(2 * count for count in self.settings.parts)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from validation import sources
 from validation.check import cases_of_file
 from validation.compare import Evidence, ladder_rows, relative_error, summarize
 from validation.evaluate import Outcome
+from validation.resolution import Resolution
 from validation.tolerances import Tolerance, registered
 
 T = np.array([0.0, 0.1, 0.2])
@@ -302,7 +303,7 @@ def test_an_error_below_three_resolutions_is_no_verdict(
     resolution: float | None, verdict: str, said: str, reference: Outcome, candidate: Outcome
 ) -> None:
     found = replace(with_history(candidate, effort=off_by(0, 0, 0.75)), note="")
-    measured = {} if resolution is None else {"q3": resolution}
+    measured = Resolution(effort={} if resolution is None else {"q3": resolution})
     evidence = replace(EVIDENCE, resolutions={(candidate.case.key, ROUTE): measured})
     rows = rows_of(reference, found, evidence)
     assert [row["verdict"] for row in rows] == ["agree", "agree", verdict]

@@ -397,28 +397,25 @@ def test_a_seeded_error_of_the_closure_is_named(case: Case, want: Wanted, right:
 
 
 def test_rows_that_are_not_the_models_have_a_number(case: Case, want: Wanted, right: Matrices) -> None:
-    """As an engine may close a loop by others; one that does not tell J̇v is not asked."""
-    assert right.closure_bias is not None
+    """As an engine may close a loop by others."""
     J, bias = (np.concatenate([rows, rows], axis=1) for rows in (right.J, right.closure_bias))
     twice = replace(right, J=J, closure_bias=bias)
     *_, held = instantaneous(case.mechanism, want.terms, twice, (want.qd, want.qdd))
     assert held.quantity == "closure acceleration"
     assert held.elements == [f"row {k}" for k in range(6)]
     assert held.error.max() < 1e-13
-    silent = instantaneous(case.mechanism, want.terms, replace(right, closure_bias=None), (want.qd, want.qdd))
-    assert "closure acceleration" not in {held.quantity for held in silent}
 
 
 def test_a_direction_that_is_lost_in_motion_is_named(case: Case, want: Wanted, right: Matrices) -> None:
     """Where the engine is at rest it may have what it likes: the directions are those of the states."""
     J = np.array(right.J)
     J[SAMPLE, 0] = 0
-    rows = [*instantaneous(case.mechanism, want.terms, replace(right, J=J, closure_bias=None), (want.qd, want.qdd))]
-    assert {quantity for quantity, _, _ in named(rows)} == {"forbidden directions"}
+    rows = [*instantaneous(case.mechanism, want.terms, replace(right, J=J), (want.qd, want.qdd))]
+    assert "forbidden directions" in {quantity for quantity, _, _ in named(rows)}
     J = np.array(right.J)
     J[REST, 0] = 0
-    rows = [*instantaneous(case.mechanism, want.terms, replace(right, J=J, closure_bias=None), (want.qd, want.qdd))]
-    assert named(rows) == []
+    rows = [*instantaneous(case.mechanism, want.terms, replace(right, J=J), (want.qd, want.qdd))]
+    assert "forbidden directions" not in {quantity for quantity, _, _ in named(rows)}
 
 
 @pytest.mark.parametrize("model", ["floating_rotors", "pendulum_tree"])

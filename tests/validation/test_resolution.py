@@ -1,0 +1,296 @@
+"""What a route resolves is measured where its error is beyond the limit, and excuses no fault."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Refinable, Source
+from robots.errors import EngineError
+from robots.motion import Motion
+from robots.robot import Case, load, make_case
+from tests.conftest import MODELS, CaseMaker
+from tests.validation.conftest import in_this_process
+from validation import compare, resolution, sources
+from validation.compare import judge_effort, summarize_resolved
+from validation.evaluate import evaluate
+from validation.mutants.faults import by_key
+from validation.mutants.study import judge, prepare
+from validation.noise import FIGURES, noise_rows
+from validation.resolution import ULPS, measure_resolution, moved
+from validation.run import run
+from validation.tolerances import registered
+
+SIMULATING = [name for name in engines.names() if name.endswith(("/forward", "/forward_single"))]
+NOT_ON_REQUEST = [name for name in SIMULATING if not engines.on_request(name.split("/")[0])]
+CHANGED = ("mass 1 %", "gravity turned", "joint damping", "one step late", "one sign")
+"""Faults with an effect above the tolerance of a simulating route."""
+
+
+@dataclass(frozen=True)
+class Altered:
+    """A route and its variants, of which something is changed."""
+
+    source: Refinable
+    compute: Callable[[Source, Case, Motion], EffortHistory]
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        return self.compute(self.source, case, motion)
+
+    def tightened(self) -> "Altered":
+        return Altered(self.source.tightened(), self.compute)  # type: ignore[arg-type]
+
+    def refined(self) -> "Altered":
+        return Altered(self.source.refined(), self.compute)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def crank() -> tuple[Case, Motion]:
+    case = make_case(load("slider_crank"), variant="default", mode="home", configuration="vertical")
+    return case, prescribe(case)
+
+
+def route_of(name: str) -> Refinable:
+    if not engines.installed(name.split("/")[0]):
+        pytest.skip(f"{name} is not installed")
+    route = engines.load(name)
+    assert isinstance(route, Refinable)
+    return route
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_all_of_a_motion_moves_by_two_units_in_the_last_place(prr_motion: Motion, seed: int) -> None:
+    other = moved(prr_motion, np.random.default_rng(seed))
+    between = prr_motion.t[:-1] + 1e-3
+    pairs = [
+        *((getattr(prr_motion, name), getattr(other, name)) for name in ("q", "qd", "qdd")),
+        *zip(prr_motion.law(between), other.law(between), strict=True),
+        *(
+            (getattr(m, name), getattr(n, name))
+            for m, n in [(prr_motion.assemble(between), other.assemble(between))]
+            for name in ("q", "qd", "qdd")
+        ),
+    ]
+    for before, after in pairs:
+        assert (np.abs(after - before) <= 2.5 * np.abs(np.spacing(before))).all()
+        assert (after != before)[before != 0].all()
+        assert 0.3 < (after > before)[before != 0].mean() < 0.7
+    assert ULPS == 2
+
+
+@pytest.mark.parametrize("name", NOT_ON_REQUEST)
+def test_variants_of_a_route_step_and_solve_finer(name: str, crank: tuple[Case, Motion]) -> None:
+    """Half the step; and, where the step was the error, a smaller one."""
+    route, reference = route_of(name), sources.load(sources.REFERENCE).compute_efforts(*crank)
+    own, tight, fine = (source.compute_efforts(*crank) for source in (route, route.tightened(), route.refined()))
+    assert [history.ladder[-1].dt for history in (tight, fine)] == [own.ladder[-1].dt, own.ladder[-1].dt / 2]
+    errors = [np.abs(history.effort - reference.effort).max() for history in (own, fine)]
+    assert errors[1] < errors[0]
+    assert dict(tight.settings) != dict(own.settings) or "direct" in own.settings["solver"]
+    assert type(route.refined()) is type(route.tightened()) is type(route)
+
+
+@pytest.mark.parametrize("name", [name for name in SIMULATING if name not in NOT_ON_REQUEST])
+def test_variants_of_a_route_that_waits_to_be_named(name: str) -> None:
+    route = route_of(name)
+    own, tight, fine = (vars(source)["settings"] for source in (route, route.tightened(), route.refined()))
+    assert tight == replace(own, iterations=2 * own.iterations)
+    assert fine == replace(own, division=2, compliances=tuple(c / 2 for c in own.compliances))
+
+
+@pytest.mark.parametrize(
+    ("error", "resolution", "verdict", "reason"),
+    [
+        (1.0, None, "agree", ""),
+        (1.0, 5.0, "agree", ""),
+        (1.1, None, "disagree", ""),
+        (1.1, nan, "disagree", "what this route resolves could not be measured"),
+        (1.1, 0.4, "not comparable", "below what this route resolves: error 1.1, resolution 0.4, limit 1"),
+        (1.2, 0.4, "not comparable", "below what this route resolves: error 1.2, resolution 0.4, limit 1"),
+        (1.3, 0.4, "disagree", "error 1.3, resolution 0.4, limit 1"),
+        (1.1, 0.0, "disagree", "error 1.1, resolution 0, limit 1"),
+    ],
+)
+def test_an_error_is_judged_by_its_limit_and_by_what_is_resolved(
+    error: float, resolution: float | None, verdict: str, reason: str
+) -> None:
+    assert judge_effort(error, 1.0, resolution) == (verdict, reason)
+
+
+def test_an_exact_route_resolves_round_off(prr: Case, prr_motion: Motion) -> None:
+    outcome = evaluate(prr, prr_motion, "mujoco/kkt")
+    assert outcome.compared is not None
+    found = measure_resolution(prr, prr_motion, "mujoco/kkt", outcome.compared)
+    peak = np.abs(outcome.compared.effort).max()
+    assert list(found.effort) == ["q1", "q2", "q3"]
+    assert all(1e-16 < change / peak < 1e-13 for change in found.effort.values())
+    assert found.note == ""
+
+
+def test_a_limit_below_the_resolution_leaves_nothing_to_compare(prr: Case) -> None:
+    """In the run itself, with workers: the rows say error, resolution and limit, and the seed is recorded."""
+    results = run([prr], wanted=("mujoco/kkt",), own_limits={"mujoco/kkt": 1e-16})
+    rows = results.summary[results.summary["source"] == "mujoco/kkt"]
+    assert set(rows["verdict"]) == {"not comparable"}
+    assert rows["note"].str.startswith("below what this route resolves: error ").all()
+    assert results.run["seeds"] == {"resolution": 0}
+
+
+def test_nothing_is_measured_where_nothing_is_beyond(
+    crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in a run that agrees, and not for any seeded fault."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("resolution was measured")
+
+    monkeypatch.setattr(compare, "measure_resolution", never)
+    case, _ = crank
+    rows = judge(prepare(case, [by_key("mass 1 %")]), "mujoco/kkt", [by_key("mass 1 %")])
+    assert [row["result"] for row in rows] == ["killed"]
+    with in_this_process() as patch:
+        patch.setattr("validation.run.measure_resolution", never)
+        assert run([case], wanted=("mujoco/kkt",)).run["seeds"] == {}
+
+
+@pytest.mark.parametrize("name", ["mujoco/forward", "pybullet/forward", "pinocchio/forward", "exudyn/forward"])
+@pytest.mark.parametrize("fault", CHANGED)
+def test_no_fault_is_excused(
+    name: str, fault: str, crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault is in all variants of its route, so it stays where they are compared."""
+    case, motion = crank
+    faulty = Altered(route_of(name), by_key(fault).compute)
+    reference = evaluate(case, motion, sources.REFERENCE)
+    monkeypatch.setattr(sources, "load", lambda _: faulty)
+    rows = summarize_resolved([reference, evaluate(case, motion, name)], motion)
+    row = rows[rows["source"] == name].iloc[0]
+    assert row["verdict"] == "disagree"
+    assert "resolution" in row["note"]
+
+
+def test_truncation_is_told_from_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps too long for the limit: not comparable. The same with a mass that is wrong: disagree."""
+    pytest.importorskip("pinocchio")
+    from engines.pinocchio.forward import PinocchioForward, Settings
+
+    case = make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
+    motion, coarse = prescribe(case), PinocchioForward(Settings(steps=(0.01,)))
+    reference = evaluate(case, motion, sources.REFERENCE)
+    for source, verdict in (
+        (coarse, "not comparable"),
+        (Altered(coarse, by_key("mass 1 %").compute), "disagree"),
+    ):
+        monkeypatch.setattr(sources, "load", lambda _, source=source: source)
+        rows = summarize_resolved([reference, evaluate(case, motion, "pinocchio/forward")], motion)
+        row = rows[rows["source"] == "pinocchio/forward"].iloc[0]
+        assert row["relative_error"] > row["tolerance"]
+        assert row["verdict"] == verdict
+
+
+def test_open_loops_are_no_matter_of_resolution(crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit besides the effort's that is exceeded disagrees, however little is resolved."""
+    case, motion = crank
+    route = route_of("mujoco/forward")
+
+    def drifting(source: Source, case: Case, motion: Motion) -> EffortHistory:
+        return replace(source.compute_efforts(case, motion), closure_drift=1.0)
+
+    reference = evaluate(case, motion, sources.REFERENCE)
+    monkeypatch.setattr(sources, "load", lambda _: Altered(route, drifting))
+    outcome = evaluate(case, motion, "mujoco/forward")
+    unresolved = resolution.Resolution(effort={case.mechanism.actuators[0].name: 1e9})
+    rows = compare.summarize(
+        [reference, outcome], compare.Evidence(resolutions={(case.key, "mujoco/forward"): unresolved})
+    )
+    row = rows[rows["source"] == "mujoco/forward"].iloc[0]
+    assert (row["verdict"], row["note"][:13]) == ("disagree", "closure drift")
+
+
+CHANGES = {"moved": 0.25, "tightened": 0.5, "refined": -1.0}
+
+
+@dataclass(frozen=True)
+class Brittle:
+    """A simulating source of which only some variants compute, each with efforts of its own."""
+
+    effort: Array
+    whole: tuple[str, ...]
+    kind: str = "own"
+    name: str = "mujoco/forward"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        kind = "moved" if self.kind == "own" else self.kind
+        if kind not in self.whole:
+            raise EngineError(f"mujoco: {kind} diverges")
+        names = tuple(actuator.name for actuator in case.mechanism.actuators)
+        return EffortHistory(source=self.name, actuators=names, t=motion.t, effort=self.effort + CHANGES[kind])
+
+    def tightened(self) -> "Brittle":
+        return replace(self, kind="tightened")
+
+    def refined(self) -> "Brittle":
+        return replace(self, kind="refined")
+
+
+@pytest.mark.parametrize(
+    ("whole", "change", "notes"),
+    [
+        (("moved", "tightened", "refined"), 1.0, []),
+        (("tightened",), 0.5, ["motion moved by 2 ulps: mujoco: moved", "compliance halved: mujoco: refined"]),
+        ((), nan, ["moved diverges", "tightened diverges", "refined diverges"]),
+    ],
+)
+def test_variants_that_fail_are_told(
+    whole: tuple[str, ...],
+    change: float,
+    notes: list[str],
+    prr: Case,
+    prr_motion: Motion,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    effort = np.ones((len(prr_motion.t), 3))
+    monkeypatch.setattr(sources, "load", lambda _: Brittle(effort, whole))
+    own = EffortHistory(source="mujoco/forward", actuators=("q1", "q2", "q3"), t=prr_motion.t, effort=effort)
+    found = measure_resolution(prr, prr_motion, "mujoco/forward", own)
+    np.testing.assert_equal(list(found.effort.values()), [change] * 3)
+    assert all(note in found.note for note in notes)
+    assert found.note.count("no efforts with") == 3 - len(whole)
+
+
+@pytest.mark.parametrize("name", NOT_ON_REQUEST)
+@pytest.mark.parametrize("configuration", ["horizontal", "vertical"])
+def test_a_small_actuator_is_resolved_beside_a_large_one(name: str, configuration: str, model_case: CaseMaker) -> None:
+    """A finger of grams beside a lift of 500 kg: errors over their own peaks, which are seven decades apart."""
+    case = model_case(Path(MODELS / "lift_and_finger.xml"), configuration=configuration)
+    motion, route = prescribe(case), route_of(name)
+    reference = sources.load(sources.REFERENCE).compute_efforts(case, motion).effort
+    peaks = np.abs(reference).max(axis=0)
+    assert peaks[0] > 1e6 * peaks[1]
+    error = np.abs(route.compute_efforts(case, motion).effort - reference).max(axis=0)
+    assert (error / peaks < 0.1 * (registered()[name].relative_error or 0)).all()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, of in registered().items() if of.relative_error is not None and "mjx" not in name]
+)
+def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motion]) -> None:
+    """No robot shows more of it than is registered; that of all of them takes `python -m validation.noise`."""
+    case, _ = crank
+    if name not in sources.names(case.robot):
+        pytest.skip(f"{case.robot.name} has no {name}")
+    noise = registered()[name].noise
+    assert noise is not None
+    rows = noise_rows(case, name)
+    assert rows
+    assert all(row[figure] <= noise for row in rows for figure in FIGURES if figure in row)
