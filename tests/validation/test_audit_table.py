@@ -114,6 +114,19 @@ def test_what_is_right_is_shown_where_there_is_most_of_it(prr: Case, want: Wante
     assert (tiers["mass"], tiers["mass matrix"], tiers["dampers"]) == ("static", "instantaneous", "instantaneous")
 
 
+@pytest.mark.usefixtures("right")
+def test_a_rotor_that_is_too_many_is_seen_beside_the_inertia_of_the_pose(
+    prr: Case, want: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the static tier, which is the first."""
+    assert abs(want.terms.M[0][1, 1] / want.terms.M[1][1, 1] - 1) > 1e-3
+    armature = np.array(want.inventory.armature)
+    armature[1, 1] += 1e-3 * want.terms.M[0][1, 1]
+    spoil(monkeypatch, "audit", lambda inventory: replace(inventory, armature=armature))
+    rows = {row["quantity"]: row for row in audit(prr, want, "mujoco")}
+    assert rows["armature"]["error"] == pytest.approx(1e-3)
+
+
 def heavier(factor: float) -> Callable[[Inventory], Inventory]:
     """The platform, which has the largest mass, and nothing else."""
 
@@ -188,7 +201,7 @@ def test_an_engine_that_fails_is_a_row(
     assert names == {**KEY, **texts, "verdict": verdict, "note": note}
     assert np.isnan([row[name] for name in NUMBERS]).all()
     assert set(row) == {*names, *NUMBERS}
-    assert lost([row]) == {(tuple(KEY.values()), "mujoco"): f"not audited: {note}"}
+    assert lost([row]) == {(tuple(KEY.values()), "mujoco"): f"not audited: {row['note']}"}
 
 
 @pytest.mark.usefixtures("right")
