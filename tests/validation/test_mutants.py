@@ -156,7 +156,7 @@ def test_a_fault_of_an_adapter_that_does_nothing_is_broken(prepared: Prepared) -
 
     row = rows(prepared, "mujoco/kkt", [Mutant(key="loose loops", text="", compute=compute, in_adapter=True)])
     assert (row["loose loops"]["result"], row["loose loops"]["effect"]) == ("broken", 0.0)
-    assert exit_status(pd.DataFrame(list(row.values()))) == 1
+    assert exit_status(pd.DataFrame(list(row.values()))) == 3  # nothing is known of the route
 
 
 def test_a_route_that_disagrees_anyway_kills_nothing(prepared: Prepared) -> None:
@@ -200,6 +200,7 @@ def test_what_a_route_shares_is_for_the_files_to_catch() -> None:
             "result": ["killed", "shared", "killed", "not carried", "killed"],
             "effect": [1.0, 1.0, 5e-6, 1.0, 5e-6],
             "tolerance": [1e-6] * 5,
+            "note": [""] * 5,
         }
     )
     first, second = kill_rates(table).to_dict("records")  # 5e-6 is above the tolerance, but not ten times
