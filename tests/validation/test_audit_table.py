@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import engines
+from analytic.kinematics import poses
 from robots.arrays import Array
 from robots.errors import EngineError, NotRepresentableError
 from robots.inventory import Inventory, Matrices
@@ -59,13 +60,14 @@ def spoil(monkeypatch: pytest.MonkeyPatch, name: str, edit: Callable[[Any], Any]
     monkeypatch.setattr(engines, name, lambda *arguments: edit(original(*arguments)))
 
 
-def test_the_states_are_those_of_the_motion(want: Wanted, prr_motion: Motion) -> None:
+def test_the_states_are_those_of_the_motion(prr: Case, want: Wanted, prr_motion: Motion) -> None:
     """Not at its ends, and the first is also that of the static tier."""
     assert len(prr_motion.t) == 101
     for name in ("q", "qd", "qdd"):
         np.testing.assert_array_equal(getattr(want, name), getattr(prr_motion, name)[[43, 17, 79]])
     np.testing.assert_allclose(want.inventory.rest_force, want.terms.gravity[0], rtol=1e-14)  # no loads in this one
     assert want.terms.M.shape == (3, 7, 7)
+    np.testing.assert_array_equal(want.inventory.center, poses(prr.mechanism, want.q[:1]).c[0])
 
 
 def test_the_engine_is_asked_about_these_states(prr: Case, want: Wanted, right: Mapping[str, Any]) -> None:
@@ -125,6 +127,15 @@ def test_a_rotor_that_is_too_many_is_seen_beside_the_inertia_of_the_pose(
     spoil(monkeypatch, "audit", lambda inventory: replace(inventory, armature=armature))
     rows = {row["quantity"]: row for row in audit(prr, want, "mujoco")}
     assert rows["armature"]["error"] == pytest.approx(1e-3)
+
+
+@pytest.mark.usefixtures("right")
+def test_an_error_as_large_as_the_limit_agrees(prr: Case, want: Wanted, monkeypatch: pytest.MonkeyPatch) -> None:
+    freedom = np.array(want.inventory.freedom)
+    freedom[1, 1] = audits()["static"].relative_error  # of a hinge, which has no translation
+    spoil(monkeypatch, "audit", lambda inventory: replace(inventory, freedom=freedom))
+    row = next(row for row in audit(prr, want, "mujoco") if row["quantity"] == "kind of joint")
+    assert (row["error"], row["verdict"]) == (row["tolerance"], "agree")
 
 
 def heavier(factor: float) -> Callable[[Inventory], Inventory]:
