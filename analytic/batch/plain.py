@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.closures import RANK_TOLERANCE
-from analytic.continuation import CLOSED, SOUND, State, Tracer, close, conditioning
+from analytic.continuation import CLOSED, SOUND, State, Tracer, close, conditioning, may_vanish
 from analytic.noc import noc_model
 from analytic.redundancy import independent_dofs_at, independent_drives, minimum_norm
 from robots.arrays import AnyArray, Array
@@ -14,6 +14,8 @@ from robots.errors import LoopClosureError, SingularityError
 from robots.mechanism import Mechanism
 from robots.motion import Drive
 
+UNRESOLVED = 5e-4
+"""Conditioning below which a dip between two samples is looked at [-]; the traced equations doubt such samples too."""
 MEETING = 1e-6
 """Largest distance of two poses that are the same, found from different sides [m or rad]."""
 
@@ -152,8 +154,30 @@ def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -
     else:
         k = len(poses)
     run = np.arange(max(first - 2, 0), min(k + 3, len(poses)))  # and two sound samples on both sides, to see a dip
-    tracer.refuse_singularities([State(t=float(i), q=poses[[i]]) for i in run], tracer.dependent_jacobian(poses[run]))
+    Phi_u = tracer.dependent_jacobian(poses[run])
+    tracer.refuse_singularities([State(t=float(i), q=poses[[i]]) for i in run], Phi_u)
+    _refuse_unresolved(tracer.mechanism, Phi_u, run)
     return k
+
+
+def _refuse_unresolved(mechanism: Mechanism, Phi_u: Array, samples: AnyArray) -> None:
+    """Raise if a path comes so near to a singularity between two samples that they do not tell which branch it takes.
+
+    Through samples that are far apart the branches that meet there are joined to others, without a change of sign.
+    """
+    if not Phi_u.shape[-1]:
+        return
+    ratios = conditioning(Phi_u)[0]
+    dips = np.flatnonzero(may_vanish(ratios) & (np.minimum(ratios[:-1], ratios[1:]) < UNRESOLVED))
+    if dips.size:
+        worst = float(ratios[dips[0] : dips[0] + 2].min())
+        raise SingularityError(
+            f"{mechanism.model.path}: the path passes a singularity between samples {samples[dips[0]]} and "
+            f"{samples[dips[0]] + 1}, or they are too far apart to tell: smallest singular value of the passive "
+            f"closure Jacobian {worst:.3g} of the largest at one of them",
+            time=float(samples[dips[0]]),
+            singular_value=worst,
+        )
 
 
 def _is_sound(tracer: Tracer, q: Array) -> bool:

@@ -35,7 +35,19 @@ def _case(name: str, mode: str) -> Case:
 @pytest.mark.parametrize("evaluator", FAST)
 @pytest.mark.parametrize(
     ("mode", "samples"),
-    [("mpp", 400), ("mpp", 2000), ("mpp", 3600), ("mpp", 3800), ("pmm", 3000), ("mmp", 2000), ("mmm", 400)],
+    [
+        ("mpp", 210),
+        ("mpp", 370),
+        ("mmp", 400),
+        ("pmm", 80),
+        ("mpp", 400),
+        ("mpp", 2000),
+        ("mpp", 3600),
+        ("mpp", 3800),
+        ("pmm", 3000),
+        ("mmp", 2000),
+        ("mmm", 400),
+    ],
 )
 def test_the_singular_modes_of_the_3rrr_are_refused(mode: str, samples: int, evaluator: str) -> None:
     case = _case("3rrr", mode)
