@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import MODELS
 from tests.house import copy_house, start
 from validation.cli import cli
-from validation.versions.environments import made_by_uv
+from validation.studies.versions.environments import made_by_uv
 
 HOUSE = Path(__file__).parent.parent
 DOCUMENTS = [HOUSE / "README.md", HOUSE / "CONTRIBUTING.md", *sorted((HOUSE / "robots").glob("*/README.md"))]

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 from tabulate import tabulate
 
+from validation.execution.workers import Call
 from validation.findings import MEANING
-from validation.workers import Call
 
 NOTHING = "\N{EN DASH}"
 

@@ -13,7 +13,7 @@ from robots.errors import HarnessError
 
 if TYPE_CHECKING:
     from robots.robot import Case
-    from validation.workers import Workers
+    from validation.execution.workers import Workers
 
 BAD_INPUT = 2
 
@@ -138,8 +138,8 @@ def _in_folder(command: Callable[..., int]) -> Callable[..., int]:
     def with_options(
         *, out: Path, jobs: int | None, time_limit: float | None, resume: bool | None = None, **given: Any
     ) -> int:
-        from validation.journal import claimed, held
-        from validation.workers import TIME_LIMIT, Workers
+        from validation.execution.journal import claimed, held
+        from validation.execution.workers import TIME_LIMIT, Workers
 
         with held(out) if resume is None else claimed(out, resume=resume) as journal:
             return command(out=out, workers=Workers(jobs, time_limit or TIME_LIMIT, journal), **given)
@@ -182,7 +182,7 @@ def run(how: HowToRun, out: Path, workers: "Workers", **selection: Any) -> int:
       loopcheck run 3prr --configuration vertical --source mujoco/kkt --source pybullet/kkt
       loopcheck run --robots my_robots --junit loopcheck.xml --tolerance mujoco/forward=1e-4
     """
-    from validation.run import Selection, plan
+    from validation.studies.run.study import Selection, plan
 
     return _run_and_report(plan(Selection(**selection)), how, out, workers)
 
@@ -206,7 +206,7 @@ def check(model: Path, how: HowToRun, out: Path, workers: "Workers", **of_file: 
       loopcheck check my_robot.xml --mode closed --actuated hip,knee --motion walk.csv --out results
       loopcheck check my_robot.xml --junit loopcheck.xml --tolerance mujoco/default=0.05
     """
-    from validation.check import cases_of_file
+    from validation.studies.check.cases import cases_of_file
 
     return _run_and_report(cases_of_file(model, **of_file), how, out, workers)
 
@@ -247,7 +247,7 @@ def errata(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
       loopcheck errata 3prr
     """
     from validation.console import print_errata
-    from validation.errata import errata_table, write_errata
+    from validation.studies.errata.study import errata_table, write_errata
 
     costs = errata_table(robots, workers=workers)
     write_errata(costs, out)
@@ -270,8 +270,8 @@ def mutants(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
       loopcheck mutants 3prr --out mutants
     """
     from validation.console import print_mutants
-    from validation.mutants.report import write_mutants
-    from validation.mutants.study import exit_status, mutants_table
+    from validation.studies.mutants.report import write_mutants
+    from validation.studies.mutants.study import exit_status, mutants_table
 
     found = mutants_table(robots, workers=workers)
     write_mutants(found, out)
@@ -297,8 +297,8 @@ def ladder(out: Path, workers: "Workers", **selection: Any) -> int:
       loopcheck ladder 6spu --configuration vertical --source mujoco/forward --out ladders
     """
     from validation.console import print_advice
-    from validation.ladder.report import write_report
-    from validation.ladder.study import Study, run_study
+    from validation.studies.ladder.report import write_report
+    from validation.studies.ladder.study import Study, run_study
 
     found = run_study(Study(**selection), out, workers=workers, command=["loopcheck", *sys.argv[1:]])
     write_report(found, out)
@@ -369,11 +369,11 @@ def sweep(
       loopcheck sweep 3prr --case 421
     """
     from validation.console import print_case, print_sweep
-    from validation.journal import held
-    from validation.sweep.cases import Study
-    from validation.sweep.report import exit_status, write_report
-    from validation.sweep.study import run_study
-    from validation.workers import TIME_LIMIT, Workers
+    from validation.execution.journal import held
+    from validation.execution.workers import TIME_LIMIT, Workers
+    from validation.studies.sweep.cases import Study
+    from validation.studies.sweep.report import exit_status, write_report
+    from validation.studies.sweep.study import run_study
 
     study = Study(**varied)
     if case is not None:
@@ -404,9 +404,9 @@ def bench(robots: tuple[str, ...], samples: int, chain: int, out: Path) -> int:
     """
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[threads] = "1"  # before numpy is imported
-    from validation.bench.study import bench_table, write_bench
     from validation.console import print_bench
-    from validation.journal import held
+    from validation.execution.journal import held
+    from validation.studies.bench.study import bench_table, write_bench
 
     with held(out):
         figures = bench_table(robots, samples=samples, chain=chain)
@@ -426,8 +426,8 @@ def benchmarks(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
     Example:
       loopcheck benchmarks andrews
     """
-    from validation.benchmarks import benchmarks_table, write_benchmarks
     from validation.console import print_benchmarks
+    from validation.studies.benchmarks.study import benchmarks_table, write_benchmarks
 
     found = benchmarks_table(robots, workers=workers)
     write_benchmarks(found, out)
@@ -465,9 +465,9 @@ def versions(wanted: tuple[str, ...], versions: tuple[str, ...], interpreters: t
     Exit status as of run, over all versions: 3 also where a version did not run and none disagrees.
     """
     from validation.console import print_versions
-    from validation.journal import held
-    from validation.versions.report import write_report
-    from validation.versions.study import OLDER, environments, exit_status, run_study, write_tables
+    from validation.execution.journal import held
+    from validation.studies.versions.report import write_report
+    from validation.studies.versions.study import OLDER, environments, exit_status, run_study, write_tables
 
     arguments = _arguments_of_version(wanted)
     with held(out):
@@ -481,8 +481,8 @@ def versions(wanted: tuple[str, ...], versions: tuple[str, ...], interpreters: t
 
 def _arguments_of_version(wanted: tuple[str, ...]) -> list[str]:
     """The command line of `run` or `check`, seen to be good, that is run in every version."""
-    from validation.run import Selection, plan
-    from validation.versions.study import ROUTES
+    from validation.studies.run.study import Selection, plan
+    from validation.studies.versions.study import ROUTES
 
     name = "check" if any(word.endswith(".xml") for word in wanted) else "run"
     given = cli.commands[name].make_context(f"loopcheck {name}", list(wanted)).params
@@ -509,9 +509,9 @@ def report(folder: Path) -> int:
       loopcheck report results
     """
     from validation.console import print_summary
+    from validation.execution.workers import ALL_CORES
     from validation.report import write_report
     from validation.tables import read
-    from validation.workers import ALL_CORES
 
     results = read(folder)
     write_report(results, folder, ALL_CORES)
@@ -539,8 +539,8 @@ def ctc(out: Path, workers: "Workers", **varied: Any) -> int:
       loopcheck ctc --out ctc
       loopcheck ctc --out ctc --mode pmp --mode mpm --seed 0 --seed 1
     """
-    from validation.ctc.report import write_report
-    from validation.ctc.study import Study, run_study
+    from validation.studies.ctc.report import write_report
+    from validation.studies.ctc.study import Study, run_study
 
     found = run_study(Study(**varied), out, workers=workers, command=["loopcheck", *sys.argv[1:]])
     write_report(found, out)
@@ -556,7 +556,7 @@ def _run_and_report(cases: "list[Case]", how: HowToRun, out: Path, workers: "Wor
     from validation.findings import exit_status
     from validation.junit import write_junit
     from validation.report import write_report
-    from validation.run import run as run_cases
+    from validation.studies.run.study import run as run_cases
     from validation.tables import want_writable, write
 
     if how.junit:

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from validation.blocks import Block, Part
-from validation.workers import Call, Lost, Workers, crew
+from validation.execution.workers import Call, Lost, Workers, crew
 
 
 def completed(sections: Sequence[Part], workers: Workers) -> list[Part]:

@@ -17,13 +17,13 @@ from robots.robot import configurations, load, modes, names
 from validation import sources
 from validation.findings import Finding, about_robots, findings, verdict_counts, worst
 from validation.independence import bases
-from validation.ladder.advice import advice, answer
+from validation.studies.ladder.advice import advice, answer
 from validation.tables import Results
 
 if TYPE_CHECKING:
-    from validation.sweep.cases import Study
-    from validation.sweep.study import Findings as Swept
-    from validation.versions.study import Findings as Compared
+    from validation.studies.sweep.cases import Study
+    from validation.studies.sweep.study import Findings as Swept
+    from validation.studies.versions.study import Findings as Compared
 
 COLOURS = {
     "disagree": "bold red",
@@ -109,8 +109,8 @@ def print_errata(costs: pd.DataFrame, folder: Path) -> None:
 
 def print_mutants(found: pd.DataFrame, folder: Path) -> None:
     """Print the kill matrix of each robot, what was not noticed, and the kill rate."""
-    from validation.mutants.report import KINDS, sentence
-    from validation.mutants.study import CAUGHT
+    from validation.studies.mutants.report import KINDS, sentence
+    from validation.studies.mutants.study import CAUGHT
 
     console = _console()
     for robot, rows in found.groupby("robot", sort=False):
@@ -128,7 +128,7 @@ def print_mutants(found: pd.DataFrame, folder: Path) -> None:
 
 def print_versions(found: "Compared", folder: Path) -> None:
     """Print the worst verdict of each source on each robot in each version, and what changes."""
-    from validation.versions.report import steps
+    from validation.studies.versions.report import steps
 
     console = _console()
     for robot, of_robot in found.table.groupby("robot", sort=False):
@@ -159,7 +159,7 @@ def print_advice(rungs: pd.DataFrame, folder: Path) -> None:
 
 def print_sweep(found: "Swept", folder: Path) -> None:
     """Print the quantiles of the error of each source, and what was not compared."""
-    from validation.sweep.report import quantiles, sentence
+    from validation.studies.sweep.report import quantiles, sentence
 
     shown = quantiles(found)[["source", "motion", "cases", "median", "99 %", "largest", "its case", "beyond it"]]
     shown = shown.rename(columns={"beyond it": "beyond tolerance"})
@@ -176,7 +176,7 @@ def print_sweep(found: "Swept", folder: Path) -> None:
 
 def print_case(study: "Study", case: int) -> None:
     """Compute one case of a study and print what every source makes of it, and the changes of the parameters."""
-    from validation.sweep.cases import compute_cases, effort_columns, nominal
+    from validation.studies.sweep.cases import compute_cases, effort_columns, nominal
 
     frame = compute_cases(study, (case,)).to_pandas()
     columns = ["motion", "source", "result", "relative_error", "note", *effort_columns(nominal(study))]
@@ -207,7 +207,7 @@ def print_bench(figures: pd.DataFrame, folder: Path) -> None:
 
 def print_benchmarks(found: pd.DataFrame, folder: Path) -> None:
     """Print the error of each source in each published quantity."""
-    from validation.benchmarks import matrix
+    from validation.studies.benchmarks.study import matrix
 
     for name, of_robot in found.groupby("benchmark", sort=False):
         _console().print(_errors(matrix(of_robot).set_index("source"), title=f"{name}: error"))

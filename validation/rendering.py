@@ -9,11 +9,11 @@ import pandas as pd
 
 from robots.motion import Motion
 from robots.robot import Case
+from validation.execution.workers import Call, Crew, Lost
 from validation.findings import Key
 from validation.geometry import is_planar, paths, steps_shown
 from validation.pictures import draw
 from validation.tables import frames_table
-from validation.workers import Call, Crew, Lost
 
 TIME_LIMIT = 120.0
 """How long the drawing of a movie may take [s]; without a graphics card it takes a few seconds."""

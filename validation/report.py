@@ -17,6 +17,7 @@ from validation import drawing, figures, interactive
 from validation.blocks import NOTHING, Block, Cell, Movie, Part, Picture, Table, cell, digits, facts, plain, table
 from validation.completion import completed
 from validation.divergence import audit_section
+from validation.execution.workers import ALONE, Call, Workers
 from validation.findings import (
     CASE,
     JUDGED,
@@ -32,9 +33,8 @@ from validation.findings import (
 )
 from validation.independence import bases
 from validation.pages import write_pages
+from validation.studies.versions import report as versions
 from validation.tables import Results
-from validation.versions import report as versions
-from validation.workers import ALONE, Call, Workers
 
 _RUN_HEADERS = {
     "closure_drift": "closure drift [m or rad]",

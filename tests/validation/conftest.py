@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import pytest
 from pebble import ThreadPool
 
-from validation import workers
 from validation.cli import main
+from validation.execution import workers
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""

@@ -11,13 +11,18 @@ import engines.ladder
 from engines.ladder import Ladder, ladders
 from robots.motion import Motion
 from validation import cli
-from validation.ctc import study as ctc
-from validation.ctc.simulate import Task
+from validation.studies.ctc import study as ctc
+from validation.studies.ctc.simulate import Task
 
 ROUTE = "mujoco/forward"
 COMPUTED = "computed.txt"
 """In place of the page: how many runs of control were computed last."""
-PAGES = ("validation.report", "validation.ladder.report", "validation.ctc.report", "validation.sweep.report")
+PAGES = (
+    "validation.report",
+    "validation.studies.ladder.report",
+    "validation.studies.ctc.report",
+    "validation.studies.sweep.report",
+)
 whole_study = ctc.run_study
 
 

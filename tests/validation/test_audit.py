@@ -17,11 +17,11 @@ from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.test_exudyn import LOST as EXUDYN_LOST
 from validation.audit import audit, lost, wanted_of
-from validation.check import cases_of_file
 from validation.divergence import first_divergence
 from validation.evaluate import evaluate
 from validation.findings import exit_status
 from validation.record import Found, Request, collect
+from validation.studies.check.cases import cases_of_file
 from validation.tables import Results
 from validation.tolerances import registered
 

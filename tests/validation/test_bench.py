@@ -12,9 +12,9 @@ from analytic.noc import Noc
 from robots.errors import OutputError
 from robots.motion import Motion
 from robots.robot import Case
-from validation.bench.chain import four_bar_chain
-from validation.bench.study import COLUMNS, write_bench
 from validation.compare import relative_error
+from validation.studies.bench.chain import four_bar_chain
+from validation.studies.bench.study import COLUMNS, write_bench
 
 
 def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) -> None:
@@ -25,7 +25,7 @@ def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) 
 
 
 def test_chain_has_its_loops_and_the_batch_agrees_on_it() -> None:
-    from validation.bench.study import _swing
+    from validation.studies.bench.study import _swing
 
     mechanism = four_bar_chain(3)
     assert (len(mechanism.bodies), len(mechanism.closures), mechanism.na) == (9, 3, 3)

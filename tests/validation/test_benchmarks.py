@@ -15,7 +15,7 @@ from robots.benchmark import benchmark_names, load_benchmark
 from robots.errors import MechanismError, NotFoundError, SingularityError
 from robots.robot import CATALOGUE
 from tests.validation.conftest import Command
-from validation.benchmarks import ANALYTIC, Start, energy_drift, start_of
+from validation.studies.benchmarks.study import ANALYTIC, Start, energy_drift, start_of
 
 G = 9.81
 

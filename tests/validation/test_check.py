@@ -14,7 +14,7 @@ from robots.motion import Motion
 from robots.robot import CATALOGUE, configurations, load, make_case
 from tests.conftest import MODELS, ZOO
 from tests.validation.conftest import Command
-from validation.check import cases_of_file
+from validation.studies.check.cases import cases_of_file
 from validation.tables import read
 
 EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1")

@@ -18,15 +18,15 @@ from robots.mechanism import ModelFile
 from robots.mjcf import read_mechanism
 from robots.robot import Case, load, make_case
 from tests.validation.conftest import Command, in_this_process
-from validation.ctc import study
-from validation.ctc.controller import Gains, angle_between
-from validation.ctc.engine_plant import engine_plant
-from validation.ctc.perturbation import BY_LEG, BY_ROBOT, KINDS, Template, make_templates, overrides, perturb
-from validation.ctc.plant import ExactPlant
-from validation.ctc.report import write_report
-from validation.ctc.simulate import LOST, Runs, Task, references, simulate
-from validation.ctc.study import CONTROLLERS, KEY, REGULAR, Study, run_batch, run_study
-from validation.workers import Lost, Workers
+from validation.execution.workers import Lost, Workers
+from validation.studies.ctc import study
+from validation.studies.ctc.controller import Gains, angle_between
+from validation.studies.ctc.engine_plant import engine_plant
+from validation.studies.ctc.perturbation import BY_LEG, BY_ROBOT, KINDS, Template, make_templates, overrides, perturb
+from validation.studies.ctc.plant import ExactPlant
+from validation.studies.ctc.report import write_report
+from validation.studies.ctc.simulate import LOST, Runs, Task, references, simulate
+from validation.studies.ctc.study import CONTROLLERS, KEY, REGULAR, Study, run_batch, run_study
 
 G = 9.81
 COARSE = Task(dt=8e-3)

@@ -20,11 +20,11 @@ from tests.conftest import MODELS
 from tests.house import ROOT, copy_house, start
 from tests.validation.conftest import Command
 from validation.evaluate import Outcome
-from validation.journal import JOURNAL, LOCK, claimed
-from validation.sweep.cases import Study, compute_cases, drawn, nominal
-from validation.sweep.dataset import PARTS
+from validation.execution.journal import JOURNAL, LOCK, claimed
+from validation.execution.workers import ROOMS
+from validation.studies.sweep.cases import Study, compute_cases, drawn, nominal
+from validation.studies.sweep.dataset import PARTS
 from validation.tables import SCHEMAS, read
-from validation.workers import ROOMS
 
 TIMES = ["wall_time"]
 LIMIT = 8

@@ -17,13 +17,22 @@ from robots.errors import OutputError
 from robots.motion import Motion
 from robots.robot import Case
 from tests.validation.conftest import Command, in_this_process
-from validation.ladder import study
-from validation.ladder.advice import ANY, PLAIN, advice, answer, own_settings
-from validation.ladder.analysis import CONVERGES, DIVERGES, NOT_RUN, STALLED, floor_of, refinements, summary, verdict
-from validation.ladder.report import write_report
-from validation.ladder.study import RUNGS, Scene, Study, climb, run_study
+from validation.execution.workers import Workers
+from validation.studies.ladder import study
+from validation.studies.ladder.advice import ANY, PLAIN, advice, answer, own_settings
+from validation.studies.ladder.analysis import (
+    CONVERGES,
+    DIVERGES,
+    NOT_RUN,
+    STALLED,
+    floor_of,
+    refinements,
+    summary,
+    verdict,
+)
+from validation.studies.ladder.report import write_report
+from validation.studies.ladder.study import RUNGS, Scene, Study, climb, run_study
 from validation.tolerances import registered
-from validation.workers import Workers
 
 TARGET = 1e-6
 SMALL = Study(robots=("3prr",), configurations=("vertical",), modes=("plus",))

@@ -11,10 +11,10 @@ from robots.errors import MechanismError
 from robots.mechanism import ModelFile
 from robots.mjcf import compile_model, read_mechanism
 from tests.conftest import CaseMaker
-from validation.check import cases_of_file
 from validation.console import print_summary
-from validation.run import run
-from validation.workers import Workers
+from validation.execution.workers import Workers
+from validation.studies.check.cases import cases_of_file
+from validation.studies.run.study import run
 
 FILES = """
   <asset>

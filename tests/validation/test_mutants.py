@@ -18,10 +18,10 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case, names
 from tests.validation.conftest import Command
 from validation.compare import relative_error
-from validation.mutants import faults, study
-from validation.mutants.faults import MUTANTS, Mutant, by_key, inertial, mutated
-from validation.mutants.study import COLUMNS, Prepared, exit_status, judge, judged, kill_rate, prepare
-from validation.workers import Lost
+from validation.execution.workers import Lost
+from validation.studies.mutants import faults, study
+from validation.studies.mutants.faults import MUTANTS, Mutant, by_key, inertial, mutated
+from validation.studies.mutants.study import COLUMNS, Prepared, exit_status, judge, judged, kill_rate, prepare
 
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
 STATES_STAY_CLOSED = ("mass 1 %", "mass 1 ppm", "inertia point", "mass centre", "gravity turned", "joint damping")

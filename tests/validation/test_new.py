@@ -13,9 +13,9 @@ from robots.mjcf import read_mechanism
 from robots.robot import load
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
+from validation.execution.workers import Workers
 from validation.findings import exit_status
-from validation.run import Selection, plan, run
-from validation.workers import Workers
+from validation.studies.run.study import Selection, plan, run
 
 FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
 

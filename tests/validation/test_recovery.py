@@ -20,10 +20,10 @@ from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 from tests.validation.small_studies import COMPUTED, small
 from validation.evaluate import Outcome
-from validation.journal import JOURNAL, LOCK, held
-from validation.ladder.study import KEY as RUNG
-from validation.sweep.dataset import PARTS, part
-from validation.workers import Call, Lost, Workers, crew
+from validation.execution.journal import JOURNAL, LOCK, held
+from validation.execution.workers import Call, Lost, Workers, crew
+from validation.studies.ladder.study import KEY as RUNG
+from validation.studies.sweep.dataset import PARTS, part
 
 ROOT = Path(__file__).parents[2]
 SEED = 20261122

@@ -18,13 +18,13 @@ from robots.robot import Case
 from tests.conftest import MODELS, CaseMaker
 from tests.validation.conftest import in_this_process
 from validation import drawing, pictures, rendering
+from validation.execution.workers import Call, Workers, crew
 from validation.findings import exit_status
 from validation.geometry import is_planar, paths, point_rows
 from validation.rendering import movies
 from validation.report import write_report
-from validation.run import run
+from validation.studies.run.study import run
 from validation.tables import FRAMES, Results, frames_table, read, write
-from validation.workers import Call, Workers, crew
 
 CHOSEN: dict[str, Any] = {"wanted": ("mujoco/kkt",), "dt": 0.1, "workers": Workers(jobs=1)}
 DRAWN = "Mode home in motion, drawn by MuJoCo."

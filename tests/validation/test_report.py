@@ -18,11 +18,11 @@ from validation import drawing, figures, tables
 from validation.blocks import Block, Part
 from validation.completion import completed
 from validation.divergence import first_divergence
+from validation.execution.workers import Call, Workers
 from validation.findings import exit_status, findings, verdict_counts
 from validation.report import write_report
-from validation.run import Selection, plan, run
+from validation.studies.run.study import Selection, plan, run
 from validation.tables import SCHEMAS, Results, table
-from validation.workers import Call, Workers
 
 REFERENCE = "analytic/noc"
 HOSTILE = 'lost <script>alert("q9")</script> & $x_1$ | the rest'

@@ -24,14 +24,14 @@ from robots.errors import HarnessError, LoopClosureError, OutputError
 from robots.mechanism import Mechanism
 from robots.robot import Case, load, make_case
 from tests.validation.conftest import Command, in_this_process
-from validation.sweep import cluster as dask
-from validation.sweep import study
-from validation.sweep.cases import COMPUTED, Study, compute_cases, drawn, nominal, prepare
-from validation.sweep.dataset import chunks, missing, part, tables, write_part
-from validation.sweep.motions import KINDS, SAMPLES
-from validation.sweep.parameters import parameters, perturbed
-from validation.sweep.statistics import Tally
-from validation.sweep.study import run_study
+from validation.execution import cluster as dask
+from validation.studies.sweep import study
+from validation.studies.sweep.cases import COMPUTED, Study, compute_cases, drawn, nominal, prepare
+from validation.studies.sweep.dataset import chunks, missing, part, tables, write_part
+from validation.studies.sweep.motions import KINDS, SAMPLES
+from validation.studies.sweep.parameters import parameters, perturbed
+from validation.studies.sweep.statistics import Tally
+from validation.studies.sweep.study import run_study
 
 SMALL = Study(robot="3prr", cases=30, sources=("mujoco/kkt",))
 TEXTS = dict.fromkeys(("motion", "source", "result"), str)

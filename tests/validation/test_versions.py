@@ -19,13 +19,20 @@ from robots.robot import Case, make_case
 from tests.validation.conftest import Command, in_this_process
 from validation import sources, tables
 from validation.compare import relative_error
+from validation.execution.workers import Workers
 from validation.ledger import known_issues
-from validation.run import run
-from validation.versions import study
-from validation.versions.environments import Environment, made_by_uv, rooms, run_in
-from validation.versions.report import section, steps, write_report
-from validation.versions.study import Findings, environments, exit_status, read_tables, versions_table, write_tables
-from validation.workers import Workers
+from validation.studies.run.study import run
+from validation.studies.versions import study
+from validation.studies.versions.environments import Environment, made_by_uv, rooms, run_in
+from validation.studies.versions.report import section, steps, write_report
+from validation.studies.versions.study import (
+    Findings,
+    environments,
+    exit_status,
+    read_tables,
+    versions_table,
+    write_tables,
+)
 
 HERE = importlib.metadata.version("mujoco")
 ONE_CASE = ("3prr", "--variant", "default", "--mode", "plus", "--configuration", "vertical", "--jobs", "1")

@@ -1,0 +1,124 @@
+"""The page of the mutants: `mutants.html`, `mutants.md` and `mutants.csv`."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from validation.blocks import NOTHING, Block, Cell, Part, Table, digits
+from validation.pages import write_pages
+from validation.studies.mutants.study import BUGS, CAUGHT, MEANING, kill_rate
+from validation.tables import write_csv
+
+KINDS = {
+    "killed": "agree",
+    "refused": "agree",
+    "below tolerance": "not comparable",
+    "survived": "disagree",
+    "broken": "disagree",
+    "not carried": "informational",
+}
+"""Colour of each result, by the name of a verdict; the text says the same."""
+
+
+def write_mutants(found: pd.DataFrame, folder: Path) -> None:
+    """Write `mutants.csv`, `mutants.html` and `mutants.md` into a folder.
+
+    Raises:
+        OutputError: If the folder cannot be written.
+    """
+    write_csv(folder, {"mutants": found})
+    parts = [_robot(str(robot), rows) for robot, rows in found.groupby("robot", sort=False)]
+    write_pages([_answer(found), _faults(found), *parts], folder, stem="mutants", title="loopcheck: mutants")
+
+
+def sentence(found: pd.DataFrame) -> str:
+    """The kill rate, and what became of the rest."""
+    caught, above = kill_rate(found)
+    seen, perceptible = kill_rate(found, "noise")
+    counts = found["result"].value_counts()
+    bugs = int(sum(counts.get(name, 0) for name in BUGS))
+    return (
+        f"{caught} of {above} faults with an effect above the tolerance of their route were caught; with an effect "
+        f"above its noise, {seen} of {perceptible}. {counts.get('below tolerance', 0)} agree because their effect is "
+        f"below the tolerance, {counts.get('not carried', 0)} are not carried, {bugs} survived or broke."
+    )
+
+
+def _answer(found: pd.DataFrame) -> Part:
+    return Part(
+        title="Answer",
+        anchor="answer",
+        blocks=[
+            sentence(found),
+            "Every fault is seeded in every judged route of every robot, and the ordinary comparison judges what comes "
+            "of it. Each robot runs in one case: its first variant and mode, upright where it has gravity. Nothing is "
+            "random. The effect of a fault is the change it makes to the efforts of the reference, over the peak; that "
+            "of a fault in an engine's adapter, which the reference cannot have, is the change it makes to its route.",
+            [f"{name}: {meaning}" for name, meaning in MEANING.items()],
+            Table(
+                ["source", "caught, above tolerance", "above tolerance", "caught, above noise", "above noise"],
+                [_rates(str(source), rows) for source, rows in found.groupby("source", sort=False)],
+            ),
+        ],
+    )
+
+
+def _rates(source: str, rows: pd.DataFrame) -> Sequence[Cell]:
+    numbers = (*kill_rate(rows), *kill_rate(rows, "noise"))
+    return [Cell(source), *(Cell(str(number), "number") for number in numbers)]
+
+
+def _faults(found: pd.DataFrame) -> Part:
+    texts = found.drop_duplicates("mutant")[["mutant", "fault"]]
+    rows = [[Cell(key), Cell(text)] for key, text in texts.itertuples(index=False)]
+    return Part(title="Faults", anchor="faults", blocks=[Table(["mutant", "what is wrong"], rows)])
+
+
+def _robot(robot: str, found: pd.DataFrame) -> Part:
+    mode, configuration = found["mode"].iloc[0], found["configuration"].iloc[0]
+    unseen = found[~found["result"].isin([*CAUGHT, "not carried"])]
+    without = found[found["result"] == "not carried"]
+    blocks: list[Block] = [
+        f"Mode {mode}, {configuration}. {sentence(found)} Below each result: the effort error of the route [-].",
+        _matrix(found),
+    ]
+    if len(unseen):
+        blocks.append(Part(title="Not noticed", anchor=f"unseen-{robot}", blocks=[_unseen(unseen)]))
+    reasons = Part(title="Why not carried", anchor=f"without-{robot}", folded=True, blocks=[_reasons(without)])
+    return Part(title=robot, anchor=f"mutants-{robot}", blocks=[*blocks, *([reasons] if len(without) else [])])
+
+
+def _matrix(found: pd.DataFrame) -> Table:
+    """The kill matrix: a row for each fault, a column for each route."""
+    routes = list(found["source"].unique())
+    rows = []
+    for mutant, of_mutant in found.groupby("mutant", sort=False):
+        effects = of_mutant["effect"].dropna().to_numpy(float)
+        effect = digits(float(effects.max())) if effects.size else NOTHING
+        outcomes = dict(
+            zip(of_mutant["source"], zip(of_mutant["result"], of_mutant["relative_error"], strict=True), strict=True)
+        )
+        rows.append([Cell(str(mutant)), Cell(effect, "number"), *(_cell(*outcomes[route]) for route in routes)])
+    return Table(["mutant", "largest effect [-]", *routes], rows)
+
+
+def _cell(result: str, error: float) -> Cell:
+    return Cell(result if math.isnan(error) else f"{result}\n{error:.1e}", KINDS[result])
+
+
+def _unseen(rows: pd.DataFrame) -> Table:
+    cells = [
+        [Cell(mutant), Cell(source), Cell(result, KINDS[result]), Cell(note)]
+        for mutant, source, result, note in rows[["mutant", "source", "result", "note"]].itertuples(index=False)
+    ]
+    return Table(["mutant", "source", "result", "why"], cells)
+
+
+def _reasons(rows: pd.DataFrame) -> Table:
+    routes: dict[tuple[str, str], list[str]] = {}
+    for mutant, note, source in rows[["mutant", "note", "source"]].itertuples(index=False):
+        routes.setdefault((mutant, note), []).append(source)
+    cells = [[Cell(mutant), Cell(", ".join(of_both)), Cell(note)] for (mutant, note), of_both in routes.items()]
+    return Table(["mutant", "sources", "why"], cells)

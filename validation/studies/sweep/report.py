@@ -1,0 +1,217 @@
+"""The page of the study, with the templates of the report of a run: `sweep.html` and `sweep.md`."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from validation import sources
+from validation.blocks import Block, Part, Picture, digits, facts, table
+from validation.pages import write_pages
+from validation.studies.sweep import motions
+from validation.studies.sweep.cases import COMPUTED, NO_MOTION, RESULTS, nominal
+from validation.studies.sweep.pictures import BARS, distribution_figure, sensitivity_figure
+from validation.studies.sweep.statistics import KEPT, PER_DECADE, QUANTILES
+from validation.studies.sweep.study import Findings
+from validation.tables import write_csv
+from validation.tolerances import registered
+
+_VARIED = {
+    "all": "masses, moments of inertia, mass centres and lengths",
+    "geometry": "lengths",
+    "inertia": "masses, moments of inertia and mass centres",
+}
+_HEADERS = {
+    "slope": "effort per +1 % [unit]",
+    "interval": "± [unit]",
+    "elasticity": "effort per +1 % [% of it]",
+    "standardised": "standardised slope [-]",
+    "value": "nominal value",
+}
+
+
+def write_report(found: Findings, folder: Path) -> None:
+    """Write the page, `sweep_quantiles.csv`, `sweep_sensitivity.csv` and `sweep_failures.csv` into a folder.
+
+    Raises:
+        OutputError: If the folder cannot be written.
+    """
+    parts = [answer(found), distributions(found), sensitivities(found), failures(found), how(found)]
+    write_pages(parts, folder, stem="sweep", title=f"loopcheck: sweep of {found.study.robot}")
+    tables = {
+        "sweep_quantiles": quantiles(found),
+        "sweep_sensitivity": found.statistics.sensitivity,
+        "sweep_failures": found.statistics.reasons,
+    }
+    write_csv(folder, tables)
+
+
+def tolerances() -> Mapping[str, float]:
+    """The registered tolerance of each source [-]."""
+    return {name: of.relative_error for name, of in registered().items() if of.relative_error is not None}
+
+
+def quantiles(found: Findings) -> pd.DataFrame:
+    """Quantiles of the error by source and kind of motion [-]."""
+    rows = []
+    for (kind, source), tally in found.statistics.tallies.items():
+        worst = tally.worst[0] if tally.worst else None
+        rows.append(
+            {
+                "source": source,
+                "motion": kind,
+                "cases": tally.count,
+                **{_percent(fraction): tally.quantile(fraction) for fraction in QUANTILES},
+                "largest": worst.error if worst else math.nan,
+                "its case": worst.case if worst else "",
+                "tolerance": tolerances().get(source, math.nan),
+                "beyond it": tally.beyond,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def sentence(found: Findings) -> str:
+    """What came of the cases."""
+    count = dict.fromkeys(RESULTS, 0)
+    for (source, _, result), rows in found.statistics.results.items():
+        count[result] += rows if source != sources.REFERENCE else 0
+    others = len(found.study.every_source) - 1
+    beyond = sum(tally.beyond for tally in found.statistics.tallies.values())
+    compared = sum(tally.count for tally in found.statistics.tallies.values())
+    unmoved = count.pop(NO_MOTION) // others
+    lost = ", ".join(f"{result} {rows}" for result, rows in count.items() if rows and result != COMPUTED)
+    return (
+        f"{found.study.cases} cases of {found.study.robot}, {others} source{'s' * (others != 1)} against "
+        f"{sources.REFERENCE}: {compared} "
+        f"comparisons, {beyond} with an error beyond the tolerance of the source. {unmoved} cases have no motion "
+        f"to compare in. Of the others, not compared: {lost or 'none'}."
+    )
+
+
+def exit_status(found: Findings) -> int:
+    """1 if an error is beyond the tolerance of its source; 3 if a source failed or nothing was compared; else 0."""
+    tallies = found.statistics.tallies.values()
+    if any(tally.beyond for tally in tallies):
+        return 1
+    failed = any(rows for (_, _, result), rows in found.statistics.results.items() if result == "not run")
+    return 3 if failed or not any(tally.count for tally in tallies) else 0
+
+
+def answer(found: Findings) -> Part:
+    """What came of it, and the quantiles."""
+    study, case = found.study, nominal(found.study).case
+    about = (
+        f"Mode {case.mode}, {case.configuration}. In every case each of {len(nominal(study).varied)} parameters, "
+        f"{_VARIED[study.vary]}, is off by up to ±{study.spread:g} %, uniformly and independently, and all sources get "
+        "that robot. Kinds of motion, in turn:"
+    )
+    said = quantiles(found).rename(columns={"tolerance": "tolerance [-]", "largest": "largest [-]"})
+    said = said.rename(columns={_percent(fraction): f"{_percent(fraction)} [-]" for fraction in QUANTILES})
+    return Part(
+        title="Answer",
+        anchor="answer",
+        blocks=[
+            sentence(found),
+            about,
+            [f"{kind}: {motions.MEANING[kind]}" for kind in motions.KINDS if kind in study.motions],
+            "The error of a case is the largest over time and actuators, over the peak of the reference. Quantiles are "
+            f"told to {100 * (10 ** (1 / PER_DECADE) - 1):.0f} % of the error; the largest is exact. To see a case "
+            f"alone: {_again(found)}",
+            table(said),
+        ],
+    )
+
+
+def _again(found: Findings) -> str:
+    study, case = found.study, nominal(found.study).case
+    options = [f"--seed {study.seed}", f"--spread {study.spread:g}", f"--vary {study.vary}", f"--mode {case.mode}"]
+    options += [f"--configuration {case.configuration}", *(f"--motion {kind}" for kind in study.motions)]
+    options += [f"--source {source}" for source in study.sources]
+    return f"loopcheck sweep {study.robot} {' '.join(options)} --case NUMBER"
+
+
+def distributions(found: Findings) -> Part:
+    """Histograms, and the worst cases."""
+    svg = distribution_figure(found.statistics.tallies, tolerances())
+    blocks: list[Block] = []
+    if svg:
+        caption = "Cases by effort error, on a logarithmic axis. Dotted: the registered tolerance of the source."
+        blocks.append(Picture(svg, alt=f"{found.study.robot}: distribution of the effort errors", caption=caption))
+    worst = [
+        {"source": source, "motion": kind, "case": one.case, "error [-]": one.error}
+        for (kind, source), tally in found.statistics.tallies.items()
+        for one in tally.worst
+    ]
+    if worst:
+        part = Part(title="Worst cases", anchor="worst", folded=True, blocks=[table(pd.DataFrame(worst))])
+        blocks.append(part)
+    return Part(title="Distribution of the error", anchor="errors", blocks=blocks or ["Nothing was compared."])
+
+
+def sensitivities(found: Findings) -> Part:
+    """What efforts hang on."""
+    said = found.statistics.sensitivity
+    svg = sensitivity_figure(said)
+    if svg is None:
+        why = "Not told: it takes cases with the robot's own motion, more than there are parameters, and a spread."
+        return Part(title="What efforts hang on", anchor="sensitivity", blocks=[why])
+    values = {
+        parameter.name: f"{digits(parameter.value)} {parameter.unit}" for parameter in nominal(found.study).varied
+    }
+    shown = said.assign(value=said["parameter"].map(values)).drop(columns=["told", "cases"]).rename(columns=_HEADERS)
+    told = said.groupby("actuator", sort=False)["told"].first()
+    text = (
+        f"A linear regression of the root mean square effort of each actuator over the robot's own motion, of "
+        f"{sources.REFERENCE}, on the changes of all parameters together, over the {int(said['cases'].iloc[0])} cases "
+        "that have it. It tells "
+        + ", ".join(f"{100 * part:.3g} % of the variance of {name}" for name, part in told.items())
+        + "; the rest is not linear. The standardised slope is that of the effort in its standard deviations on the "
+        "parameter in its own: its square is the part of the variance that the parameter makes. Intervals are 95 %."
+    )
+    return Part(
+        title="What efforts hang on",
+        anchor="sensitivity",
+        blocks=[
+            text,
+            Picture(
+                svg,
+                alt=f"{found.study.robot}: effect of each parameter on the effort of each actuator",
+                caption=f"Change of the root mean square effort where a parameter is 1 % larger; the {BARS} parameters "
+                "with the largest effects, with 95 % intervals. Blue: more effort; vermilion: less.",
+            ),
+            Part(title="All parameters", anchor="parameters", folded=True, blocks=[table(shown)]),
+        ],
+    )
+
+
+def failures(found: Findings) -> Part:
+    """What could not be compared, and why."""
+    reasons = found.statistics.reasons
+    meaning = [f"{name}: {text}" for name, text in RESULTS.items()]
+    if reasons.empty:
+        return Part(title="What was not compared", anchor="failures", blocks=["Everything was compared.", meaning])
+    shown = reasons.assign(**{"first cases": [", ".join(map(str, cases)) for cases in reasons["first cases"]]})
+    text = f"By reason, without the numbers in it, with the first {KEPT} cases of each."
+    return Part(title="What was not compared", anchor="failures", blocks=[text, table(shown), meaning])
+
+
+def how(found: Findings) -> Part:
+    """What it takes to get the same again."""
+    units = {"spread": "spread [%]", "duration_s": "duration [s]"}
+    record = {units.get(name, name): value for name, value in found.record.items()}
+    record["command"] = " ".join(map(str, record["command"]))
+    seconds = {f"mean wall time of {source} [s]": value for source, value in found.statistics.seconds.items()}
+    about = (
+        f"Every motion has {motions.SAMPLES} samples, a pose one: each is an exact comparison at that state. The robot "
+        "and the motion of a case depend on the seed and the number of the case alone, whatever the number of workers. "
+        "A length is counted from the origin of its body's frame, the base's from the middle of its points; points "
+        "move along their direction, so that what is parallel stays so. The data set, a row for each case and source, "
+        "is in sweep_cases; it can be read with pandas.read_parquet."
+    )
+    return Part(title="How it is measured", anchor="how", blocks=[about, facts(record), facts(seconds)])
+
+
+def _percent(fraction: float) -> str:
+    return "median" if fraction == 0.5 else f"{100 * fraction:g} %"
