@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+INTERNAL = "internal error"
+"""How the reason begins where something was raised that is no error of ours."""
+
 
 class HarnessError(Exception):
     """Base of all errors of loopcheck: bad input or an engine that failed, never a bug."""

@@ -11,15 +11,11 @@ from analytic.energy import power_imbalance
 from analytic.redundancy import moving_part
 from robots.arrays import Array
 from robots.efforts import EffortHistory
-from robots.errors import HarnessError, NotRepresentableError
+from robots.errors import INTERNAL, HarnessError, NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 from validation import sources
-
-INTERNAL = "internal error"
-"""How the note of an outcome begins where something was raised that is not ours."""
-
 
 SIMULATED = ("forward", "forward_single", "default")
 """Routes that simulate, and so cannot follow a motion that the dynamics do not make."""

@@ -17,7 +17,8 @@ from validation import drawing, figures, interactive
 from validation.blocks import NOTHING, Block, Cell, Movie, Part, Picture, Table, cell, digits, facts, plain, table
 from validation.completion import completed
 from validation.divergence import audit_section
-from validation.execution.workers import ALONE, Call, Workers
+from validation.execution.journal import Task
+from validation.execution.workers import ALONE, Workers
 from validation.findings import (
     CASE,
     JUDGED,
@@ -227,7 +228,7 @@ def robots(results: Results) -> Part:
                 anchor=f"robot-{len(parts) + 1}",
                 blocks=[
                     *blocks,
-                    Call(
+                    Task(
                         _pictures_of, (name, about, _part_of(results, "points", "frames", "motion", "task", robot=name))
                     ),
                 ],
@@ -330,7 +331,7 @@ def cases(results: Results) -> Part:
                     verdict=next((verdict for verdict in SEVERITY if verdict in seen), ""),
                     folded=case[1] != of_robot[0][1],
                     blocks=[
-                        Call(
+                        Task(
                             _case_blocks,
                             (_part_of(results, *of_case, **dict(zip(CASE, case, strict=True))), case, styles),
                         )
@@ -416,7 +417,7 @@ def convergence(results: Results) -> Part:
     for names, rows in results.ladder.groupby(["robot", "variant"], sort=False):
         title, number = " · ".join(map(str, names)), len(parts) + 1
         parts.append(
-            Part(title=title, anchor=f"ladder-{number}", blocks=[Call(_ladder_blocks, (title, number, rows, styles))])
+            Part(title=title, anchor=f"ladder-{number}", blocks=[Task(_ladder_blocks, (title, number, rows, styles))])
         )
     text = (
         "Each step size is a run by itself; the efforts judged above may be extrapolated from several. The "

@@ -1,4 +1,4 @@
-"""Calls on the workers of a Dask cluster; one that workers die over is lost, and harms no other."""
+"""Tasks on the workers of a Dask cluster; one that workers die over is lost, and harms no other."""
 
 import importlib.metadata
 from collections import deque
@@ -8,45 +8,34 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-from rich.progress import Progress
-
 import engines
 from robots.errors import HarnessError
-from validation.execution.workers import Call, Lost
+from validation.execution.journal import Task
+from validation.execution.workers import WorkerFailure
 
 AHEAD = 2
-"""Calls that are handed out for each worker."""
+"""Tasks that are handed out for each worker."""
 PATIENCE = 10.0
 """How long a scheduler may take to answer [s]."""
 RETRIES = 3
-"""How often a cluster calls again what a worker died over, or left behind."""
+"""How often a cluster computes again what a worker died over, or left behind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
-    """Workers of a cluster that stand ready."""
+class ClusterExecutor:
+    """Workers of a cluster."""
 
     client: Any
-    progress: Progress
 
-    def results(self, calls: Sequence[Call], description: str) -> Iterator[tuple[int, Any]]:
-        """Number and result of each call as it ends, or `Lost`; what a call raises is raised.
-
-        Args:
-            calls: What to call.
-            description: What the progress bar counts.
-        """
-        yield from self.progress.track(self._handed_out(calls), total=len(calls), description=description)
-
-    def _handed_out(self, calls: Sequence[Call]) -> Iterator[tuple[int, Any]]:
+    def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
+        """See `validation.execution.workers.Executor.outcomes`; tasks on a cluster have no time limit."""
         executor = self.client.get_executor(pure=False, retries=RETRIES)
-        waiting = deque(enumerate(calls))
+        waiting = deque(enumerate(tasks))
         running: dict[Future[Any], int] = {}
         while running or waiting:
             while waiting and len(running) < AHEAD * max(1, len(self.client.nthreads())):
-                k, call = waiting.popleft()
-                running[executor.submit(call.function, *call.args)] = k
+                k, task = waiting.popleft()
+                running[executor.submit(task.function, *task.args)] = k
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), _result(future)
 
@@ -57,11 +46,11 @@ def _result(future: Future[Any]) -> Any:
     except Exception as error:
         if type(error).__name__ != "KilledWorker":  # of distributed, which need not be installed
             raise
-        return Lost("workers died over it")
+        return WorkerFailure("workers died over it")
 
 
 @contextmanager
-def cluster(address: str) -> Iterator[Cluster]:
+def cluster(address: str) -> Iterator[ClusterExecutor]:
     """The workers of a cluster.
 
     Args:
@@ -78,12 +67,10 @@ def cluster(address: str) -> Iterator[Cluster]:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise HarnessError(f"scheduler {address}: cannot be reached: {_line(error)}") from error
-    terminal = Console(stderr=True)
     try:
         client.wait_for_workers(1, timeout=60)
         _want_same_versions(client, address)
-        with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
-            yield Cluster(client, progress)
+        yield ClusterExecutor(client)
     except (OSError, TimeoutError, CancelledError) as error:
         raise HarnessError(f"scheduler {address}: lost it or its workers: {_line(error)}") from error
     finally:

@@ -1,33 +1,59 @@
-"""A folder of results held by one command, and the journal of what it has computed so far."""
+"""Results of tasks on disk, found again by what they depend on: the function, its arguments, files, code and packages.
 
+The journal of a folder is always kept, so that the same command goes on after a kill, and a larger study computes only
+what a smaller one has not. What a task depends on is told by its content: the names of files and times do not matter.
+"""
+
+import ast
+import hashlib
+import importlib.metadata
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import joblib
 from diskcache import Cache
-from filelock import FileLock, Timeout
 
 from robots.errors import OutputError
-from validation.tables import want_writable
 
-JOURNAL = ".unfinished"
-LOCK = ".lock"
+JOURNAL = ".journal"
+SIZE_LIMIT = 2**30
+"""How large the journal of a folder may be once its command has ended: what was used longest ago is removed [bytes]."""
+ROOT = Path(__file__).parents[2]
+COMPUTING = ("robots", "analytic", "engines")
+"""Packages of which every task depends on every file: engines, laws and papers are found by name."""
+DATA = frozenset({".py", ".toml", ".xml"})
+"""Kinds of files that tasks depend on."""
+
+
+class Task(NamedTuple):
+    """A function of a module and its arguments; both, and what it returns, must be picklable."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    on_failure: Callable[[str], Any] | None = None
+    """What stands for the result where there is none, given the reason; without it, the failure itself does."""
+    files: tuple[Path, ...] = ()
+    """Files that it reads besides those of the packages."""
 
 
 class Journal:
-    """Results of calls by key, safe on disk from the moment they are there; and how many calls were lost."""
+    """Results of tasks by key, safe on disk from the moment they are there."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self.lost = 0
-        """How many calls were interrupted, died or hung."""
 
-    def known(self, keys: Sequence[str]) -> dict[str, Any]:
-        """The results that are there."""
-        return {key: self._cache[key] for key in keys if key in self._cache}
+    def __contains__(self, key: str) -> bool:
+        """Whether the result is there."""
+        return key in self._cache
+
+    def __getitem__(self, key: str) -> Any:
+        """The result of the task of that key."""
+        return self._cache[key]
 
     def keep(self, key: str, result: Any) -> None:
         """Put a result on disk.
@@ -42,70 +68,91 @@ class Journal:
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Hold a folder for the results of one command.
-
-    Args:
-        folder: Where the results go; made if it is not there.
-
-    Raises:
-        OutputError: If the folder cannot be written, or another command holds it.
-    """
-    want_writable(folder)
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
-    lock = FileLock(folder / LOCK, blocking=False)
+def journal_in(folder: Path) -> Iterator[Journal]:
+    """The journal of a folder of results, made smaller than `SIZE_LIMIT` at the end."""
+    place = folder / JOURNAL
+    entries = Cache(str(place), eviction_policy="least-recently-used", size_limit=2**62)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with lock:
-            try:
-                yield
-            finally:
-                (folder / LOCK).unlink(missing_ok=True)
-    except Timeout as error:
-        raise OutputError(f"{folder}: another loopcheck is writing there; want another folder, or wait") from error
-    except (OSError, sqlite3.Error) as error:
-        raise OutputError(f"{getattr(error, 'filename', None) or folder}: cannot be written: {error}") from error
+        yield Journal(entries)
     finally:
-        _remove_empty(made)
+        is_empty = len(entries) == 0
+        entries.reset("size_limit", SIZE_LIMIT)
+        entries.cull()
+        entries.close()
+        if is_empty:
+            shutil.rmtree(place)
 
 
-@contextmanager
-def claimed(folder: Path, *, resume: bool = False) -> Iterator[Journal]:
-    """Hold a folder for the results of one command, with the journal of what it computes.
-
-    The journal goes when the command has come to its end and nothing was lost; after a kill, or where a call was lost,
-    it stays for the next command that resumes.
-
-    Args:
-        folder: Where the results go; made if it is not there.
-        resume: Whether to go on from the journal that is there; otherwise it is thrown away.
-
-    Raises:
-        OutputError: If the folder cannot be written, or another command holds it.
-    """
-    with held(folder), _journal(folder / JOURNAL, resume=resume) as journal:
-        yield journal
-
-
-@contextmanager
-def _journal(folder: Path, *, resume: bool) -> Iterator[Journal]:
-    if not resume:
-        shutil.rmtree(folder, ignore_errors=True)
-    cache = Cache(str(folder), eviction_policy="none")
-    journal = Journal(cache)
-    is_done = False
-    try:
-        yield journal
-        is_done = not journal.lost
-    finally:
-        is_empty = len(cache) == 0
-        cache.close()
-        if is_done or is_empty:
-            shutil.rmtree(folder)
+def keys(tasks: Sequence[Task]) -> list[str]:
+    """What tells the result of each task from all others."""
+    arguments = {id(argument): argument for task in tasks for argument in task.args}  # many share the same motion
+    digests = {identity: joblib.hash(argument) for identity, argument in arguments.items()}
+    contents = {path: _content(path) for path in {path for task in tasks for path in task.files}}
+    return [
+        str(
+            joblib.hash(
+                (
+                    task.function.__module__,
+                    task.function.__qualname__,
+                    [digests[id(argument)] for argument in task.args],
+                    [contents[path] for path in task.files],
+                    _code(task.function.__module__),
+                    _packages(),
+                )
+            )
+        )
+        for task in tasks
+    ]
 
 
-def _remove_empty(folders: Sequence[Path]) -> None:
-    """Remove folders that were made for nothing, the innermost first."""
-    for folder in folders:
-        if folder.exists() and not any(folder.iterdir()):
-            folder.rmdir()
+def _content(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+@cache
+def _code(module: str) -> str:
+    """Digest of the files that a module's functions depend on, documents apart."""
+    files = {path for package in COMPUTING for path in (ROOT / package).rglob("*") if path.suffix in DATA}
+    if module.startswith("validation."):
+        files |= {*map(_source, _imported(module)), *(ROOT / "validation").glob("*.toml")}
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _imported(module: str) -> set[str]:
+    """A module of `validation` and all that it imports from there, directly or not."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += _imports(name)
+    return seen
+
+
+@cache
+def _imports(module: str) -> list[str]:
+    """The modules of `validation` that one of them imports itself, wherever it does."""
+    names = []
+    for node in ast.walk(ast.parse(_source(module).read_bytes())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [name for name in names if name.startswith("validation.") and _source(name).is_file()]
+
+
+def _source(module: str) -> Path:
+    """The file of a module or package; it is not there where the name is that of a function or class."""
+    path = ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@cache
+def _packages() -> str:
+    """Digest of the versions of all packages."""
+    packages = sorted(f"{package.name} {package.version}" for package in importlib.metadata.distributions())
+    return hashlib.sha256("\n".join(packages).encode()).hexdigest()

@@ -1,41 +1,35 @@
-"""Calls in worker processes: one that crashes or hangs is lost alone, with the reason, and all others go on.
+"""Tasks in worker processes: one that crashes or hangs is lost alone, with the reason, and all others go on.
 
-What has been computed is kept in a journal, so that who comes back after a kill goes on from there.
+Results are kept in a journal, so that the same command goes on from there after a kill; failures never are.
 """
 
-import hashlib
-import importlib.metadata
 import multiprocessing
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 from unittest.mock import patch
 
-import joblib
 from joblib import cpu_count
 from pebble import ProcessExpired, ProcessPool
 from rich.console import Console
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
-from robots.errors import EngineError
+from robots.errors import INTERNAL, HarnessError
 from robots.trial import ending
-from validation.execution.journal import Journal
+from validation.execution.journal import ROOT, Journal, Task, keys
 
 TIME_LIMIT = 1800.0
-"""How long a call may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
+"""How long a task may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
+INTERRUPTED = "interrupted"
 WARM = ["validation.execution.workers", "validation.evaluate", "engines.mujoco.forward"]
 """What all workers need: imported once, where the system can fork them from a process that has it."""
-
-HOUSE = Path(__file__).parents[2]
-ROOMS = ("robots", "analytic", "engines", "validation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +39,7 @@ class Workers:
     jobs: int | None = None
     """How many; by default one for each core."""
     time_limit: float = TIME_LIMIT
-    """How long a call may take before its process is stopped [s]."""
-    journal: Journal | None = None
-    """Where what is computed is kept until all is; by default nowhere."""
+    """How long a task may take before its process is stopped [s]."""
 
     @property
     def count(self) -> int:
@@ -59,45 +51,106 @@ ALL_CORES = Workers()
 ALONE = Workers(jobs=1)
 
 
-class Call(NamedTuple):
-    """A function of a module and its arguments; both, and what it returns, must be picklable."""
-
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-
-
-class Lost(NamedTuple):
-    """What a call has come to that its process did not survive."""
+class WorkerFailure(NamedTuple):
+    """Why a task has no result: its process died or was stopped, or raised what is no error of ours."""
 
     reason: str
+    traceback: str = ""
+    """Of an internal error."""
 
 
-INTERRUPTED = Lost("interrupted")
+class Executor(Protocol):
+    """Processes that run tasks, here or elsewhere."""
+
+    def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
+        """Number and result, or `WorkerFailure`, of each task as it ends; an error of ours is raised."""
 
 
-def or_raise(what: str, result: Any) -> Any:
-    """The result of a call that one cannot go on without.
+@dataclass(slots=True, kw_only=True)
+class WorkerPool:
+    """Worker processes that stand ready, and the journal of what they have computed."""
 
-    Raises:
-        EngineError: If it is lost.
-    """
-    if isinstance(result, Lost):
-        raise EngineError(f"{what}: {result.reason}")
-    return result
+    executor: Executor
+    progress: Progress
+    time_limit: float
+    """How long a task may take [s]."""
+    journal: Journal | None = None
+    failures: list[WorkerFailure] = field(default_factory=list)
+    """Of all tasks whose place something else has taken."""
+    interrupted: bool = False
+
+    def results(self, tasks: Sequence[Task], description: str) -> list[Any]:
+        """Results of all tasks, in their order.
+
+        Args:
+            tasks: What to compute.
+            description: What the progress bar counts.
+
+        Raises:
+            HarnessError: What a task raises, or if the journal cannot be written.
+        """
+        by_number = dict(self.completed(tasks, description))
+        return [by_number[k] for k in range(len(tasks))]
+
+    def completed(self, tasks: Sequence[Task], description: str) -> Iterator[tuple[int, Any]]:
+        """Number and result of each task as it ends: first what the journal holds, last what an interruption took away.
+
+        Args:
+            tasks: What to compute.
+            description: What the progress bar counts.
+
+        Raises:
+            HarnessError: What a task raises, or if the journal cannot be written.
+        """
+        names = keys(tasks) if self.journal else [""] * len(tasks)
+        missing = dict.fromkeys(range(len(tasks)))
+        for k, name in enumerate(names):
+            if self.journal and name in self.journal:
+                del missing[k]
+                yield k, self.journal[name]
+        try:
+            for k, result in self._computed({k: tasks[k] for k in missing}, description):
+                if self.journal and not isinstance(result, WorkerFailure):
+                    self.journal.keep(names[k], result)
+                del missing[k]
+                yield k, self._replaced(tasks[k], result) if isinstance(result, WorkerFailure) else result
+        except KeyboardInterrupt:
+            self.interrupted = True
+        for k in missing:
+            yield k, self._replaced(tasks[k], WorkerFailure(INTERRUPTED))
+
+    def limited(self, time_limit: float) -> "WorkerPool":
+        """The same workers, with at most that time for a task [s]."""
+        return replace(self, time_limit=min(time_limit, self.time_limit))
+
+    def _computed(self, tasks: Mapping[int, Task], description: str) -> Iterator[tuple[int, Any]]:
+        """Number and result of tasks as they end; none any more after an interruption."""
+        if self.interrupted or not tasks:
+            return
+        numbers = list(tasks)
+        outcomes = self.executor.outcomes(list(tasks.values()), self.time_limit)
+        for k, result in self.progress.track(outcomes, total=len(tasks), description=description):
+            yield numbers[k], result
+
+    def _replaced(self, task: Task, failure: WorkerFailure) -> Any:
+        if task.on_failure is None:
+            return failure
+        self.failures.append(failure)
+        return task.on_failure(failure.reason)
 
 
 class Processes(ProcessPool):
-    """Worker processes of which each is missed that ends, also one that an engine ends as if all were well."""
+    """Worker processes whose end is always noticed, also that of one which an engine ends with exit status 0."""
 
-    def __init__(self, count: int, **how: Any) -> None:
-        super().__init__(count, **how)
+    def __init__(self, count: int, **options: Any) -> None:
+        super().__init__(count, **options)
         self._gone: set[int] = set()
         self._pool_manager.worker_manager.inspect_workers = self._ended  # type: ignore[method-assign]
 
     def _ended(self) -> tuple[tuple[int, int | None], ...]:
         """Numbers and exit statuses of the processes that have ended; pebble leaves out those that end with 0.
 
-        Each is told at the second look, when what it had to say before it ended has been read: which call it had taken.
+        Each is told at the second look, when what it had to say before it ended has been read: which task it had taken.
         """
         workers = self._pool_manager.worker_manager.workers
         gone = {pid for pid, process in tuple(workers.items()) if not process.is_alive()}
@@ -106,103 +159,61 @@ class Processes(ProcessPool):
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
-    """Worker processes that stand ready."""
+class LocalExecutor:
+    """Worker processes of this machine."""
 
-    pool: Processes
-    progress: Progress
-    time_limit: float
-    journal: Journal | None
+    processes: Processes
 
-    def results(self, calls: Sequence[Call], description: str) -> Iterator[tuple[int, Any]]:
-        """Number and result of each call as it ends, or `Lost`; what a call raises is raised.
-
-        Args:
-            calls: What to call.
-            description: What the progress bar counts.
-        """
+    def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
+        """See `Executor.outcomes`."""
         futures: dict[Future[Any], int] = {
-            self.pool.schedule(call.function, args=call.args, timeout=self.time_limit): k
-            for k, call in enumerate(calls)
+            self.processes.schedule(task.function, args=task.args, timeout=time_limit): k
+            for k, task in enumerate(tasks)
         }
-        ended = as_completed(futures)
-        for future in self.progress.track(ended, total=len(calls), description=description):
-            yield futures.pop(future), self._result(future)
+        for future in as_completed(futures):
+            yield futures.pop(future), _result(future, time_limit)
 
-    def all_of(self, calls: Sequence[Call], description: str) -> list[Any]:
-        """Results of all calls in their order, or `Lost`, also where an interruption took them away.
 
-        What the journal holds is not computed again, and what is computed goes there. What a call raises is raised.
+def _result(future: Future[Any], time_limit: float) -> Any:
+    try:
+        return future.result()
+    except ProcessExpired as error:
+        return WorkerFailure(f"its process died: {ending(error.exitcode)}")
+    except TimeoutError:
+        return WorkerFailure(f"it did not come to an end within {time_limit:g} s")
+    except HarnessError:
+        raise
+    except Exception as error:  # a bug of ours must not take the results of the other tasks along
+        return internal_failure(error)
 
-        Args:
-            calls: What to call.
-            description: What the progress bar counts.
 
-        Raises:
-            OutputError: If the journal cannot be written.
-        """
-        keys = _keys(calls)
-        known = self.journal.known(keys) if self.journal else {}
-        missing = [k for k, key in enumerate(keys) if key not in known]
-        try:
-            for k, result in self.results([calls[k] for k in missing], description):
-                known[keys[missing[k]]] = result
-                if self.journal and not isinstance(result, Lost):
-                    self.journal.keep(keys[missing[k]], result)
-        except KeyboardInterrupt:
-            pass
-        results = [known.get(key, INTERRUPTED) for key in keys]
-        if self.journal:
-            self.journal.lost += sum(isinstance(result, Lost) for result in results)
-        return results
-
-    def _result(self, future: Future[Any]) -> Any:
-        try:
-            return future.result()
-        except ProcessExpired as error:
-            return Lost(f"its process died: {ending(error.exitcode)}")
-        except TimeoutError:
-            return Lost(f"it did not come to an end within {self.time_limit:g} s")
+def internal_failure(error: Exception) -> WorkerFailure:
+    """The failure of a task that raised what is no error of ours."""
+    whole = getattr(error, "traceback", None) or "".join(traceback.format_exception(error))
+    return WorkerFailure(f"{INTERNAL}: {type(error).__name__}: {error}", str(whole))
 
 
 @contextmanager
-def crew(wanted: Workers) -> Iterator[Crew]:
-    """Worker processes, each with one thread for linear algebra, a folder of its own to litter, and no voice.
+def worker_pool(workers: Workers, journal: Journal | None = None) -> Iterator[WorkerPool]:
+    """Worker processes, each with one thread for linear algebra, its own working directory and its output discarded.
 
     Args:
-        wanted: How many there are, and what holds for them.
+        workers: How many there are, and what holds for them.
+        journal: Where their results are kept; by default nowhere.
     """
     terminal = Console(stderr=True)
     with (
-        tempfile.TemporaryDirectory(prefix="loopcheck-") as litter,
+        tempfile.TemporaryDirectory(prefix="loopcheck-") as directory,
         Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
     ):
-        pool = Processes(wanted.count, context=_context(), initializer=_begin, initargs=(litter,))
+        processes = Processes(workers.count, context=_context(), initializer=_begin, initargs=(directory,))
         try:
-            yield Crew(pool, progress, wanted.time_limit, wanted.journal)
+            yield WorkerPool(
+                executor=LocalExecutor(processes), progress=progress, time_limit=workers.time_limit, journal=journal
+            )
         finally:
-            pool.stop()  # type: ignore[no-untyped-call]
-            pool.join()
-
-
-def _keys(calls: Sequence[Call]) -> list[str]:
-    """What tells the result of each call from all others: what is called, with what, and whose code computes."""
-    every = {id(argument): argument for call in calls for argument in call.args}  # many calls share the same motion
-    digests = {name: joblib.hash(argument) for name, argument in every.items()}
-    return [
-        str(joblib.hash((f.__module__, f.__qualname__, [digests[id(argument)] for argument in args], _code())))
-        for f, args in calls
-    ]
-
-
-@cache
-def _code() -> str:
-    """Digest of our own files and of the versions of all packages."""
-    digest = hashlib.sha256()
-    for path in sorted(path for room in ROOMS for path in (HOUSE / room).rglob("*.py")):
-        digest.update(path.read_bytes())
-    packages = sorted(f"{found.name} {found.version}" for found in importlib.metadata.distributions())
-    return digest.hexdigest() + hashlib.sha256("\n".join(packages).encode()).hexdigest()
+            processes.stop()  # type: ignore[no-untyped-call]
+            processes.join()
 
 
 def _context() -> Any:
@@ -212,18 +223,18 @@ def _context() -> Any:
 
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(WARM)
-    path = os.pathsep.join(filter(None, [str(HOUSE), os.environ.get("PYTHONPATH")]))
-    with patch.dict(os.environ, PYTHONPATH=path, PYTHONSAFEPATH="1"):  # a user may have rooms of the same names
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    with patch.dict(os.environ, PYTHONPATH=path, PYTHONSAFEPATH="1"):  # a user may have packages of the same names
         forkserver.ensure_running()
     return context
 
 
-def _begin(litter: str) -> None:
+def _begin(directory: str) -> None:
     """Let nothing of an engine reach the user: neither what it prints nor the log files it drops where it stands."""
     silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
-    os.chdir(litter)
+    os.chdir(directory)
     threadpool_limits(1)  # so that a sum does not depend on the number of workers
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -1,105 +1,78 @@
 """What each erratum of a paper costs: the paper's model with one equation as printed, against the reference."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import pandas as pd
+from rich.console import RenderableType
 
-from analytic.assembly import prescribe
-from analytic.noc import Noc
-from analytic.papers import AS_CORRECTED, paper_model
-from robots.errors import HarnessError
-from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
 from validation.blocks import Part, table
-from validation.compare import relative_error
-from validation.execution.workers import ALL_CORES, Call, Lost, Workers, crew
-from validation.pages import write_pages
-from validation.tables import write_csv
+from validation.console import error_table
+from validation.execution.journal import Task
+from validation.execution.tables import TableSpec, number, table_of, text
+from validation.execution.workers import WorkerPool
+from validation.studies.errata.costs import CORRECTED, cases_of, costs, not_run
+from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
-CORRECTED = "as corrected"
-COLUMNS = {
-    "robot": str,
-    "mode": str,
-    "configuration": str,
-    "erratum": str,
-    "equation": str,
-    "printed": str,
-    "corrected": str,
-    "relative_error": float,
-    "note": str,
-}
+TABLE = "errata"
 
 
-def errata_table(robots: Sequence[str], *, workers: Workers = ALL_CORES) -> pd.DataFrame:
-    """Largest effort error over the peak that each printed form causes, and that of the corrected model.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errata(Study):
+    """Largest effort error over the peak that each printed form causes, and that of the corrected model."""
 
-    Args:
-        robots: Names of robots that come from a paper; by default all.
-        workers: Worker processes; by default one for each core.
+    name: ClassVar[str] = "errata"
+    page: ClassVar[str] = "errata"
+    tables: ClassVar[dict[str, TableSpec]] = {
+        TABLE: table_of(
+            {
+                **{name: text() for name in ("robot", "mode", "configuration", "erratum")},
+                **{name: text() for name in ("equation", "printed", "corrected")},
+                "relative_error": number(),
+                "note": text(),
+            }
+        )
+    }
 
-    Raises:
-        HarnessError: If a robot is unknown or its model is bad.
-    """
-    cases = [case for name in robots or names() for case in _cases(name)]
-    with crew(workers) as staff:
-        found = staff.all_of([Call(_costs, (case,)) for case in cases], "errata")
-    rows = [row for case, costs in zip(cases, found, strict=True) for row in _rows(case, costs)]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+    robots: tuple[str, ...] = ()
+    """Names of robots that come from a paper; by default all."""
 
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`."""
+        cases = cases_of(self.robots)
+        by_case = pool.results([Task(costs, (case,), partial(not_run, case)) for case in cases], "errata")
+        rows = [row for rows_of_case in by_case for row in rows_of_case]
+        return Computed({TABLE: self.tables[TABLE].frame(rows)})
 
-def write_errata(costs: pd.DataFrame, folder: Path) -> None:
-    """Write `errata.csv`, `errata.html` and `errata.md` into a folder."""
-    write_csv(folder, {"errata": costs})
-    parts = [
-        Part(title=str(robot), anchor=f"errata-{robot}", blocks=[_sentence(of_robot), table(_matrix(of_robot))])
-        for robot, of_robot in costs.groupby("robot", sort=False)
-    ]
-    write_pages([_introduction(), *parts], folder, stem="errata", title="loopcheck: errata of the papers")
-
-
-def _cases(name: str) -> Iterable[Case]:
-    robot = load(name)
-    if robot.paper is None:
-        return
-    mechanism = robot.mechanism()
-    for mode in modes(mechanism):
-        if mode not in robot.expected:
-            for configuration in configurations(mechanism):
-                yield make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
-
-
-def _rows(case: Case, costs: list[Mapping[str, Any]] | Lost) -> list[Mapping[str, Any]]:
-    if not isinstance(costs, Lost):
-        return costs
-    blank = dict.fromkeys(("equation", "printed", "corrected"), "")
-    row = {**_where(case), **blank, "erratum": CORRECTED, "relative_error": float("nan"), "note": costs.reason}
-    return [row]
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        rows = result.tables[TABLE]
+        parts = [
+            Part(title=str(robot), anchor=f"errata-{robot}", blocks=[_sentence(of_robot), table(_matrix(of_robot))])
+            for robot, of_robot in rows.groupby("robot", sort=False)
+        ]
+        return Conclusion(
+            title="loopcheck: errata of the papers",
+            sections=[_introduction(), *parts],
+            summary=[*_summary(rows), f"report: {result.folder / 'errata.html'}"],
+            verdicts=[MEASURED] * len(rows),
+        )
 
 
-def _where(case: Case) -> Mapping[str, str]:
-    return {"robot": case.robot.name, "mode": case.mode, "configuration": case.configuration}
+STUDY = Errata
 
 
-def _costs(case: Case) -> list[Mapping[str, Any]]:
-    """A row for the corrected model and one for each erratum, slips of notation included."""
-    model = paper_model(str(case.robot.paper))
-    motion = prescribe(case)
-    reference = Noc().compute_efforts(case, motion).effort
-    where = _where(case)
-    error = relative_error(model.efforts(case, motion, AS_CORRECTED), reference)
-    blank = {"equation": "", "printed": "", "corrected": "", "note": ""}
-    rows: list[Mapping[str, Any]] = [{**where, **blank, "erratum": CORRECTED, "relative_error": error}]
-    for erratum in model.ERRATA:
-        cost, note = float("nan"), "a slip of notation, nothing to compute"
-        if erratum.computes:
-            try:
-                cost, note = relative_error(model.efforts(case, motion, frozenset({erratum.key})), reference), ""
-            except HarnessError as failure:
-                note = f"no effort as printed: {failure}"
-        text = {"equation": erratum.equation, "printed": erratum.printed, "corrected": erratum.corrected}
-        rows.append({**where, **text, "erratum": erratum.key, "relative_error": cost, "note": note})
-    return rows
+def _summary(rows: pd.DataFrame) -> list[RenderableType]:
+    """The largest effort error of each erratum over modes, in each configuration."""
+    worst = rows.groupby(["robot", "configuration", "erratum"], sort=False)["relative_error"].max()
+    wide = {
+        robot: of_robot.droplevel("robot").unstack("configuration", sort=False)
+        for robot, of_robot in worst.groupby("robot", sort=False)
+    }
+    return [error_table(errors, title=f"{robot}: effort error over the peak") for robot, errors in wide.items()]
 
 
 def _introduction() -> Part:

@@ -16,12 +16,12 @@ from analytic.assembly import prescribe
 from analytic.noc import Noc
 from analytic.papers import Paper
 from robots.efforts import EffortHistory, Source
-from robots.errors import HarnessError
+from robots.errors import INTERNAL, HarnessError
 from robots.motion import Motion
 from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
 from validation import sources
 from validation.compare import relative_error, summarize
-from validation.evaluate import INTERNAL, SIMULATED, Outcome, evaluate, outcome_of
+from validation.evaluate import SIMULATED, Outcome, evaluate, outcome_of
 from validation.execution.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 from validation.findings import SEVERITY
 from validation.studies.mutants.faults import MUTANTS, Mutant, NotCarriedError, by_key

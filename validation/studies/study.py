@@ -1,0 +1,202 @@
+"""What a study is, and how every one of them is computed, written, shown, rebuilt and ended."""
+
+import importlib.metadata
+import platform
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import pandas as pd
+from joblib import cpu_count
+from rich.console import RenderableType
+
+import engines
+from robots.errors import OutputError
+from validation.blocks import Part
+from validation.completion import completed
+from validation.execution.files import RECORD, locked
+from validation.execution.journal import journal_in
+from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
+from validation.execution.workers import ALL_CORES, ALONE, WorkerPool, Workers, worker_pool
+from validation.pages import write_pages
+
+LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
+MEASURED = "measured"
+"""Verdict on what is a figure by itself, with nothing that it must agree with."""
+INTERNAL_ERROR = "internal error"
+PASSED = frozenset({"agree", "as expected", MEASURED})
+OPEN = frozenset({"not run", "not comparable"})
+
+
+class Computed(NamedTuple):
+    """What a study has computed."""
+
+    tables: Mapping[str, pd.DataFrame]
+    """By the names of the study's `tables`."""
+    record: Mapping[str, Any] = {}
+    """What else `run.json` holds, besides what it holds of every study."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyResult:
+    """All that the page of a study is made from: its folder holds it, and nothing else is needed."""
+
+    folder: Path
+    tables: Mapping[str, pd.DataFrame]
+    record: Mapping[str, Any]
+    """What `run.json` holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """What follows from the result of a study."""
+
+    title: str
+    """Of the page."""
+    sections: Sequence[Part]
+    """Of the page."""
+    summary: Sequence[RenderableType]
+    """What the terminal says."""
+    verdicts: Sequence[str]
+    """`agree`, `disagree`, `not comparable`, `not run`, `internal error`, `measured`; others are not judged."""
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Tables that follow from the others, written beside them."""
+
+
+class Study(ABC):
+    """A question asked of many cases: what is computed, what a row is, and what follows from it."""
+
+    name: ClassVar[str]
+    """The command."""
+    page: ClassVar[str]
+    """Stem of the page's files, without a page empty."""
+    tables: ClassVar[Mapping[str, TableSpec]]
+    """What is computed, by name."""
+
+    @abstractmethod
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """Compute the tables.
+
+        Args:
+            pool: What computes tasks: the rows of one that is lost are those of its `on_failure`.
+            folder: Where files go that are too large for a table.
+
+        Raises:
+            HarnessError: If what is asked for is not there, or bad.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """Page, summary and verdicts, from what the folder holds alone."""
+
+
+def run_study(
+    study: Study, folder: Path, *, workers: Workers = ALL_CORES, command: Sequence[str] = ()
+) -> tuple[StudyResult, Conclusion]:
+    """Compute a study, but what its folder's journal holds, and write tables, record and page.
+
+    Args:
+        study: What to compute.
+        folder: Where everything goes; it is for studies of one name.
+        workers: Worker processes; by default one for each core.
+        command: The command line, to be recorded.
+
+    Raises:
+        HarnessError: If what is asked for is not there, or bad, or the folder cannot be written.
+    """
+    start = datetime.now(UTC)
+    with locked(folder):
+        _want_own(folder, study.name)
+        with journal_in(folder) as journal, worker_pool(workers, journal) as pool:
+            computed = study.compute(pool, folder)
+        record = {**_record(study, command, start, pool), **computed.record}
+        result = StudyResult(folder=folder, tables=computed.tables, record=record)
+        write_tables(folder, study.tables, computed.tables, record)
+        return result, write_conclusion(study, result, workers)
+
+
+def write_conclusion(study: Study | type[Study], result: StudyResult, workers: Workers = ALONE) -> Conclusion:
+    """Write what follows from the result of a study into its folder: its page, and the tables derived.
+
+    Raises:
+        OutputError: If the folder cannot be written.
+    """
+    conclusion = study.conclude(result)
+    if conclusion.tables:
+        write_csv(result.folder, conclusion.tables)
+    if study.page:
+        sections = completed(conclusion.sections, workers)
+        write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
+    return conclusion
+
+
+def rebuild(folder: Path, workers: Workers = ALL_CORES) -> Conclusion:
+    """Write the page of a study again, from what its folder holds.
+
+    Raises:
+        OutputError: If a table is missing or not what it should be, or the folder cannot be written.
+    """
+    record = read_record(folder)
+    study = _study_named(str(record.get("study")), folder)
+    result = StudyResult(folder=folder, tables=read_tables(folder, study.tables), record=record)
+    return write_conclusion(study, result, workers)
+
+
+def exit_status(result: StudyResult, conclusion: Conclusion) -> int:
+    """How every command ends: 70 an internal error, 1 a disagreement, 3 something open or nothing judged, else 0."""
+    verdicts = set(conclusion.verdicts)
+    if INTERNAL_ERROR in verdicts or result.record["internal_errors"]:
+        return 70
+    if "disagree" in verdicts:
+        return 1
+    return 3 if result.record["not_run"] or verdicts & OPEN or not verdicts & PASSED else 0
+
+
+def _study_named(name: str, folder: Path) -> type[Study]:
+    module = f"validation.studies.{name}.study"
+    if not name.isidentifier() or find_spec(f"validation.studies.{name}") is None:
+        raise OutputError(f"{folder / RECORD}: want the record of a study, got one of '{name}'")
+    study: type[Study] = import_module(module).STUDY
+    return study
+
+
+def _want_own(folder: Path, name: str) -> None:
+    if (folder / RECORD).exists():
+        other = read_record(folder).get("study", "unknown")
+        if other != name:
+            raise OutputError(f"{folder}: want a folder for '{name}', this one holds a study '{other}'")
+
+
+def _record(study: Study, command: Sequence[str], start: datetime, pool: WorkerPool) -> dict[str, Any]:
+    """What is recorded of every study."""
+    return {
+        "study": study.name,
+        "loopcheck": importlib.metadata.version("loopcheck"),
+        "command": list(command),
+        "start": start.isoformat(timespec="seconds"),
+        "duration_s": (datetime.now(UTC) - start).total_seconds(),
+        "not_run": sorted(failure.reason for failure in pool.failures if not failure.traceback),
+        "internal_errors": [failure.traceback for failure in pool.failures if failure.traceback],
+        "versions": {
+            "python": platform.python_version(),
+            **{library: importlib.metadata.version(library) for library in LIBRARIES},
+            **engines.versions(),
+        },
+        "cpu": {"model": _cpu_model(), "cores": cpu_count(), "platform": platform.platform()},
+        "units": {name: dict(spec.units) for name, spec in study.tables.items() if spec.units},
+    }
+
+
+def _cpu_model() -> str:
+    """Name of the processor, where the system tells it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
