@@ -18,10 +18,12 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case, names
 from tests.validation.conftest import Command
 from validation.compare import relative_error
-from validation.execution.workers import Lost
+from validation.execution.journal import JOURNAL
 from validation.studies.mutants import faults, study
 from validation.studies.mutants.faults import MUTANTS, Mutant, by_key, inertial, mutated
-from validation.studies.mutants.study import COLUMNS, Prepared, exit_status, judge, judged, kill_rate, prepare
+from validation.studies.mutants.judge import Prepared, judge, judged, kill_rate, not_run, prepare
+from validation.studies.mutants.study import TABLE, VERDICTS, Mutants
+from validation.studies.study import exit_status
 
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
 STATES_STAY_CLOSED = ("mass 1 %", "mass 1 ppm", "inertia point", "mass centre", "gravity turned", "joint damping")
@@ -36,6 +38,11 @@ def rows(prepared: Prepared, source: str, mutants: Sequence[Mutant] = MUTANTS) -
     if not source.startswith("analytic/") and not engines.installed(source.split("/")[0]):
         pytest.skip(f"{source} is not installed")
     return {row["mutant"]: row for row in judge(prepared, source, mutants)}
+
+
+def status_of(table: pd.DataFrame) -> int:
+    """Exit status of a study with this table."""
+    return exit_status((VERDICTS[came] for came in table["result"]), {"not_run": [], "internal_errors": []})
 
 
 @pytest.mark.parametrize("source", EXACT)
@@ -120,7 +127,7 @@ def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: Prepared, so
     row = rows(prepared, source, [Mutant(key="mass 1 %", text="", compute=compute)])["mass 1 %"]
     assert (row["result"], row["verdict"]) == ("survived", "agree")
     assert "above the tolerance" in row["note"]
-    assert exit_status(pd.DataFrame([row])) == 1
+    assert status_of(pd.DataFrame([row])) == 1
 
 
 @pytest.mark.parametrize(
@@ -132,7 +139,7 @@ def test_a_bug_in_a_fault_is_no_kill(prepared: Prepared, error: Exception, resul
 
     row = rows(prepared, "mujoco/kkt", [Mutant(key="mass 1 %", text="", compute=compute)])["mass 1 %"]
     assert row["result"] == result
-    assert exit_status(pd.DataFrame([row])) == (1 if result == "broken" else 0)
+    assert status_of(pd.DataFrame([row])) == (70 if result == "broken" else 0)
 
 
 def test_a_route_that_disagrees_anyway_kills_nothing(prepared: Prepared) -> None:
@@ -145,11 +152,11 @@ def test_a_route_that_disagrees_anyway_kills_nothing(prepared: Prepared) -> None
 def test_what_was_cut_short_is_no_kill(prepared: Prepared) -> None:
     mutants = [by_key("one sign")]
     killed = judge(prepared, "mujoco/kkt", mutants)
-    lost = study._or_broken(prepared, "pybullet/kkt", ["one sign"], Lost("interrupted"))
-    table = pd.DataFrame([*killed, *lost])
-    assert list(table["result"]) == ["killed", "broken"]
+    cut_short = not_run(prepared.case, "pybullet/kkt", ["one sign"], "interrupted")
+    table = pd.DataFrame([*killed, *cut_short])
+    assert list(table["result"]) == ["killed", "not run"]
     assert table["note"].iloc[1] == "interrupted"
-    assert exit_status(table) == 1
+    assert status_of(table) == 3
 
 
 def test_kill_rate_counts_what_is_above_a_limit() -> None:
@@ -163,9 +170,9 @@ def test_kill_rate_counts_what_is_above_a_limit() -> None:
     )
     assert kill_rate(table) == (2, 3)
     assert kill_rate(table, "noise") == (2, 4)
-    assert exit_status(table) == 1
-    assert exit_status(table[:5]) == 0
-    assert exit_status(table[4:5]) == 1  # nothing was caught, because nothing was there
+    assert status_of(table) == 1
+    assert status_of(table[:5]) == 0
+    assert status_of(table[4:5]) == 3  # nothing was caught, because nothing was there
 
 
 @pytest.mark.parametrize("name", names())
@@ -208,9 +215,12 @@ def test_mutants_writes_table_and_page(loopcheck: Command, tmp_path: Path, monke
     monkeypatch.setattr(study, "judged", lambda case: ["mujoco/kkt"])  # in this process, which gives out the work
     status, out, _ = loopcheck("mutants", "3prr", "--jobs", "1", "--out", tmp_path)
     assert status == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"mutants.csv", "mutants.html", "mutants.md"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("mutants.csv", "mutants.html", "mutants.md", "run.json"),
+        JOURNAL,
+    }
     table = pd.read_csv(tmp_path / "mutants.csv", keep_default_na=False)
-    assert list(table.columns) == list(COLUMNS)
+    assert list(table.columns) == list(Mutants.tables[TABLE].schema.columns)
     assert list(table["mutant"]) == [mutant.key for mutant in MUTANTS]
     caught = int((table["result"] == "killed").sum())
     assert f"{caught} of {caught} faults with an effect above the tolerance of their route were caught" in out

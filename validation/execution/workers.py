@@ -78,6 +78,10 @@ class WorkerPool:
     failures: list[WorkerFailure] = field(default_factory=list)
     """Of all tasks whose place something else has taken."""
     interrupted: bool = False
+    computed: int = 0
+    """How many tasks have been computed."""
+    known: int = 0
+    """How many the journal held."""
 
     def results(self, tasks: Sequence[Task], description: str) -> list[Any]:
         """Results of all tasks, in their order.
@@ -107,12 +111,14 @@ class WorkerPool:
         for k, name in enumerate(names):
             if self.journal and name in self.journal:
                 del missing[k]
+                self.known += 1
                 yield k, self.journal[name]
         try:
             for k, result in self._computed({k: tasks[k] for k in missing}, description):
                 if self.journal and not isinstance(result, WorkerFailure):
                     self.journal.keep(names[k], result)
                 del missing[k]
+                self.computed += 1
                 yield k, self._replaced(tasks[k], result) if isinstance(result, WorkerFailure) else result
         except KeyboardInterrupt:
             self.interrupted = True

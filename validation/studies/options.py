@@ -46,9 +46,11 @@ class Execution:
         from validation.studies.study import exit_status
 
         show(conclusion.summary)
+        for reason in dict.fromkeys(result.record["not_run"]):
+            click.echo(f"not run: {reason}")
         if result.record["internal_errors"]:
             click.echo(f"loopcheck: an error of our own; the whole of it: {self.out / 'run.json'}", err=True)
-        return exit_status(result, conclusion)
+        return exit_status(conclusion.verdicts, result.record)
 
     def run(self, study: "Study") -> int:
         """Compute a study and print what it says; returns the exit status."""

@@ -3,7 +3,7 @@
 import importlib.metadata
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
@@ -148,14 +148,19 @@ def rebuild(folder: Path, workers: Workers = ALL_CORES) -> Conclusion:
     return write_conclusion(study, result, workers)
 
 
-def exit_status(result: StudyResult, conclusion: Conclusion) -> int:
-    """How every command ends: 70 an internal error, 1 a disagreement, 3 something open or nothing judged, else 0."""
-    verdicts = set(conclusion.verdicts)
-    if INTERNAL_ERROR in verdicts or result.record["internal_errors"]:
+def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:
+    """How every command ends: 70 an internal error, 1 a disagreement, 3 something open or nothing judged, else 0.
+
+    Args:
+        verdicts: Of the study's conclusion.
+        record: What `run.json` holds.
+    """
+    kinds = set(verdicts)
+    if INTERNAL_ERROR in kinds or record["internal_errors"]:
         return 70
-    if "disagree" in verdicts:
+    if "disagree" in kinds:
         return 1
-    return 3 if result.record["not_run"] or verdicts & OPEN or not verdicts & PASSED else 0
+    return 3 if record["not_run"] or kinds & OPEN or not kinds & PASSED else 0
 
 
 def _study_named(name: str, folder: Path) -> type[Study]:
@@ -181,6 +186,7 @@ def _record(study: Study, command: Sequence[str], start: datetime, pool: WorkerP
         "command": list(command),
         "start": start.isoformat(timespec="seconds"),
         "duration_s": (datetime.now(UTC) - start).total_seconds(),
+        "tasks": {"computed": pool.computed, "known": pool.known},
         "not_run": sorted(failure.reason for failure in pool.failures if not failure.traceback),
         "internal_errors": [failure.traceback for failure in pool.failures if failure.traceback],
         "versions": {

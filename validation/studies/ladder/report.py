@@ -1,21 +1,18 @@
-"""The page of the study, with the templates of the report of a run: `ladder.html` and `ladder.md`."""
+"""What the page and the terminal say of the ladders."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from rich.console import RenderableType
 
 from engines.ladder import STEP
-from robots.errors import OutputError
+from validation import console
 from validation.blocks import Block, Part, Picture, digits, facts, table
-from validation.pages import write_pages
 from validation.studies.ladder.advice import advice, answer, own_settings
 from validation.studies.ladder.analysis import CASE, CONVERGES, DIVERGES, STALLED, summary, worst
 from validation.studies.ladder.pictures import settings_figure, work_figure
-from validation.studies.ladder.study import TABLE, Findings
-from validation.tables import drafts
 from validation.tolerances import registered
 
 CLOSE = 0.1
@@ -39,23 +36,35 @@ _HEADERS = {
 }
 
 
-def write_report(found: Findings, folder: Path) -> None:
-    """Write the page, `ladder_summary.csv`, `ladder_advice.csv` and `ladder_rungs.parquet` into a folder.
-
-    Raises:
-        OutputError: If the folder cannot be written.
-    """
-    rungs = found.rungs
-    parts = [advisor(found), routes(found), orders(found), *everywhere(found)]
+def sections(rungs: pd.DataFrame, record: Mapping[str, Any]) -> list[Part]:
+    """The page, from the table of rungs and the record of the study."""
     robots = [robot_part(str(robot), of_robot) for robot, of_robot in rungs.groupby("robot", sort=False)]
-    write_pages([*parts, *robots, how(found)], folder, stem="ladder", title="loopcheck: ladders")
-    try:
-        with drafts(folder) as draft:
-            for name, frame in {"ladder_summary": summarized(rungs), "ladder_advice": advice(rungs)}.items():
-                frame.to_csv(draft / f"{name}.csv", index=False, float_format="%.17g")
-            rungs.to_parquet(draft / f"{TABLE}.parquet", index=False)
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot write the tables of the study: {error.strerror}") from error
+    return [advisor(rungs), routes(rungs), orders(rungs), *everywhere(rungs), *robots, how(record)]
+
+
+def derived(rungs: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
+    """The tables that are written beside the rungs."""
+    return {"ladder_summary": summarized(rungs), "ladder_advice": advice(rungs)}
+
+
+def cheapest(rungs: pd.DataFrame) -> list[RenderableType]:
+    """The cheapest settings of each route and robot that meet each target, for the terminal."""
+    tables: list[RenderableType] = []
+    for robot, rows in advice(rungs).groupby("robot", sort=False):
+        title = f"{robot}: cheapest settings within a target; cost: wall time per simulated second"
+        cells = [
+            [
+                row["route"].split("/")[0],
+                f"{row['target']:g}",
+                row["allowed"],
+                answer(row),
+                f"{row['relative_error']:.1e}",
+                f"{row['cost']:.2g}",
+            ]
+            for row in rows.to_dict("records")
+        ]
+        tables.append(console.table(["engine", "target", "allowed", "setting", "error", "cost"], cells, title=title))
+    return tables
 
 
 def targets() -> Mapping[str, float]:
@@ -68,10 +77,10 @@ def summarized(rungs: pd.DataFrame) -> pd.DataFrame:
     return summary(rungs, targets(), {name: of.noise for name, of in registered().items() if of.noise is not None})
 
 
-def advisor(found: Findings) -> Part:
+def advisor(rungs: pd.DataFrame) -> Part:
     """What to set for a given accuracy."""
     parts: list[Part] = []
-    for robot, rows in advice(found.rungs).groupby("robot", sort=False):
+    for robot, rows in advice(rungs).groupby("robot", sort=False):
         parts.append(Part(title=str(robot), anchor=f"advice-{len(parts) + 1}", blocks=[_advice_table(rows)]))
     return Part(
         title="What to set",
@@ -111,9 +120,9 @@ def _advice_table(rows: pd.DataFrame) -> Block:
     return table(shown[columns].rename(columns=_HEADERS))
 
 
-def routes(found: Findings) -> Part:
+def routes(rungs: pd.DataFrame) -> Part:
     """Where the settings of the routes themselves stand."""
-    own = own_settings(found.rungs, targets())
+    own = own_settings(rungs, targets())
     blocks: list[Block] = [
         "The settings that run and check use, beside the cheapest measured that meet the tolerance of the route. "
         "The route goes on from there for the margin that its tolerance has over its noise, and for robots that "
@@ -123,9 +132,9 @@ def routes(found: Findings) -> Part:
     return Part(title="The settings of the routes", anchor="routes", blocks=blocks)
 
 
-def orders(found: Findings) -> Part:
+def orders(rungs: pd.DataFrame) -> Part:
     """How near to theory the observed orders are, by route and ladder over all cases."""
-    ladders = summarized(found.rungs)
+    ladders = summarized(rungs)
     rows = []
     for (route, ladder), of_ladder in ladders[ladders["theory"].notna()].groupby(["route", "ladder"], sort=False):
         told = of_ladder["order"].dropna()
@@ -180,9 +189,9 @@ def _index_sentence(ladders: pd.DataFrame) -> str:
     )
 
 
-def everywhere(found: Findings) -> Sequence[Part]:
+def everywhere(rungs: pd.DataFrame) -> Sequence[Part]:
     """Work and precision over all robots, if there are several."""
-    rungs = worst(found.rungs)
+    rungs = worst(rungs)
     count = rungs["robot"].nunique()
     if count < 2:
         return []
@@ -264,13 +273,13 @@ def _rung_table(rungs: pd.DataFrame) -> Block:
     return table(rungs[[*columns, "wall_time", "note"]].rename(columns=headers))
 
 
-def how(found: Findings) -> Part:
+def how(record: Mapping[str, Any]) -> Part:
     """What it takes to get the same again."""
-    record = dict(found.record)
-    record["command"] = " ".join(map(str, record["command"]))
+    shown = {name: record[name] for name in ("start", "duration_s", "loopcheck", "versions", "cpu", "models")}
+    shown["command"] = " ".join(map(str, record["command"]))
     about = (
         "Errors are against analytic/noc, the largest over time and actuators over the peak effort of the case; for a "
         "redundantly actuated robot, of the part of the efforts that moves it. Wall times are those of the simulations "
         "alone, and as steady as the machine: what else runs on it shows in them."
     )
-    return Part(title="How it is measured", anchor="how", blocks=[about, facts(record)])
+    return Part(title="How it is measured", anchor="how", blocks=[about, facts(shown)])

@@ -1,15 +1,14 @@
-"""The page of the mutants: `mutants.html`, `mutants.md` and `mutants.csv`."""
+"""What the page and the terminal say of the mutants."""
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
+from rich.console import RenderableType
 
 from validation.blocks import NOTHING, Block, Cell, Part, Table, digits
-from validation.pages import write_pages
-from validation.studies.mutants.study import BUGS, CAUGHT, MEANING, kill_rate
-from validation.tables import write_csv
+from validation.console import coloured, table
+from validation.studies.mutants.judge import BUGS, CAUGHT, MEANING, kill_rate
 
 KINDS = {
     "killed": "agree",
@@ -17,20 +16,28 @@ KINDS = {
     "below tolerance": "not comparable",
     "survived": "disagree",
     "broken": "disagree",
+    "not run": "not run",
     "not carried": "informational",
 }
 """Colour of each result, by the name of a verdict; the text says the same."""
 
 
-def write_mutants(found: pd.DataFrame, folder: Path) -> None:
-    """Write `mutants.csv`, `mutants.html` and `mutants.md` into a folder.
-
-    Raises:
-        OutputError: If the folder cannot be written.
-    """
-    write_csv(folder, {"mutants": found})
+def sections(found: pd.DataFrame) -> list[Part]:
+    """The page, from the table of the study."""
     parts = [_robot(str(robot), rows) for robot, rows in found.groupby("robot", sort=False)]
-    write_pages([_answer(found), _faults(found), *parts], folder, stem="mutants", title="loopcheck: mutants")
+    return [_answer(found), _faults(found), *parts]
+
+
+def summary(found: pd.DataFrame) -> list[RenderableType]:
+    """The kill matrix of each robot, what was not noticed, and the kill rate."""
+    matrices: list[RenderableType] = []
+    for robot, rows in found.groupby("robot", sort=False):
+        wide = rows.pivot(index="mutant", columns="source", values="result").reindex(rows["mutant"].unique())
+        cells = ([str(mutant), *(coloured(cell, KINDS[cell]) for cell in row)] for mutant, row in wide.iterrows())
+        matrices.append(table(["mutant", *wide.columns], cells, title=f"{robot}: what came of each fault"))
+    unseen = found[~found["result"].isin([*CAUGHT, "not carried"])]
+    texts = unseen[["robot", "source", "mutant", "result", "note"]].itertuples(index=False)
+    return [*matrices, *(", ".join(map(str, row)) for row in texts), sentence(found)]
 
 
 def sentence(found: pd.DataFrame) -> str:
@@ -42,7 +49,8 @@ def sentence(found: pd.DataFrame) -> str:
     return (
         f"{caught} of {above} faults with an effect above the tolerance of their route were caught; with an effect "
         f"above its noise, {seen} of {perceptible}. {counts.get('below tolerance', 0)} agree because their effect is "
-        f"below the tolerance, {counts.get('not carried', 0)} are not carried, {bugs} survived or broke."
+        f"below the tolerance, {counts.get('not carried', 0)} are not carried, "
+        f"{counts.get('not run', 0)} did not run, {bugs} survived or broke."
     )
 
 
