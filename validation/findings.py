@@ -1,4 +1,4 @@
-"""What a run has found: a verdict for each source in a case, their counts, and the exit status that follows."""
+"""What a run has found: a verdict for each source in a case, and their counts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -79,19 +79,6 @@ def verdict_counts(results: Results) -> Mapping[str, int]:
     """How many comparisons, of a source in a case each, have which verdict; the reference is none."""
     found = [finding.verdict for of_case in findings(results).values() for finding in of_case.values()]
     return {verdict: found.count(verdict) for verdict in MEANING}
-
-
-def exit_status(results: Results) -> int:
-    """Exit status of a run: 0 if all agree, 1 if one disagrees, 3 if none does but something was not compared.
-
-    What a robot's file expects of a mode does not count when it is met. A run that judged nothing is no pass.
-    """
-    counts = verdict_counts(results)
-    if counts["disagree"]:
-        return 1
-    if counts["not comparable"] or counts["not run"]:
-        return 3
-    return 0 if counts["agree"] or counts["as expected"] else 3
 
 
 def about_robots(results: Results) -> Mapping[str, Mapping[str, Any]]:

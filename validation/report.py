@@ -7,7 +7,6 @@ template shows the blocks as HTML, another as Markdown, so that both say the sam
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,8 @@ import pandas as pd
 
 from validation import drawing, figures, interactive
 from validation.blocks import NOTHING, Block, Cell, Movie, Part, Picture, Table, cell, digits, facts, plain, table
-from validation.completion import completed
 from validation.divergence import audit_section
 from validation.execution.journal import Task
-from validation.execution.workers import ALONE, Workers
 from validation.findings import (
     CASE,
     JUDGED,
@@ -33,8 +30,6 @@ from validation.findings import (
     worst,
 )
 from validation.independence import bases
-from validation.pages import write_pages
-from validation.studies.versions import report as versions
 from validation.tables import Results
 
 _RUN_HEADERS = {
@@ -58,22 +53,9 @@ UNBOUNDED = 1e100
 """A size above this stands for no upper bound."""
 
 
-def write_report(results: Results, folder: Path, workers: Workers = ALONE) -> None:
-    """Write `report.html` and `report.md` into a folder; either both are replaced or, on an error, none.
-
-    Args:
-        results: What is reported.
-        folder: Where to.
-        workers: Who draws the figures; by default this process alone.
-
-    Raises:
-        OutputError: If the folder cannot be written.
-    """
-    robots = list(about_robots(results))
-    sections = [section(results) for section in SECTIONS]
-    sections += versions.section(folder, robots)
-    title = f"loopcheck: {', '.join(robots) or 'no robot'}"
-    write_pages(completed(sections, workers), folder, stem="report", title=title)
+def title(results: Results) -> str:
+    """Title of the page."""
+    return f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
 
 
 def answer(results: Results) -> Part:

@@ -12,6 +12,11 @@ from pebble import ThreadPool
 
 from validation.cli import main
 from validation.execution import workers
+from validation.execution.workers import ALONE, Workers
+from validation.studies import study
+from validation.studies.run.study import Run
+from validation.studies.run.terminal import verdicts
+from validation.tables import TABLES, Results
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""
@@ -29,6 +34,18 @@ def loopcheck(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         return int(end.value.code or 0), out, err
 
     return call
+
+
+def exit_status(results: Results) -> int:
+    """Exit status of a run with these results."""
+    nothing: dict[str, list[str]] = {"not_run": [], "internal_errors": []}
+    return study.exit_status(verdicts(results), nothing | dict(results.run))
+
+
+def write_report(results: Results, folder: Path, workers: Workers = ALONE) -> None:
+    """Write the page of a run."""
+    tables = {name: getattr(results, name) for name in TABLES}
+    study.write_conclusion(Run, study.StudyResult(folder=folder, tables=tables, record=results.run), workers)
 
 
 class Threads(ThreadPool):

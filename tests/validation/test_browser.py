@@ -12,8 +12,8 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from tests.conftest import MODELS
+from tests.validation.conftest import write_report
 from validation.execution.workers import Workers
-from validation.report import write_report
 from validation.studies.check.cases import cases_of_file
 from validation.studies.run.study import run
 from validation.tables import Results, frames_table

@@ -16,13 +16,12 @@ from robots.errors import EngineError, OutputError
 from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS, CaseMaker
-from tests.validation.conftest import in_this_process
+from tests.validation.conftest import exit_status, in_this_process, write_report
 from validation import drawing, pictures, rendering
-from validation.execution.workers import Call, Workers, crew
-from validation.findings import exit_status
+from validation.execution.journal import Task
+from validation.execution.workers import Workers, worker_pool
 from validation.geometry import is_planar, paths, point_rows
 from validation.rendering import movies
-from validation.report import write_report
 from validation.studies.run.study import run
 from validation.tables import FRAMES, Results, frames_table, read, write
 
@@ -74,7 +73,7 @@ def test_pictures_of_an_earlier_run_do_not_stay(results: Results, tmp_path: Path
     write(replace(results, frames=frames_table([])), tmp_path)
     assert not (tmp_path / FRAMES).exists()
     (tmp_path / FRAMES).write_bytes(b"no pictures")
-    with pytest.raises(OutputError, match=r"frames\.parquet: want pictures"):
+    with pytest.raises(OutputError, match=r"frames\.parquet: want a table"):
         read(tmp_path)
 
 
@@ -83,9 +82,9 @@ def test_without_a_renderer_the_reason_is_told(spatial: Case, prr: Case, prr_mot
         raise EngineError("no <graphics> here")
 
     motions = {spatial.key: prescribe(spatial), prr.key: prr_motion}
-    with in_this_process() as patch, crew(Workers(jobs=1)) as staff:
+    with in_this_process() as patch, worker_pool(Workers(jobs=1)) as pool:
         patch.setattr(pictures, "render", refuses)
-        found = movies([spatial, prr], motions, staff)
+        found = movies([spatial, prr], motions, pool)
     assert found.frames.empty
     assert found.missing == {"spinning_rod, home": "no <graphics> here"}
 
@@ -93,11 +92,11 @@ def test_without_a_renderer_the_reason_is_told(spatial: Case, prr: Case, prr_mot
 def test_a_renderer_that_dies_takes_nothing_along(
     spatial: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "Call", lambda function, args: Call(os._exit, (3,)))
+    monkeypatch.setattr(rendering, "Task", lambda function, args: Task(os._exit, (3,)))
     results = run([spatial], **CHOSEN)
     assert results.frames.empty
     assert exit_status(results) == 0
-    assert results.run["unanswered"] == 0
+    assert results.run["not_run"] == []
     assert set(results.summary["verdict"]) == {"agree", "informational"}
     write(results, tmp_path)
     assert not (tmp_path / FRAMES).exists()

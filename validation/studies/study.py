@@ -20,7 +20,7 @@ from robots.errors import OutputError
 from validation.blocks import Part
 from validation.completion import completed
 from validation.execution.files import RECORD, locked
-from validation.execution.journal import journal_in
+from validation.execution.journal import Journal, journal_in
 from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from validation.execution.workers import ALL_CORES, ALONE, WorkerPool, Workers, worker_pool
 from validation.pages import write_pages
@@ -110,15 +110,38 @@ def run_study(
     Raises:
         HarnessError: If what is asked for is not there, or bad, or the folder cannot be written.
     """
-    start = datetime.now(UTC)
     with locked(folder):
         _want_own(folder, study.name)
-        with journal_in(folder) as journal, worker_pool(workers, journal) as pool:
-            computed = study.compute(pool, folder)
-        record = {**_record(study, command, start, pool), **computed.record}
-        result = StudyResult(folder=folder, tables=computed.tables, record=record)
-        write_tables(folder, study.tables, computed.tables, record)
+        with journal_in(folder) as journal:
+            result = computed(study, folder, workers=workers, journal=journal, command=command)
+        write_tables(folder, study.tables, result.tables, result.record)
         return result, write_conclusion(study, result, workers)
+
+
+def computed(
+    study: Study,
+    folder: Path,
+    *,
+    workers: Workers = ALL_CORES,
+    journal: Journal | None = None,
+    command: Sequence[str] = (),
+) -> StudyResult:
+    """The tables and the record of a study.
+
+    Args:
+        study: What to compute.
+        folder: Where files go that are too large for a table.
+        workers: Worker processes; by default one for each core.
+        journal: Where results of tasks are kept; by default nowhere.
+        command: The command line, to be recorded.
+
+    Raises:
+        HarnessError: If what is asked for is not there, or bad.
+    """
+    start = datetime.now(UTC)
+    with worker_pool(workers, journal) as pool:
+        tables, record = study.compute(pool, folder)
+    return StudyResult(folder=folder, tables=tables, record={**_record(study, command, start, pool), **record})
 
 
 def write_conclusion(study: Study | type[Study], result: StudyResult, workers: Workers = ALONE) -> Conclusion:

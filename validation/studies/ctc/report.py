@@ -1,16 +1,14 @@
-"""The report of the computed-torque study, with the templates of the report of a run: `ctc.html` and `ctc.md`."""
+"""What the page of the computed-torque study says."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from validation.blocks import Block, Part, Picture, Table, cell, digits, facts, plain, table
-from validation.pages import write_pages
 from validation.studies.ctc.perturbation import KINDS
 from validation.studies.ctc.pictures import UNITS, error_figure, indices_figure, joints_figure
-from validation.studies.ctc.study import INDICES, KEY, Findings
-from validation.tables import write_csv
+from validation.studies.ctc.runs import INDICES, KEY
 
 CLASSICAL, EXTENDED, TASK = "classical", "extended", "task space"
 GROUP = ["plant", "mode", "seed", "kind"]
@@ -18,16 +16,11 @@ DECIDES = 0.9
 """Share of the difference between two controllers from which one kind of error is said to make it [-]."""
 
 
-def write_report(found: Findings, folder: Path) -> None:
-    """Write `ctc.html`, `ctc.md` and `ctc_summary.csv` into a folder.
-
-    Raises:
-        OutputError: If the folder cannot be written.
-    """
-    sections = [answer(found), indices(found), why(found), one_run(found), elsewhere(found), diverged(found)]
-    title = "loopcheck: computed torque with sensed passive joints, 3rrr"
-    write_pages([*sections, how(found)], folder, stem="ctc", title=title)
-    write_csv(folder, {"ctc_summary": summary(found.runs)})
+def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> list[Part]:
+    """The page, from the tables of runs and histories and the record of the study."""
+    runs, histories = tables["ctc_runs"], tables["ctc_histories"]
+    detail = [one_run(histories, record["varied"])] if len(histories) else []
+    return [answer(runs, record), indices(runs), why(runs), *detail, elsewhere(runs), diverged(runs), how(record)]
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:
@@ -42,9 +35,8 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns).reset_index()
 
 
-def answer(found: Findings) -> Part:
+def answer(runs: pd.DataFrame, record: Mapping[str, Any]) -> Part:
     """What came out, in a few sentences."""
-    runs, record = found.runs, found.record
     lost = int(runs["diverged_at"].notna().sum())
     groups = _groups(runs, "all")
     sentences = [f"{len(runs)} runs, {lost} diverged{_by_controller(runs)}."]
@@ -56,16 +48,15 @@ def answer(found: Findings) -> Part:
         "command": " ".join(map(str, record["command"])),
         "start": record["start"],
         "duration [s]": record["duration_s"],
-        "runs computed now": record["computed_now"],
     }
     return Part(title="Answer", anchor="answer", blocks=[*(text for text in sentences if text), facts(known)])
 
 
-def indices(found: Findings) -> Part:
+def indices(runs: pd.DataFrame) -> Part:
     """Indices by level and controller, for each plant, mode and seed."""
     parts: list[Part] = []
-    for group in _groups(found.runs, "all"):
-        rows = _of(found.runs, *group, "all")
+    for group in _groups(runs, "all"):
+        rows = _of(runs, *group, "all")
         where = _where(*group)
         picture = Picture(
             indices_figure(rows) or "",
@@ -82,14 +73,14 @@ def indices(found: Findings) -> Part:
     return Part(title="Indices", anchor="indices", blocks=[text, *parts])
 
 
-def why(found: Findings) -> Part:
+def why(runs: pd.DataFrame) -> Part:
     """Lengths against masses: where the difference comes from."""
     blocks: list[Block] = [
         "Mean ISE [m² s] if all parameters are wrong, the lengths alone (geometry: L, l, d), or all but the lengths "
         "(inertia: masses, mass centres, moments of inertia).",
     ]
-    for group in dict.fromkeys(group for kind in found.runs["kind"].unique() for group in _groups(found.runs, kind)):
-        of_group = found.runs[(found.runs[GROUP[:3]] == list(group)).all(axis=1)]
+    for group in dict.fromkeys(group for kind in runs["kind"].unique() for group in _groups(runs, kind)):
+        of_group = runs[(runs[GROUP[:3]] == list(group)).all(axis=1)]
         wide = of_group.pivot_table(index=["kind", "level"], columns="controller", values="ISE", sort=False)
         blocks += [_where(*group), table(wide.reset_index().rename(columns={"level": "level [%]"}))]
     blocks += [
@@ -107,13 +98,12 @@ def why(found: Findings) -> Part:
     return Part(title="Why", anchor="why", blocks=blocks)
 
 
-def one_run(found: Findings) -> Part:
+def one_run(histories: pd.DataFrame, varied: Mapping[str, Any]) -> Part:
     """Histories of one robot, as the paper's figures 7 to 9."""
-    varied = found.record["varied"]
     about = (
         f"mode {varied['modes'][0]}, seed {varied['seeds'][0]}, template 0, {max(varied['levels']):g} %, exact plant"
     )
-    largest = found.histories.groupby("controller", sort=False)["error"].max()
+    largest = histories.groupby("controller", sort=False)["error"].max()
     return Part(
         title="One robot in detail",
         anchor="one-run",
@@ -122,12 +112,12 @@ def one_run(found: Findings) -> Part:
             + ", ".join(f"{name} {digits(1e3 * float(value))} mm" for name, value in largest.items())
             + ".",
             Picture(
-                error_figure(found.histories) or "",
+                error_figure(histories) or "",
                 alt=f"{about}: position error over time and path of P for each controller",
                 caption="Grey: the circle wanted. All controllers start on it.",
             ),
             Picture(
-                joints_figure(found.histories) or "",
+                joints_figure(histories) or "",
                 alt=f"{about}: distance of each joint from its nominal reference over time",
                 caption="Distance of the joints from where the nominal robot has them. Classical CTC sees qa alone.",
             ),
@@ -135,12 +125,12 @@ def one_run(found: Findings) -> Part:
     )
 
 
-def elsewhere(found: Findings) -> Part:
+def elsewhere(runs: pd.DataFrame) -> Part:
     """Whether plant, mode or seed changes the picture."""
     rows = []
-    for group in _groups(found.runs, "all"):
-        ratios = _ratios(_of(found.runs, *group, "all"), CLASSICAL)
-        same = _ratios(_of(found.runs, *group, "all"), TASK)
+    for group in _groups(runs, "all"):
+        ratios = _ratios(_of(runs, *group, "all"), CLASSICAL)
+        same = _ratios(_of(runs, *group, "all"), TASK)
         rows.append([cell(str(name)) for name in group] + [cell(float(v)) for v in (*_range(ratios), *_range(same))])
     columns = [*GROUP[:3], "classical/extended, least", "most", "task space/extended, least", "most"]
     text = (
@@ -151,9 +141,9 @@ def elsewhere(found: Findings) -> Part:
     return Part(title="Other plants, modes and seeds", anchor="elsewhere", blocks=[text, Table(columns, rows)])
 
 
-def diverged(found: Findings) -> Part:
+def diverged(runs: pd.DataFrame) -> Part:
     """Runs that were lost."""
-    lost = found.runs[found.runs["diverged_at"].notna()]
+    lost = runs[runs["diverged_at"].notna()]
     rows: Block = table(lost[[*KEY, "diverged_at"]].rename(columns=_with_units)) if len(lost) else "None."
     text = (
         "A run is lost when P is as far from where it should be as the radius of the circle, or a leg cannot reach. It "
@@ -162,7 +152,7 @@ def diverged(found: Findings) -> Part:
     return Part(title="Diverged runs", anchor="diverged", blocks=[text, rows])
 
 
-def how(found: Findings) -> Part:
+def how(record: Mapping[str, Any]) -> Part:
     """Settings and assumptions."""
     chosen = [
         "Each length, mass centre, mass and moment of inertia of each leg and of the platform is multiplied by 1 + p, "
@@ -172,7 +162,7 @@ def how(found: Findings) -> Part:
         "In (59) Extended CTC takes G of (58), as the dimensions demand; the paper prints G_r.",
         "Classical CTC solves (30) for the passive joints from the motors' angles, by Newton's method.",
     ]
-    held = {name: plain(value) for name, value in {**found.record["varied"], **found.record["held"]}.items()}
+    held = {name: plain(value) for name, value in {**record["varied"], **record["held"]}.items()}
     return Part(title="Settings and assumptions", anchor="settings", blocks=[chosen, facts(held)])
 
 

@@ -1,35 +1,66 @@
-"""Plans the cases of a run, computes them in worker processes, and collects the tables."""
+"""Every source and every audit of some cases, computed in worker processes and collected in tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
+from typing import ClassVar
 
-from robots.errors import HarnessError, NotFoundError, SingularityError
+from robots.errors import HarnessError, SingularityError
+from robots.mjcf import files_of
 from robots.motion import Motion
-from robots.robot import Case, Robot, configurations, load, make_case, modes, own_names
-from robots.robot import names as robot_names
-from validation import sources
+from robots.robot import Case, Robot
+from validation import report, sources
 from validation.audit import Row, Wanted, audit, failed_row, wanted_of
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
-from validation.execution.workers import ALL_CORES, INTERRUPTED, Call, Crew, Lost, Workers, crew, or_raise
+from validation.execution.journal import Task
+from validation.execution.tables import TableSpec
+from validation.execution.workers import ALL_CORES, WorkerFailure, WorkerPool, Workers
 from validation.findings import Key
 from validation.record import Found, Request, collect
 from validation.rendering import NO_MOVIES, movies
-from validation.tables import Results
+from validation.studies.run.terminal import summary, verdicts
+from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
+from validation.tables import TABLES, Results
 from validation.tolerances import with_own_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which cases of the catalogue to run; an empty tuple means all there are."""
+class Run(Study):
+    """All sources on all cases, held against the reference."""
 
-    robots: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    modes: tuple[str, ...] = ()
-    configurations: tuple[str, ...] = ()
-    folders: tuple[Path, ...] = ()
-    """Folders of robots besides the catalogue; without names, they alone are run."""
+    name: ClassVar[str] = "run"
+    page: ClassVar[str] = "report"
+    tables: ClassVar[Mapping[str, TableSpec]] = TABLES
+
+    cases: Sequence[Case]
+    sources: tuple[str, ...] = ()
+    """Names; by default all. The reference always runs."""
+    dt: float | None = None
+    """Step of the report grid [s]; by default that of `robots.motion.report_grid`."""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """The user's own limits of the relative error by source [-], instead of the registered ones."""
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
+        sources.want_known(self.sources)
+        request = Request(dt=self.dt, tolerances=with_own_limits(self.limits))
+        results = collect(self.cases, _computed(self, pool), request)
+        return Computed({name: getattr(results, name) for name in TABLES}, results.run)
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        results = results_of(result)
+        return Conclusion(
+            title=report.title(results),
+            sections=[section(results) for section in report.SECTIONS],
+            summary=[*summary(results), f"report: {result.folder / 'report.html'}"],
+            verdicts=verdicts(results),
+        )
+
+
+STUDY = Run
 
 
 def run(
@@ -38,88 +69,50 @@ def run(
     wanted: tuple[str, ...] = (),
     dt: float | None = None,
     workers: Workers = ALL_CORES,
-    command: Sequence[str] = (),
     own_limits: Mapping[str, float] | None = None,
 ) -> Results:
-    """Run all sources on all cases in worker processes.
+    """Run all sources on all cases in worker processes, without writing anything.
 
-    What is interrupted, or does not survive or come to an end, reads `not run`; `Results.run` counts it.
+    What is interrupted, or does not survive or come to an end, reads `not run`.
 
     Args:
         cases: What to run.
         wanted: Names of the sources; by default all. The reference always runs.
         dt: Step of the report grid [s]; by default that of `robots.motion.report_grid`.
-        workers: Worker processes, by default one for each core, and where they keep what they have computed.
-        command: The command line, to be recorded.
+        workers: Worker processes, by default one for each core.
         own_limits: The user's own limits of the relative error by source [-], instead of the registered ones.
 
     Raises:
         HarnessError: If a source is unknown, a limit makes no sense, or a motion cannot be assembled and this is not
             expected.
     """
-    sources.want_known(wanted)
-    request = Request(
-        command=tuple(command), start=datetime.now(UTC), dt=dt, tolerances=with_own_limits(own_limits or {})
-    )
-    tasks = [(case, source) for case in cases for source in _sources_of(case.robot, wanted)]
-    to_audit = [(case, engine) for case in cases for engine in _engines(tasks)]
-    with crew(workers) as staff:
-        motions = _motions(cases, dt, staff)
-        held = _held_against({case.key: case for case, _ in to_audit}.values(), motions, staff)
-        computed = [(case, source) for case, source in tasks if isinstance(motions[case.key], Motion)]
-        audits = [(case, engine) for case, engine in to_audit if isinstance(held[case.key], Wanted)]
-        calls = [  # what takes little last, so that no core waits long for the end
-            *(Call(evaluate, (case, motions[case.key], source)) for case, source in computed),
-            *(Call(audit, (case, held[case.key], engine)) for case, engine in audits),
-        ]
-        results = staff.all_of(calls, "sources and audits")
-        drawn = NO_MOVIES if INTERRUPTED in results else movies(cases, motions, staff)
-    evaluated, audited = iter(results[: len(computed)]), iter(results[len(computed) :])
-    outcomes, rows = [], []
-    for case, source in tasks:
-        motion = motions[case.key]
-        outcomes.append(_outcome(case, source, next(evaluated) if isinstance(motion, Motion) else motion))
-    for case, engine in to_audit:
-        want = held[case.key]
-        rows += _audit_rows(case, engine, next(audited) if isinstance(want, Wanted) else want)
-    found = Found(
+    study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {})
+    return results_of(computed(study, Path(), workers=workers))
+
+
+def results_of(result: StudyResult) -> Results:
+    """The tables of a run by their names."""
+    return Results(**result.tables, run=result.record)
+
+
+def _computed(study: Run, pool: WorkerPool) -> Found:
+    """What the workers of a run find."""
+    cases = study.cases
+    pairs = [(case, source) for case in cases for source in _sources_of(case.robot, study.sources)]
+    audits = [(case, engine) for case in cases for engine in _engines(pairs)]
+    motions = _motions(cases, study.dt, pool)
+    expected = _expected({case.key: case for case, _ in audits}.values(), motions, pool)
+    evaluated = {(case.key, source): _evaluation(case, motions[case.key], source) for case, source in pairs}
+    audited = {(case.key, engine): _audit(case, expected[case.key], engine) for case, engine in audits}
+    every = {**evaluated, **audited}
+    tasks = {key: task for key, task in every.items() if isinstance(task, Task)}  # short ones last
+    results = {**every, **dict(zip(tasks, pool.results(list(tasks.values()), "sources and audits"), strict=True))}
+    return Found(
         motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
-        outcomes=outcomes,
-        audited=rows,
-        unanswered=sum(isinstance(result, Lost) for result in [*held.values(), *results]),
-        movies=drawn,
+        outcomes=[results[key] for key in evaluated],
+        audited=[row for key in audited for row in results[key]],
+        movies=NO_MOVIES if pool.interrupted else movies(cases, motions, pool),
     )
-    return collect(cases, found, request)
-
-
-def plan(selection: Selection) -> list[Case]:
-    """The cases of a selection.
-
-    Raises:
-        NotFoundError: If a name is not known to any robot selected; the message lists the known ones.
-        MechanismError: If the model of a robot is bad.
-    """
-    every_robot = own_names(selection.folders) if selection.folders else robot_names()
-    robots = [load(name, selection.folders) for name in selection.robots or every_robot]
-    every: list[tuple[Robot, str, str, str]] = [
-        (robot, variant, mode, configuration)
-        for robot in robots
-        for variant in robot.variant_names
-        for mechanism in [robot.mechanism(variant)]
-        for mode in modes(mechanism)
-        for configuration in configurations(mechanism)
-    ]
-    wanted = (selection.variants, selection.modes, selection.configurations)
-    for column, (kind, names) in enumerate(zip(("variant", "mode", "configuration"), wanted, strict=True), start=1):
-        known = tuple(dict.fromkeys(str(combination[column]) for combination in every))
-        for name in names:
-            if name not in known:
-                raise NotFoundError(f"{kind} of {', '.join(robot.name for robot in robots)}", name, known)
-    return [
-        make_case(robot, variant=variant, mode=mode, configuration=configuration)
-        for robot, variant, mode, configuration in every
-        if all(not names or name in names for names, name in zip(wanted, (variant, mode, configuration), strict=True))
-    ]
 
 
 def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -127,14 +120,18 @@ def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((sources.REFERENCE, *(wanted or sources.names(robot)))))
 
 
-def _motions(cases: Sequence[Case], dt: float | None, staff: Crew) -> Mapping[Key, Motion | HarnessError]:
-    """The motion of each case, the same for all cases that share it; or why it meets a singularity, where expected."""
+def _motions(
+    cases: Sequence[Case], dt: float | None, pool: WorkerPool
+) -> Mapping[Key, Motion | HarnessError | WorkerFailure]:
+    """The motion of each case, the same for all cases that share it; or why there is none.
+
+    Raises:
+        HarnessError: If a motion cannot be assembled, and the robot's file does not expect a singularity.
+    """
     keys = {case.key: motion_key(case) for case in cases}
     one_per_motion = {keys[case.key]: case for case in reversed(cases)}
-    found = dict(staff.results([Call(prescribe_or_error, (case, dt)) for case in one_per_motion.values()], "motions"))
-    by_key = {
-        key: or_raise(f"motion of {', '.join(filter(None, key))}", found[k]) for k, key in enumerate(one_per_motion)
-    }
+    tasks = [Task(prescribe_or_error, (case, dt), WorkerFailure, _files(case)) for case in one_per_motion.values()]
+    by_key = dict(zip(one_per_motion, pool.results(tasks, "motions"), strict=True))
     for case in cases:
         motion = by_key[keys[case.key]]
         expected = case.robot.expected.get(case.mode) == "not comparable" and isinstance(motion, SingularityError)
@@ -143,35 +140,53 @@ def _motions(cases: Sequence[Case], dt: float | None, staff: Crew) -> Mapping[Ke
     return {case.key: by_key[keys[case.key]] for case in cases}
 
 
-def _outcome(case: Case, source: str, result: Outcome | HarnessError | Lost) -> Outcome:
-    """What a source found, or why it found nothing."""
-    if isinstance(result, Outcome):
-        return result
-    failure, note = _failure(result)
-    return Outcome(case=case, source=source, history=None, failure=failure, note=note)
-
-
-def _failure(reason: HarnessError | Lost) -> tuple[str, str]:
-    """Verdict and note on what was not computed."""
-    return ("not run", reason.reason) if isinstance(reason, Lost) else ("not comparable", str(reason))
-
-
-def _held_against(
-    cases: Iterable[Case], motions: Mapping[Key, Motion | HarnessError], staff: Crew
-) -> Mapping[Key, Wanted | HarnessError | Lost]:
+def _expected(
+    cases: Iterable[Case], motions: Mapping[Key, Motion | HarnessError | WorkerFailure], pool: WorkerPool
+) -> Mapping[Key, Wanted | HarnessError | WorkerFailure]:
     """What the engines are held against in each case, once for all of them; or why there is nothing."""
     moving = [case for case in cases if isinstance(motions[case.key], Motion)]
-    found = dict(staff.results([Call(wanted_of, (case, motions[case.key])) for case in moving], "models"))
-    failed = {key: motion for key, motion in motions.items() if isinstance(motion, HarnessError)}
-    return {**failed, **{case.key: found[k] for k, case in enumerate(moving)}}
+    tasks = [Task(wanted_of, (case, motions[case.key]), WorkerFailure, _files(case)) for case in moving]
+    inventories = pool.results(tasks, "models")
+    without = {key: motion for key, motion in motions.items() if not isinstance(motion, Motion)}
+    return {**without, **{case.key: inventory for case, inventory in zip(moving, inventories, strict=True)}}
 
 
-def _audit_rows(case: Case, engine: str, result: list[Row] | HarnessError | Lost) -> list[Row]:
-    """What an audit found, or why it found nothing."""
-    if isinstance(result, list):
-        return result
-    verdict, note = _failure(result)
+def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, source: str) -> Task | Outcome:
+    """The task of computing a source, or its outcome where there is no motion."""
+    if isinstance(motion, Motion):
+        return Task(evaluate, (case, motion, source), partial(_no_efforts, case, source, "not run"), _files(case))
+    return _no_efforts(case, source, *_reason(motion))
+
+
+def _audit(case: Case, expected: Wanted | HarnessError | WorkerFailure, engine: str) -> Task | list[Row]:
+    """The task of auditing an engine, or its rows where there is nothing to hold it against."""
+    if isinstance(expected, Wanted):
+        return Task(audit, (case, expected, engine), partial(_no_audit, case, engine, "not run"), _files(case))
+    return _no_audit(case, engine, *_reason(expected))
+
+
+def _no_efforts(case: Case, source: str, verdict: str, note: str) -> Outcome:
+    return Outcome(case=case, source=source, history=None, failure=verdict, note=note)
+
+
+def _no_audit(case: Case, engine: str, verdict: str, note: str) -> list[Row]:
     return [failed_row(case.key, engine, verdict, note)]
+
+
+def _reason(failure: HarnessError | WorkerFailure) -> tuple[str, str]:
+    """Verdict and note on what cannot be computed."""
+    return ("not run", failure.reason) if isinstance(failure, WorkerFailure) else ("not comparable", str(failure))
+
+
+@cache
+def _files_of_model(path: Path) -> tuple[Path, ...]:
+    return tuple(path.parent / file for file in files_of(path))
+
+
+def _files(case: Case) -> tuple[Path, ...]:
+    """The files that a case is read from: its MJCF with the parts and meshes it names, and its recorded motion."""
+    recording = case.robot.motion.parameters.get("file")
+    return (*_files_of_model(case.mechanism.model.path), *([case.robot.folder / str(recording)] if recording else []))
 
 
 def _engines(tasks: Iterable[tuple[Case, str]]) -> list[str]:
