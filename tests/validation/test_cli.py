@@ -13,6 +13,7 @@ import pytest
 from robots.robot import CATALOGUE
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
+from validation.execution.journal import JOURNAL
 from validation.tables import SCHEMAS, read
 from validation.tolerances import registered
 
@@ -33,7 +34,8 @@ def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> Non
     assert status == 0, err
     folder = tmp_path / "new" / "results"
     written = {path.name for path in folder.iterdir()}
-    assert written == {*(f"{name}.csv" for name in SCHEMAS), "efforts.parquet", "run.json", "report.html", "report.md"}
+    others = ("efforts.parquet", "run.json", "report.html", "report.md", JOURNAL)
+    assert written == {*(f"{name}.csv" for name in SCHEMAS), *others}
     summary = pd.read_csv(folder / "summary.csv")
     assert list(summary["source"].unique()) == ["analytic/noc", "analytic/lagrange", "mujoco/kkt", "mujoco/default"]
     assert list(summary["actuator"].unique()) == ["q1", "q2", "q3"]

@@ -90,7 +90,7 @@ def test_verdicts(error: list[float], floor: float, wanted: str) -> None:
 def scene(prr: Case, prr_motion: Motion) -> Scene:
     """The first fifth of the motion."""
     short = prr_motion.assemble(prr_motion.t[: len(prr_motion.t) // 5 + 1])
-    scene = study._scene(prr)
+    scene = scene_of(prr)
     return replace(scene, motion=short, reference=scene.reference[: len(short.t)])
 
 

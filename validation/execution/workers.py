@@ -66,7 +66,21 @@ class Executor(Protocol):
         """Number and result, or `WorkerFailure`, of each task as it ends; an error of ours is raised."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
+class TaskLog:
+    """What has become of the tasks so far."""
+
+    computed: int = 0
+    """How many have been computed."""
+    known: int = 0
+    """How many the journal held."""
+    failures: list[WorkerFailure] = field(default_factory=list)
+    """Of all tasks whose place something else has taken."""
+    interrupted: bool = False
+    """Whether no task is computed any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPool:
     """Worker processes that stand ready, and the journal of what they have computed."""
 
@@ -75,13 +89,7 @@ class WorkerPool:
     time_limit: float
     """How long a task may take [s]."""
     journal: Journal | None = None
-    failures: list[WorkerFailure] = field(default_factory=list)
-    """Of all tasks whose place something else has taken."""
-    interrupted: bool = False
-    computed: int = 0
-    """How many tasks have been computed."""
-    known: int = 0
-    """How many the journal held."""
+    log: TaskLog = field(default_factory=TaskLog)
 
     def results(self, tasks: Sequence[Task], description: str) -> list[Any]:
         """Results of all tasks, in their order.
@@ -111,17 +119,17 @@ class WorkerPool:
         for k, name in enumerate(names):
             if self.journal and name in self.journal:
                 del missing[k]
-                self.known += 1
+                self.log.known += 1
                 yield k, self.journal[name]
         try:
             for k, result in self._computed({k: tasks[k] for k in missing}, description):
                 if self.journal and not isinstance(result, WorkerFailure):
                     self.journal.keep(names[k], result)
                 del missing[k]
-                self.computed += 1
+                self.log.computed += 1
                 yield k, self._replaced(tasks[k], result) if isinstance(result, WorkerFailure) else result
         except KeyboardInterrupt:
-            self.interrupted = True
+            self.log.interrupted = True
         for k in missing:
             yield k, self._replaced(tasks[k], WorkerFailure(INTERRUPTED))
 
@@ -131,7 +139,7 @@ class WorkerPool:
 
     def _computed(self, tasks: Mapping[int, Task], description: str) -> Iterator[tuple[int, Any]]:
         """Number and result of tasks as they end; none any more after an interruption."""
-        if self.interrupted or not tasks:
+        if self.log.interrupted or not tasks:
             return
         numbers = list(tasks)
         outcomes = self.executor.outcomes(list(tasks.values()), self.time_limit)
@@ -141,7 +149,7 @@ class WorkerPool:
     def _replaced(self, task: Task, failure: WorkerFailure) -> Any:
         if task.on_failure is None:
             return failure
-        self.failures.append(failure)
+        self.log.failures.append(failure)
         return task.on_failure(failure.reason)
 
 

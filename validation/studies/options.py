@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from robots.errors import INTERNAL
+
 if TYPE_CHECKING:
     from validation.studies.study import Conclusion, Study, StudyResult
 
@@ -48,6 +50,8 @@ class Execution:
         show(conclusion.summary)
         for reason in dict.fromkeys(result.record["not_run"]):
             click.echo(f"not run: {reason}")
+        for whole in result.record["internal_errors"]:
+            click.echo(f"{INTERNAL}: {whole.strip().splitlines()[-1]}")
         if result.record["internal_errors"]:
             click.echo(f"loopcheck: an error of our own; the whole of it: {self.out / 'run.json'}", err=True)
         return exit_status(conclusion.verdicts, result.record)
@@ -69,9 +73,7 @@ def execution_options(folder: Path) -> Callable[[Callable[..., int]], Callable[.
         def with_options(*, out: Path, jobs: int | None, time_limit: float | None, **options: Any) -> int:
             return command(execution=Execution(out=out, jobs=jobs, time_limit=time_limit), **options)
 
-        for option in (_time_limit, _jobs, out_option(folder)):
-            with_options = option(with_options)
-        return with_options
+        return _time_limit(_jobs(out_option(folder)(with_options)))
 
     return decorate
 

@@ -22,7 +22,7 @@ from validation.completion import completed
 from validation.execution.files import RECORD, locked
 from validation.execution.journal import Journal, journal_in
 from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
-from validation.execution.workers import ALL_CORES, ALONE, WorkerPool, Workers, worker_pool
+from validation.execution.workers import ALL_CORES, ALONE, TaskLog, WorkerPool, Workers, worker_pool
 from validation.pages import write_pages
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
@@ -141,7 +141,7 @@ def computed(
     start = datetime.now(UTC)
     with worker_pool(workers, journal) as pool:
         tables, record = study.compute(pool, folder)
-    return StudyResult(folder=folder, tables=tables, record={**_record(study, command, start, pool), **record})
+    return StudyResult(folder=folder, tables=tables, record={**_record(study, command, start, pool.log), **record})
 
 
 def write_conclusion(study: Study | type[Study], result: StudyResult, workers: Workers = ALONE) -> Conclusion:
@@ -201,7 +201,7 @@ def _want_own(folder: Path, name: str) -> None:
             raise OutputError(f"{folder}: want a folder for '{name}', this one holds a study '{other}'")
 
 
-def _record(study: Study, command: Sequence[str], start: datetime, pool: WorkerPool) -> dict[str, Any]:
+def _record(study: Study, command: Sequence[str], start: datetime, log: TaskLog) -> dict[str, Any]:
     """What is recorded of every study."""
     return {
         "study": study.name,
@@ -209,9 +209,9 @@ def _record(study: Study, command: Sequence[str], start: datetime, pool: WorkerP
         "command": list(command),
         "start": start.isoformat(timespec="seconds"),
         "duration_s": (datetime.now(UTC) - start).total_seconds(),
-        "tasks": {"computed": pool.computed, "known": pool.known},
-        "not_run": sorted(failure.reason for failure in pool.failures if not failure.traceback),
-        "internal_errors": [failure.traceback for failure in pool.failures if failure.traceback],
+        "tasks": {"computed": log.computed, "known": log.known},
+        "not_run": sorted(failure.reason for failure in log.failures if not failure.traceback),
+        "internal_errors": [failure.traceback for failure in log.failures if failure.traceback],
         "versions": {
             "python": platform.python_version(),
             **{library: importlib.metadata.version(library) for library in LIBRARIES},

@@ -69,7 +69,7 @@ def _summary(rows: pd.DataFrame) -> list[RenderableType]:
     """The largest effort error of each erratum over modes, in each configuration."""
     worst = rows.groupby(["robot", "configuration", "erratum"], sort=False)["relative_error"].max()
     wide = {
-        robot: of_robot.droplevel("robot").unstack("configuration", sort=False)
+        str(robot): of_robot.droplevel("robot").unstack("configuration", sort=False)
         for robot, of_robot in worst.groupby("robot", sort=False)
     }
     return [error_table(errors, title=f"{robot}: effort error over the peak") for robot, errors in wide.items()]

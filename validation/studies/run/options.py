@@ -68,10 +68,7 @@ def run_options(command: Callable[..., int]) -> Callable[..., int]:
         running = Running(**{field.name: options.pop(field.name) for field in fields(Running)})
         return command(running=running, **options)
 
-    with_options = execution_options(RESULTS)(with_options)
-    for option in (_dt, _tolerances, _junit, _sources):
-        with_options = option(with_options)
-    return with_options
+    return _sources(_junit(_tolerances(_dt(execution_options(RESULTS)(with_options)))))
 
 
 def _limit(text: str) -> tuple[str, float]:

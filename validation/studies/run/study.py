@@ -111,7 +111,7 @@ def _computed(study: Run, pool: WorkerPool) -> Found:
         motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
         outcomes=[results[key] for key in evaluated],
         audited=[row for key in audited for row in results[key]],
-        movies=NO_MOVIES if pool.interrupted else movies(cases, motions, pool),
+        movies=NO_MOVIES if pool.log.interrupted else movies(cases, motions, pool),
     )
 
 

@@ -32,11 +32,10 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Study:
+class Variation:
     """What is varied, and what is held."""
 
     robot: str
-    cases: int = 1000
     seed: int = 0
     spread: float = 1.0
     """How far each parameter may be off, uniformly distributed [%]."""
@@ -71,18 +70,18 @@ class Nominal(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def nominal(study: Study) -> Nominal:
+def nominal(variation: Variation) -> Nominal:
     """The robot of a study.
 
     Raises:
         HarnessError: If a name is unknown, or the robot has no motion.
     """
-    robot = load(study.robot)
-    mechanism = robot.mechanism(study.variant)
-    mode = study.mode or next((mode for mode in modes(mechanism) if mode not in robot.expected), "")
-    configuration = study.configuration or list(configurations(mechanism))[-1]
-    case = make_case(robot, variant=study.variant, mode=mode, configuration=configuration)
-    varied = parameters(case.mechanism, study.vary)
+    robot = load(variation.robot)
+    mechanism = robot.mechanism(variation.variant)
+    mode = variation.mode or next((mode for mode in modes(mechanism) if mode not in robot.expected), "")
+    configuration = variation.configuration or list(configurations(mechanism))[-1]
+    case = make_case(robot, variant=variation.variant, mode=mode, configuration=configuration)
+    varied = parameters(case.mechanism, variation.vary)
     if len({parameter.name for parameter in varied}) < len(varied):
         raise MechanismError(f"{mechanism.model.path}: want bodies and sites with names of their own")
     return Nominal(make_scene(case), varied)
@@ -116,56 +115,56 @@ def effort_columns(of: Nominal) -> tuple[str, ...]:
     return tuple(f"effort of {actuator.name} [{unit}]" for actuator, unit in units)
 
 
-def compute_cases(study: Study, cases: Sequence[int]) -> pa.Table:
+def compute_cases(variation: Variation, cases: Sequence[int]) -> pa.Table:
     """Rows of some cases; each depends on the study's seed and its own number alone."""
     with _ONE_AT_A_TIME:  # a cluster's worker may have several threads, engines have states of their own
-        of = nominal(study)
-        rows = [row for case in cases for row in _rows(study, of, case)]
+        of = nominal(variation)
+        rows = [row for case in cases for row in _rows(variation, of, case)]
     return pa.Table.from_pylist(rows, schema(of))
 
 
-def lost_cases(study: Study, cases: Sequence[int], reason: str) -> pa.Table:
+def lost_cases(variation: Variation, cases: Sequence[int], reason: str) -> pa.Table:
     """Rows of cases that were never finished."""
-    of = nominal(study)
+    of = nominal(variation)
     rows = [
-        _row(study, of, case, _failed(of.case, source, "not run", reason), None)
+        _row(variation, of, case, _failed(of.case, source, "not run", reason), None)
         for case in cases
-        for source in study.every_source
+        for source in variation.every_source
     ]
     return pa.Table.from_pylist(rows, schema(of))
 
 
-def kind_of(study: Study, case: int) -> Kind:
+def kind_of(variation: Variation, case: int) -> Kind:
     """The kind of motion of a case."""
-    return study.motions[case % len(study.motions)]
+    return variation.motions[case % len(variation.motions)]
 
 
-def drawn(study: Study, case: int) -> tuple[Array, np.random.Generator]:
+def drawn(variation: Variation, case: int) -> tuple[Array, np.random.Generator]:
     """Changes of the parameters of a case [-], shape (parameters,), and where its motion comes from."""
-    rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(case,)))
-    return rng.uniform(-study.spread / 100, study.spread / 100, len(nominal(study).varied)), rng
+    rng = np.random.default_rng(np.random.SeedSequence(variation.seed, spawn_key=(case,)))
+    return rng.uniform(-variation.spread / 100, variation.spread / 100, len(nominal(variation).varied)), rng
 
 
-def prepare(study: Study, number: int) -> tuple[Case, Motion]:
+def prepare(variation: Variation, number: int) -> tuple[Case, Motion]:
     """The robot and the motion of a case.
 
     Raises:
         HarnessError: If the robot cannot be assembled, or has no motion.
     """
-    of = nominal(study)
-    change, rng = drawn(study, number)
+    of = nominal(variation)
+    change, rng = drawn(variation, number)
     case = replace(of.case, mechanism=perturbed(of.case.mechanism, of.varied, change))
-    return case, make_motion(of.scene, case, kind_of(study, number), rng)
+    return case, make_motion(of.scene, case, kind_of(variation, number), rng)
 
 
-def _rows(study: Study, of: Nominal, number: int) -> list[Mapping[str, Any]]:
+def _rows(variation: Variation, of: Nominal, number: int) -> list[Mapping[str, Any]]:
     try:
-        case, motion = prepare(study, number)
+        case, motion = prepare(variation, number)
     except HarnessError as error:
-        lost = [_failed(of.case, source, NO_MOTION, str(error)) for source in study.every_source]
-        return [_row(study, of, number, outcome, None) for outcome in lost]
-    outcomes = [_evaluated(case, motion, len(of.scene.drives), source) for source in study.every_source]
-    return [_row(study, of, number, outcome, outcomes[0]) for outcome in outcomes]
+        lost = [_failed(of.case, source, NO_MOTION, str(error)) for source in variation.every_source]
+        return [_row(variation, of, number, outcome, None) for outcome in lost]
+    outcomes = [_evaluated(case, motion, len(of.scene.drives), source) for source in variation.every_source]
+    return [_row(variation, of, number, outcome, outcomes[0]) for outcome in outcomes]
 
 
 def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
@@ -180,11 +179,11 @@ def _failed(case: Case, source: str, result: str, note: str) -> Outcome:
     return Outcome(case=case, source=source, history=None, failure=result, note=note)
 
 
-def _row(study: Study, of: Nominal, number: int, outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
-    change, _ = drawn(study, number)
+def _row(variation: Variation, of: Nominal, number: int, outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
+    change, _ = drawn(variation, number)
     row: dict[str, Any] = {
         "case": number,
-        "motion": kind_of(study, number),
+        "motion": kind_of(variation, number),
         "source": outcome.source,
         "wall_time": outcome.wall_time,
         **_compared(outcome, reference),

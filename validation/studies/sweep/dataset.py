@@ -1,6 +1,7 @@
 """The Parquet data set of a study: a file for each chunk of cases, whole or not there."""
 
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,9 +15,13 @@ PARTS = "sweep_cases"
 
 
 def chunks(cases: int) -> list[range]:
-    """Cases by chunk: small enough to lose little, and at most about a thousand files up to a million cases."""
-    size = min(1000, max(10, cases // 200))
-    return [range(first, min(first + size, cases)) for first in range(0, cases, size)]
+    """Cases by chunk: the same for more cases, small enough to lose little, some thousand files for a million cases."""
+    parts, first = [], 0
+    while first < cases:
+        size = min(1000, max(10, first // 20))
+        parts.append(range(first, min(first + size, cases)))
+        first += size
+    return parts
 
 
 def part(folder: Path, chunk: int) -> Path:
@@ -44,9 +49,9 @@ def write_part(table: pa.Table, path: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-def missing(folder: Path, of: Sequence[range], rows_of_case: int) -> list[int]:
-    """Chunks that the data set does not hold, or not whole."""
-    return [k for k, cases in enumerate(of) if _rows(part(folder, k)) != rows_of_case * len(cases)]
+def clear(folder: Path) -> None:
+    """Remove the data set of an earlier study."""
+    shutil.rmtree(folder / PARTS, ignore_errors=True)
 
 
 def tables(folder: Path, count: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
@@ -62,10 +67,3 @@ def tables(folder: Path, count: int, columns: Sequence[str] | None = None) -> It
                 yield file.read(columns=columns)
         except (OSError, pa.ArrowException) as error:
             raise OutputError(f"{path}: want a part of the study: {error}") from error
-
-
-def _rows(path: Path) -> int:
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except (OSError, pa.ArrowException):
-        return -1

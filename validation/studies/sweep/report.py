@@ -1,20 +1,19 @@
-"""The page of the study, with the templates of the report of a run: `sweep.html` and `sweep.md`."""
+"""What the page and the terminal say of a sweep."""
 
 import math
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
+from rich.console import RenderableType
 
-from validation import sources
+from validation import console, sources
 from validation.blocks import Block, Part, Picture, digits, facts, table
-from validation.pages import write_pages
 from validation.studies.sweep import motions
-from validation.studies.sweep.cases import COMPUTED, NO_MOTION, RESULTS, nominal
+from validation.studies.sweep.cases import COMPUTED, NO_MOTION, RESULTS, Variation, nominal
 from validation.studies.sweep.pictures import BARS, distribution_figure, sensitivity_figure
-from validation.studies.sweep.statistics import KEPT, PER_DECADE, QUANTILES
-from validation.studies.sweep.study import Findings
-from validation.tables import write_csv
+from validation.studies.sweep.statistics import KEPT, PER_DECADE, QUANTILES, Statistics
 from validation.tolerances import registered
 
 _VARIED = {
@@ -31,20 +30,43 @@ _HEADERS = {
 }
 
 
-def write_report(found: Findings, folder: Path) -> None:
-    """Write the page, `sweep_quantiles.csv`, `sweep_sensitivity.csv` and `sweep_failures.csv` into a folder.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """All that the page is made from."""
 
-    Raises:
-        OutputError: If the folder cannot be written.
-    """
-    parts = [answer(found), distributions(found), sensitivities(found), failures(found), how(found)]
-    write_pages(parts, folder, stem="sweep", title=f"loopcheck: sweep of {found.study.robot}")
-    tables = {
+    variation: Variation
+    cases: int
+    statistics: Statistics
+    record: Mapping[str, Any]
+
+
+def sections(found: Findings) -> list[Part]:
+    """The page."""
+    return [answer(found), distributions(found), sensitivities(found), failures(found), how(found)]
+
+
+def derived(found: Findings) -> Mapping[str, pd.DataFrame]:
+    """The tables that are written beside the data set."""
+    return {
         "sweep_quantiles": quantiles(found),
         "sweep_sensitivity": found.statistics.sensitivity,
         "sweep_failures": found.statistics.reasons,
     }
-    write_csv(folder, tables)
+
+
+def summary(found: Findings) -> Iterator[RenderableType]:
+    """The quantiles of the error of each source, and what was not compared, for the terminal."""
+    shown = quantiles(found)[["source", "motion", "cases", "median", "99 %", "largest", "its case", "beyond it"]]
+    shown = shown.rename(columns={"beyond it": "beyond tolerance"})
+    rows = (
+        [f"{value:.1e}" if isinstance(value, float) else str(value) for value in row.values()]
+        for row in shown.to_dict("records")
+    )
+    yield console.table(list(shown.columns), rows, title="relative effort error")
+    for reason in found.statistics.reasons.to_dict("records"):
+        line = f"{reason['source']}: {reason['result']}: {reason['cases']} cases, as {reason['first cases'][0]}"
+        yield f"{line}: {reason['reason']}"
+    yield sentence(found)
 
 
 def tolerances() -> Mapping[str, float]:
@@ -77,35 +99,36 @@ def sentence(found: Findings) -> str:
     count = dict.fromkeys(RESULTS, 0)
     for (source, _, result), rows in found.statistics.results.items():
         count[result] += rows if source != sources.REFERENCE else 0
-    others = len(found.study.every_source) - 1
+    others = len(found.variation.every_source) - 1
     beyond = sum(tally.beyond for tally in found.statistics.tallies.values())
     compared = sum(tally.count for tally in found.statistics.tallies.values())
     unmoved = count.pop(NO_MOTION) // others
     lost = ", ".join(f"{result} {rows}" for result, rows in count.items() if rows and result != COMPUTED)
     return (
-        f"{found.study.cases} cases of {found.study.robot}, {others} source{'s' * (others != 1)} against "
+        f"{found.cases} cases of {found.variation.robot}, {others} source{'s' * (others != 1)} against "
         f"{sources.REFERENCE}: {compared} "
         f"comparisons, {beyond} with an error beyond the tolerance of the source. {unmoved} cases have no motion "
         f"to compare in. Of the others, not compared: {lost or 'none'}."
     )
 
 
-def exit_status(found: Findings) -> int:
-    """1 if an error is beyond the tolerance of its source; 3 if a source failed or nothing was compared; else 0."""
+def verdicts(found: Findings) -> list[str]:
+    """One for all errors of a source in a kind of motion, and one for each kind of what did not run."""
     tallies = found.statistics.tallies.values()
-    if any(tally.beyond for tally in tallies):
-        return 1
-    failed = any(rows for (_, _, result), rows in found.statistics.results.items() if result == "not run")
-    return 3 if failed or not any(tally.count for tally in tallies) else 0
+    results = found.statistics.results.items()
+    return [
+        *("disagree" if tally.beyond else "agree" for tally in tallies if tally.count),
+        *("not run" for (_, _, result), rows in results if rows and result == "not run"),
+    ]
 
 
 def answer(found: Findings) -> Part:
     """What came of it, and the quantiles."""
-    study, case = found.study, nominal(found.study).case
+    variation, case = found.variation, nominal(found.variation).case
     about = (
-        f"Mode {case.mode}, {case.configuration}. In every case each of {len(nominal(study).varied)} parameters, "
-        f"{_VARIED[study.vary]}, is off by up to ±{study.spread:g} %, uniformly and independently, and all sources get "
-        "that robot. Kinds of motion, in turn:"
+        f"Mode {case.mode}, {case.configuration}. In every case each of {len(nominal(variation).varied)} parameters, "
+        f"{_VARIED[variation.vary]}, is off by up to ±{variation.spread:g} %, uniformly and independently, and all "
+        "sources get that robot. Kinds of motion, in turn:"
     )
     said = quantiles(found).rename(columns={"tolerance": "tolerance [-]", "largest": "largest [-]"})
     said = said.rename(columns={_percent(fraction): f"{_percent(fraction)} [-]" for fraction in QUANTILES})
@@ -115,7 +138,7 @@ def answer(found: Findings) -> Part:
         blocks=[
             sentence(found),
             about,
-            [f"{kind}: {motions.MEANING[kind]}" for kind in motions.KINDS if kind in study.motions],
+            [f"{kind}: {motions.MEANING[kind]}" for kind in motions.KINDS if kind in variation.motions],
             "The error of a case is the largest over time and actuators, over the peak of the reference. Quantiles are "
             f"told to {100 * (10 ** (1 / PER_DECADE) - 1):.0f} % of the error; the largest is exact. To see a case "
             f"alone: {_again(found)}",
@@ -125,11 +148,16 @@ def answer(found: Findings) -> Part:
 
 
 def _again(found: Findings) -> str:
-    study, case = found.study, nominal(found.study).case
-    options = [f"--seed {study.seed}", f"--spread {study.spread:g}", f"--vary {study.vary}", f"--mode {case.mode}"]
-    options += [f"--configuration {case.configuration}", *(f"--motion {kind}" for kind in study.motions)]
-    options += [f"--source {source}" for source in study.sources]
-    return f"loopcheck sweep {study.robot} {' '.join(options)} --case NUMBER"
+    variation, case = found.variation, nominal(found.variation).case
+    options = [
+        f"--seed {variation.seed}",
+        f"--spread {variation.spread:g}",
+        f"--vary {variation.vary}",
+        f"--mode {case.mode}",
+    ]
+    options += [f"--configuration {case.configuration}", *(f"--motion {kind}" for kind in variation.motions)]
+    options += [f"--source {source}" for source in variation.sources]
+    return f"loopcheck sweep {variation.robot} {' '.join(options)} --case NUMBER"
 
 
 def distributions(found: Findings) -> Part:
@@ -138,7 +166,7 @@ def distributions(found: Findings) -> Part:
     blocks: list[Block] = []
     if svg:
         caption = "Cases by effort error, on a logarithmic axis. Dotted: the registered tolerance of the source."
-        blocks.append(Picture(svg, alt=f"{found.study.robot}: distribution of the effort errors", caption=caption))
+        blocks.append(Picture(svg, alt=f"{found.variation.robot}: distribution of the effort errors", caption=caption))
     worst = [
         {"source": source, "motion": kind, "case": one.case, "error [-]": one.error}
         for (kind, source), tally in found.statistics.tallies.items()
@@ -158,7 +186,7 @@ def sensitivities(found: Findings) -> Part:
         why = "Not told: it takes cases with the robot's own motion, more than there are parameters, and a spread."
         return Part(title="What efforts hang on", anchor="sensitivity", blocks=[why])
     values = {
-        parameter.name: f"{digits(parameter.value)} {parameter.unit}" for parameter in nominal(found.study).varied
+        parameter.name: f"{digits(parameter.value)} {parameter.unit}" for parameter in nominal(found.variation).varied
     }
     shown = said.assign(value=said["parameter"].map(values)).drop(columns=["told", "cases"]).rename(columns=_HEADERS)
     told = said.groupby("actuator", sort=False)["told"].first()
@@ -177,7 +205,7 @@ def sensitivities(found: Findings) -> Part:
             text,
             Picture(
                 svg,
-                alt=f"{found.study.robot}: effect of each parameter on the effort of each actuator",
+                alt=f"{found.variation.robot}: effect of each parameter on the effort of each actuator",
                 caption=f"Change of the root mean square effort where a parameter is 1 % larger; the {BARS} parameters "
                 "with the largest effects, with 95 % intervals. Blue: more effort; vermilion: less.",
             ),
@@ -199,9 +227,10 @@ def failures(found: Findings) -> Part:
 
 def how(found: Findings) -> Part:
     """What it takes to get the same again."""
-    units = {"spread": "spread [%]", "duration_s": "duration [s]"}
-    record = {units.get(name, name): value for name, value in found.record.items()}
-    record["command"] = " ".join(map(str, record["command"]))
+    record = {"command": " ".join(map(str, found.record["command"])), "cases": found.cases}
+    record |= {name: found.record[name] for name in ("start", "loopcheck", "versions", "scheduler", "model")}
+    record |= {"duration [s]": found.record["duration_s"], **found.record["variation"]}
+    record["spread [%]"] = record.pop("spread")
     seconds = {f"mean wall time of {source} [s]": value for source, value in found.statistics.seconds.items()}
     about = (
         f"Every motion has {motions.SAMPLES} samples, a pose one: each is an exact comparison at that state. The robot "

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from analytic.noc import Noc
 from robots.arrays import AnyArray, Array
 from validation.sources import REFERENCE
-from validation.studies.sweep.cases import COMPUTED, NO_MOTION, Study, effort_columns, nominal
+from validation.studies.sweep.cases import COMPUTED, NO_MOTION, Variation, effort_columns, nominal
 from validation.studies.sweep.dataset import tables
 from validation.tolerances import registered
 
@@ -116,24 +117,32 @@ class Statistics(NamedTuple):
     """Mean wall time of each source [s]."""
 
 
-def gather(study: Study, folder: Path, parts: int, nominal_efforts: Mapping[str, float]) -> Statistics:
+def nominal_efforts(variation: Variation) -> dict[str, float]:
+    """Root mean square effort of each actuator of the nominal robot in its own motion [N or N m]."""
+    robot = nominal(variation)
+    history = Noc().compute_efforts(robot.case, robot.scene.own)
+    rms = np.sqrt((history.effort**2).mean(axis=0))
+    return {name: float(value) for name, value in zip(history.actuators, rms, strict=True)}
+
+
+def gather(variation: Variation, folder: Path, parts: int, nominal_efforts: Mapping[str, float]) -> Statistics:
     """Read a data set once.
 
     Args:
-        study: What it is of.
+        variation: What it is of.
         folder: Where it is.
         parts: How many chunks it has.
         nominal_efforts: Of each actuator in the own motion of the nominal robot [N or N m].
     """
-    of = nominal(study)
+    of = nominal(variation)
     size, na = 1 + len(of.varied), of.case.mechanism.na
     regression = Regression(moments=np.zeros((size, size)), products=np.zeros((size, na)), squares=np.zeros(na))
     tallies: dict[tuple[str, str], Tally] = {
-        (kind, source): Tally() for kind in study.motions for source in study.every_source[1:]
+        (kind, source): Tally() for kind in variation.motions for source in variation.every_source[1:]
     }
     results: Counter[tuple[str, str, str]] = Counter()
     reasons: dict[tuple[str, str, str], list[int]] = {}
-    seconds: dict[str, list[float]] = {source: [0.0, 0.0] for source in study.every_source}
+    seconds: dict[str, list[float]] = {source: [0.0, 0.0] for source in variation.every_source}
     for part in tables(folder, parts):
         frame = part.to_pandas()
         _count(frame, tallies, results)
@@ -148,7 +157,7 @@ def gather(study: Study, folder: Path, parts: int, nominal_efforts: Mapping[str,
         tallies=tallies,
         results=results,
         reasons=_reasons(reasons),
-        sensitivity=_sensitivity(study, regression, nominal_efforts),
+        sensitivity=_sensitivity(variation, regression, nominal_efforts),
         seconds={source: total / count if count else float("nan") for source, (total, count) in seconds.items()},
     )
 
@@ -191,12 +200,12 @@ def _reasons(reasons: Mapping[tuple[str, str, str], list[int]]) -> pd.DataFrame:
     return frame.sort_values("cases", ascending=False, kind="stable", ignore_index=True)
 
 
-def _sensitivity(study: Study, of: Regression, efforts: Mapping[str, float]) -> pd.DataFrame:
+def _sensitivity(variation: Variation, of: Regression, efforts: Mapping[str, float]) -> pd.DataFrame:
     """Slopes with their 95 % intervals, standardised slopes and the part of the variance that is told."""
-    varied, mechanism = nominal(study).varied, nominal(study).case.mechanism
+    varied, mechanism = nominal(variation).varied, nominal(variation).case.mechanism
     n, size = float(of.moments[0, 0]), len(of.moments)
     columns = ["actuator", "unit", "parameter", "slope", "interval", "elasticity", "standardised", "told", "cases"]
-    if n <= size + 1 or study.spread == 0:
+    if n <= size + 1 or variation.spread == 0:
         return pd.DataFrame(columns=columns)
     inverse = np.linalg.inv(of.moments)
     slopes = inverse @ of.products

@@ -1,19 +1,21 @@
-"""The page of the study, `versions.html` and `versions.md`, and what a report of a run says of it."""
+"""What the page and the terminal say of the versions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from rich.console import RenderableType
 
+from validation import console
 from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, table
-from validation.findings import CASE, MEANING, WORST_FIRST
+from validation.findings import CASE, MEANING, WORST_FIRST, Finding
 from validation.ledger import Issue, known_issues
-from validation.pages import write_pages
 from validation.sources import REFERENCE
+from validation.studies.versions.comparison import NOTICEABLE
 from validation.studies.versions.pictures import errors_figure
-from validation.studies.versions.study import NOTICEABLE, Findings, read_tables
 
 IN_A_CELL = (
     "The worst verdict and the largest relative error over variants, modes and actuators; gap: the largest opening of "
@@ -21,46 +23,47 @@ IN_A_CELL = (
     "busy machine spoils."
 )
 """What a cell of the matrix says."""
+_FINDING = ["verdict", "relative_error", "tolerance", "note"]
 _STEP = ["robot", "source", "change"]
 
 
-def write_report(found: Findings, folder: Path) -> None:
-    """Write `versions.html` and `versions.md` into a folder.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What the study has found, and all that its page is made from."""
 
-    Raises:
-        OutputError: If the folder cannot be written.
-    """
+    table: pd.DataFrame
+    """What `versions.csv` holds."""
+    run: Mapping[str, Any]
+    """What `run.json` holds."""
+
+    @property
+    def ran(self) -> tuple[str, ...]:
+        """The versions that ran, the oldest first."""
+        return tuple(of["mujoco"] for of in self.run["environments"] if not of["lacks"])
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """All versions that were asked for, the oldest first."""
+        return tuple(of["mujoco"] for of in self.run["environments"])
+
+
+def sections(found: Findings) -> list[Part]:
+    """The page."""
     robots = [_robot(str(robot), rows, found.versions) for robot, rows in found.table.groupby("robot", sort=False)]
-    parts = [_answer(found), _environments(found), _matrix(found), _changes(found), _explained(found), *robots]
-    write_pages(parts, folder, stem="versions", title="loopcheck: versions of MuJoCo")
+    return [_answer(found), _environments(found), _matrix(found), _changes(found), _explained(found), *robots]
 
 
-def section(folder: Path, robots: Sequence[str]) -> Iterable[Part]:
-    """The part of a report about some robots, if the study has been made into the same folder.
-
-    Args:
-        folder: Of the report.
-        robots: Names of those that it is about.
-
-    Raises:
-        OutputError: If a table of the study is not what it should be.
-    """
-    found = read_tables(folder)
-    if found is None or not found.table["robot"].isin(robots).any():
-        return
-    of_these = Findings(table=found.table[found.table["robot"].isin(robots)], run=found.run)
-    command = " ".join(found.run["command"])
-    yield Part(
-        title="Versions of MuJoCo",
-        anchor="versions",
-        blocks=[
-            *steps(of_these),
-            f"By {command}, started {found.run['start']}; versions.html has more.",
-            _table_of_verdicts(of_these),
-            IN_A_CELL,
-            *_named(of_these),
-        ],
-    )
+def summary(found: Findings) -> Iterator[RenderableType]:
+    """The worst verdict of each source on each robot in each version, and what changes, for the terminal."""
+    headers = ["source", "configuration", *(f"MuJoCo {version}" for version in found.versions)]
+    for robot, of_robot in found.table.groupby("robot", sort=False):
+        cells = []
+        for (source, configuration), rows in of_robot.groupby(["source", "configuration"], sort=False):
+            by_version = [rows.loc[rows["mujoco"] == version, _FINDING] for version in found.versions]
+            verdicts = [[Finding(*row) for row in some.itertuples(index=False)] for some in by_version]
+            cells.append([str(source), str(configuration), *map(console.verdict_cell, verdicts)])
+        yield console.table(headers, cells, title=f"{robot}: worst relative effort error")
+    yield from steps(found)
 
 
 def steps(found: Findings) -> list[str]:
