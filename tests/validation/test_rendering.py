@@ -23,7 +23,7 @@ from validation.execution.workers import Workers, worker_pool
 from validation.geometry import is_planar, paths, point_rows
 from validation.rendering import movies
 from validation.studies.run.study import run
-from validation.tables import FRAMES, Results, frames_table, read, write
+from validation.tables import Results, frames_table, read, write
 
 CHOSEN: dict[str, Any] = {"wanted": ("mujoco/kkt",), "dt": 0.1, "workers": Workers(jobs=1)}
 DRAWN = "Mode home in motion, drawn by MuJoCo."
@@ -64,15 +64,15 @@ def test_the_report_is_rebuilt_from_the_folder(results: Results, tmp_path: Path)
     assert DRAWN in first
     assert "Animation (in report.html): spinning_rod" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert page(read(tmp_path), tmp_path) == first
-    (tmp_path / FRAMES).unlink()  # as in a folder of an older version
+    (tmp_path / "frames.parquet").unlink()  # as in a folder of an older version
     assert DRAWN not in page(read(tmp_path), tmp_path)
 
 
 def test_pictures_of_an_earlier_run_do_not_stay(results: Results, tmp_path: Path) -> None:
     write(results, tmp_path)
     write(replace(results, frames=frames_table([])), tmp_path)
-    assert not (tmp_path / FRAMES).exists()
-    (tmp_path / FRAMES).write_bytes(b"no pictures")
+    assert not (tmp_path / "frames.parquet").exists()
+    (tmp_path / "frames.parquet").write_bytes(b"no pictures")
     with pytest.raises(OutputError, match=r"frames\.parquet: want a table"):
         read(tmp_path)
 
@@ -99,7 +99,7 @@ def test_a_renderer_that_dies_takes_nothing_along(
     assert results.run["not_run"] == []
     assert set(results.summary["verdict"]) == {"agree", "informational"}
     write(results, tmp_path)
-    assert not (tmp_path / FRAMES).exists()
+    assert not (tmp_path / "frames.parquet").exists()
     said = "Mode home in motion, projected, because it was not drawn: its process died: exit status 3."
     assert said in page(read(tmp_path), tmp_path)
 

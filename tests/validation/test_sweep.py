@@ -103,8 +103,8 @@ def test_samples_closed_at_once_are_those_closed_one_after_the_other() -> None:
 
 def test_a_robot_that_is_said_not_to_close_does_not() -> None:
     """Least squares from many starts finds no pose of the robot either; the nominal one it closes."""
-    wrong = replace(OWN, spread=5.0, cases=40)
-    refused = next(number for number in range(wrong.cases) if _refusal(wrong, number))
+    wrong = replace(OWN, spread=5.0)
+    refused = next(number for number in range(40) if _refusal(wrong, number))
     of = nominal(wrong)
     change, _ = drawn(wrong, refused)
     for mechanism, closes in ((of.case.mechanism, True), (perturbed(of.case.mechanism, of.varied, change), False)):
@@ -137,9 +137,9 @@ def _gap(mechanism: Mechanism, q: np.ndarray) -> float:
 
 
 def test_a_case_depends_on_its_number_alone() -> None:
-    """Alone, and among others, also of a study with another number of cases."""
+    """Alone, and among others."""
     some = compute_cases(SMALL, range(3, 8)).drop_columns("wall_time")
-    alone = compute_cases(replace(SMALL, cases=7), (5,)).drop_columns("wall_time")
+    alone = compute_cases(SMALL, (5,)).drop_columns("wall_time")
     assert some.filter(pc.equal(some["case"], 5)).to_pylist() == alone.to_pylist()
     other = compute_cases(replace(SMALL, seed=1), (5,)).drop_columns("wall_time")
     assert other.to_pylist() != alone.to_pylist()

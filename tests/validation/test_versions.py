@@ -181,9 +181,9 @@ def test_without_uv_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     assert "pip install uv, or name an interpreter" in made_by_uv("3.6.0").lacks
 
 
-def test_the_rooms_stand_alone() -> None:
+def test_the_rooms_stand_alone(tmp_path: Path) -> None:
     """Nothing of this environment comes along: the interpreter without its packages finds ours, and no MuJoCo."""
-    with rooms() as place:
+    with rooms(tmp_path) as place:
         assert {path.name for path in place.iterdir() if path.suffix != ".dist-info"} == {
             "robots",
             "analytic",
@@ -225,7 +225,7 @@ def test_the_older_mujoco_itself_gives_what_the_ledger_says(tmp_path: Path) -> N
         pytest.skip(old.lacks)
     assert here.mujoco == HERE
     routes = ("--source", "mujoco/kkt", "--source", "mujoco/forward")
-    with rooms() as place:
+    with rooms(tmp_path) as place:
         assert run_in(old, place, ["run", *ONE_CASE, *routes, "--out", str(tmp_path)]) == ""
     results = tables.read(tmp_path)
     assert results.run["versions"]["mujoco"] == "3.6.0"

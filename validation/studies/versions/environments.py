@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,14 @@ from robots.errors import HarnessError
 
 ROOMS = ("robots", "analytic", "engines", "validation")
 HOUSE = Path(__file__).parents[3]
+PLACE = ".loopcheck"
+FOLLOWER = """
+import os, runpy, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a program that ends when the process which has started it does, and its end of the pipe is closed."""
 BAD_INPUT = 2
 """Exit status of a command that has written nothing."""
 
@@ -74,10 +81,15 @@ def of_interpreter(path: Path) -> Environment:
 
 
 @contextmanager
-def rooms() -> Iterator[Path]:
-    """A folder with the rooms of the loopcheck that runs now and its metadata, and nothing else."""
-    with tempfile.TemporaryDirectory(prefix="loopcheck-") as name:
-        place = Path(name)
+def rooms(folder: Path) -> Iterator[Path]:
+    """A folder with the packages of the loopcheck that runs now and its metadata, and nothing else.
+
+    Args:
+        folder: Where it stands: at the same place after a kill, or what has been computed would not be known again.
+    """
+    place = folder / PLACE
+    shutil.rmtree(place, ignore_errors=True)
+    try:
         for room in ROOMS:
             shutil.copytree(HOUSE / room, place / room)  # compiled files too, which saves a second
         shutil.copy(HOUSE / "loopcheck.py", place)
@@ -86,6 +98,8 @@ def rooms() -> Iterator[Path]:
         metadata.parent.mkdir()
         metadata.write_text(about.read_text("METADATA") or about.read_text("PKG-INFO") or "", encoding="utf-8")
         yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> str:
@@ -101,7 +115,7 @@ def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> s
     """
     if environment.lacks:
         return environment.lacks
-    status, _, said = _call((*environment.interpreter, str(place / "loopcheck.py"), *arguments))
+    status, _, said = _call((*environment.interpreter, "-c", FOLLOWER, str(place / "loopcheck.py"), *arguments))
     if status in (0, 1, 3) and "Traceback (most recent call last)" not in said:
         return ""
     lines = said.splitlines() or [f"it ended with status {status}"]
@@ -118,10 +132,14 @@ def _call(command: Sequence[str]) -> tuple[int, str, str]:
     """Exit status, stdout and stderr of a command; without this process's search path if it starts another Python."""
     own = command[0] == sys.executable
     surroundings = {name: text for name, text in os.environ.items() if own or name not in ("PYTHONPATH", "PYTHONHOME")}
+    theirs, ours = os.pipe()  # ours is closed when this process ends, however it does
     try:
-        done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=surroundings, stdin=theirs, capture_output=True, text=True, check=False)
     except OSError as error:
         return BAD_INPUT, "", str(error.strerror)
+    finally:
+        os.close(theirs)
+        os.close(ours)
     return done.returncode, done.stdout, done.stderr.strip()
 
 

@@ -46,7 +46,7 @@ class Versions(Study):
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; interrupted, it compares what is there."""
         results: dict[str, Results | str] = {}
-        with rooms() as place:
+        with rooms(folder) as place:
             try:
                 for environment in pool.progress.track(self.environments, description="versions"):
                     results[environment.mujoco] = _results_of(environment, place, self.arguments, folder)
