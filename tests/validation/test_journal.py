@@ -98,9 +98,9 @@ def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
 def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).mkdir()
     (tmp_path / JOURNAL / "cache.db").write_text("no database" * 100, encoding="utf-8")
-    with pytest.raises(OutputError, match="cannot be written: file is not a database"):
-        with locked(tmp_path), journal_in(tmp_path):
-            pass
+    refused = pytest.raises(OutputError, match="cannot be written: file is not a database")
+    with refused, locked(tmp_path), journal_in(tmp_path):
+        pass
 
 
 def test_an_edited_model_is_computed_anew(tmp_path: Path) -> None:

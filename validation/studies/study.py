@@ -3,11 +3,11 @@
 import importlib.metadata
 import platform
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -154,7 +154,7 @@ def write_conclusion(study: Study | type[Study], result: StudyResult, workers: W
     if conclusion.tables:
         write_csv(result.folder, conclusion.tables)
     if study.page:
-        sections = completed(conclusion.sections, workers)
+        sections = completed([*conclusion.sections, *_open_tasks(result.record)], workers)
         write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
     return conclusion
 
@@ -167,8 +167,9 @@ def rebuild(folder: Path, workers: Workers = ALL_CORES) -> Conclusion:
     """
     record = read_record(folder)
     study = _study_named(str(record.get("study")), folder)
-    result = StudyResult(folder=folder, tables=read_tables(folder, study.tables), record=record)
-    return write_conclusion(study, result, workers)
+    with locked(folder):
+        result = StudyResult(folder=folder, tables=read_tables(folder, study.tables), record=record)
+        return write_conclusion(study, result, workers)
 
 
 def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:
@@ -187,11 +188,18 @@ def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:
 
 
 def _study_named(name: str, folder: Path) -> type[Study]:
-    module = f"validation.studies.{name}.study"
-    if not name.isidentifier() or find_spec(f"validation.studies.{name}") is None:
+    if not (Path(__file__).parent / name / "study.py").is_file():
         raise OutputError(f"{folder / RECORD}: want the record of a study, got one of '{name}'")
-    study: type[Study] = import_module(module).STUDY
+    study: type[Study] = import_module(f"validation.studies.{name}.study").STUDY
     return study
+
+
+def _open_tasks(record: Mapping[str, Any]) -> list[Part]:
+    """What workers have not computed, if anything, and why."""
+    errors = [f"{INTERNAL_ERROR}: {whole.strip().splitlines()[-1]}" for whole in record.get("internal_errors", ())]
+    counts = Counter([*record.get("not_run", ()), *errors])
+    reasons = [f"{reason} ({count} {'tasks' if count > 1 else 'task'})" for reason, count in counts.items()]
+    return [Part(title="What did not run", anchor="not-run", blocks=[reasons])] if reasons else []
 
 
 def _want_own(folder: Path, name: str) -> None:
