@@ -17,7 +17,7 @@ from robots.motion import Motion
 from robots.robot import CATALOGUE, configurations, load, make_case
 from tests.conftest import MODELS, ZOO
 from tests.validation.conftest import Command
-from validation.check import cases_of_file
+from validation.studies.check.cases import cases_of_file
 from validation.tables import read
 
 EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1")
@@ -32,9 +32,9 @@ def test_a_file_is_checked_with_a_motion_of_its_own(loopcheck: Command, tmp_path
 
 SCRIPT = """
 from pathlib import Path
-from validation.check import cases_of_file
-from validation.run import run
-from validation.workers import ALONE
+from validation.studies.check.cases import cases_of_file
+from validation.studies.run.study import run
+from validation.execution.workers import ALONE
 results = run(cases_of_file(Path(MODEL)), wanted=("analytic/lagrange",), dt=0.2, workers=ALONE)
 print(sorted(set(results.summary["verdict"])))
 """
