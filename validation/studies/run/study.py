@@ -154,7 +154,8 @@ def _expected(
 def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, source: str) -> Task | Outcome:
     """The task of computing a source, or its outcome where there is no motion."""
     if isinstance(motion, Motion):
-        return Task(evaluate, (case, motion, source), partial(_no_efforts, case, source, "not run"), _files(case))
+        lost = partial(_no_efforts, case, source, "not run")
+        return Task(evaluate, (case, motion, source), lost, _files(case), _has_run)
     return _no_efforts(case, source, *_reason(motion))
 
 
@@ -163,6 +164,10 @@ def _audit(case: Case, expected: Wanted | HarnessError | WorkerFailure, engine: 
     if isinstance(expected, Wanted):
         return Task(audit, (case, expected, engine), partial(_no_audit, case, engine, "not run"), _files(case))
     return _no_audit(case, engine, *_reason(expected))
+
+
+def _has_run(outcome: Outcome) -> bool:
+    return outcome.failure != "not run"
 
 
 def _no_efforts(case: Case, source: str, verdict: str, note: str) -> Outcome:
