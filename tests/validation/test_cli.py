@@ -183,7 +183,7 @@ def test_list_names_everything(loopcheck: Command) -> None:
         (("run", "3prr", "--tolerance", "mujoco/kkt=-1"), "mujoco/kkt: want a positive number, got -1"),
         (("run", "3prr", "--tolerance", "analytic/noc=1"), "it is the reference, so it has no error to limit"),
         (("runn",), "No such command 'runn'"),
-        (("report", "nowhere"), "nowhere/efforts.csv: want a table of `loopcheck run`"),
+        (("report", "nowhere"), "nowhere/run.json: want what a study of loopcheck has written"),
     ],
 )
 def test_bad_input_is_one_line(

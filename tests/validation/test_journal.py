@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from diskcache import Cache
 
-from robots.errors import OutputError
+from robots.errors import HarnessError, OutputError
 from tests.conftest import MODELS
 from tests.validation.conftest import in_this_process
 from validation.execution import journal as journals
@@ -78,6 +78,14 @@ def test_failures_are_not_kept_and_results_are(tmp_path: Path) -> None:
         assert line == "internal error: ZeroDivisionError: a slip"
         assert "raise ZeroDivisionError(reason)" in Path(path).read_text(encoding="utf-8")
         assert (pool.log.known, pool.log.computed, len(pool.log.failures)) == (known, 3 - known, 1)
+
+
+def test_a_result_that_says_what_failed_is_computed_again(tmp_path: Path) -> None:
+    tasks = [Task(HarnessError, ("a slip",)), Task(double, (1.0,), is_kept=lambda x: x > 2), Task(double, (2.0,))]
+    for known in (0, 1):
+        with in_this_process(), journal_in(tmp_path) as journal, worker_pool(Workers(1), journal) as pool:
+            pool.results(tasks, "tasks")
+        assert (pool.log.known, pool.log.computed) == (known, 3 - known)
 
 
 def test_a_journal_is_made_smaller_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,8 @@ from validation.studies.versions.environments import this_one
 ROOT = Path(__file__).parents[2]
 SEED = 20261122
 TIMES = {"wall_time", "wall_time_ratio"}
+CHOSEN_BY_TIMES = {"ladder_advice.csv"}
+"""Tables of what is cheapest, which follow from the rungs and their wall times."""
 OTHERS = {"list", "new", "report"}
 """Commands that are no studies."""
 FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
@@ -153,7 +155,7 @@ def _files(folder: Path) -> set[Path]:
 def _want_same_tables(folder: Path, whole: Path) -> None:
     assert _files(folder) == _files(whole)
     for path in _files(folder):
-        if path.suffix in (".csv", ".parquet"):
+        if path.suffix in (".csv", ".parquet") and path.name not in CHOSEN_BY_TIMES:
             pd.testing.assert_frame_equal(_read(folder / path), _read(whole / path), check_exact=True)
 
 

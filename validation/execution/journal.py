@@ -39,6 +39,11 @@ DATA = frozenset({".py", ".toml", ".xml"})
 """Kinds of files that tasks depend on."""
 
 
+def is_no_error(result: Any) -> bool:
+    """Whether a result is none of our errors, returned instead of raised."""
+    return not isinstance(result, Exception)
+
+
 class Task(NamedTuple):
     """A function of a module and its arguments; both, and what it returns, must be picklable."""
 
@@ -48,6 +53,8 @@ class Task(NamedTuple):
     """What stands for the result where there is none, given the reason; without it, the failure itself does."""
     files: tuple[Path, ...] = ()
     """Files that it reads besides those of the packages."""
+    is_kept: Callable[[Any], bool] = is_no_error
+    """Whether a result is worth keeping: one that says that something failed is not, so that it is tried again."""
 
 
 class NoPickles(Disk):  # type: ignore[misc]

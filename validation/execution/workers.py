@@ -120,7 +120,7 @@ class WorkerPool:
             yield k, result
         try:
             for k, result in self._computed({k: tasks[k] for k in missing}, description):
-                if self.journal and not isinstance(result, WorkerFailure):
+                if self.journal and not isinstance(result, WorkerFailure) and tasks[k].is_kept(result):
                     self.journal.keep(names[k], result)
                 del missing[k]
                 self.log.computed += 1

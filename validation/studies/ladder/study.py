@@ -20,10 +20,10 @@ from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerFailure, WorkerPool
 from validation.selection import Selection, plan
 from validation.studies.ladder.climb import RUNGS, Scene, climb, not_climbed, scene_of
-from validation.studies.ladder.report import cheapest, derived, sections
+from validation.studies.ladder.report import cheapest, derived, how, sections
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
-TABLE = "ladder_rungs"
+TABLE, TITLE = "ladder_rungs", "loopcheck: ladders"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,12 @@ class LadderStudy(Study):
         """See `Study.conclude`."""
         rungs = result.tables[TABLE]
         page = result.folder / "ladder.html"
+        if rungs.empty:  # every motion was lost
+            return Conclusion(
+                title=TITLE, sections=[how(result.record)], summary=["no ladder was climbed"], verdicts=[]
+            )
         return Conclusion(
-            title="loopcheck: ladders",
+            title=TITLE,
             sections=sections(rungs, result.record),
             summary=[*cheapest(rungs), f"what to set in full, and the diagrams: {page}"],
             verdicts=[MEASURED] * len(rungs),

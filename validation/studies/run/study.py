@@ -160,14 +160,16 @@ def _expected(
 def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, source: str) -> Task | Outcome:
     """The task of computing a source, or its outcome where there is no motion."""
     if isinstance(motion, Motion):
-        return Task(evaluate, (case, motion, source), partial(_no_efforts, case, source, "not run"), _files(case))
+        lost = partial(_no_efforts, case, source, "not run")
+        return Task(evaluate, (case, motion, source), lost, _files(case), _has_run)
     return _no_efforts(case, source, *_reason(motion))
 
 
 def _audit(case: Case, expected: Wanted | HarnessError | WorkerFailure, engine: str) -> Task | list[Row]:
     """The task of auditing an engine, or its rows where there is nothing to hold it against."""
     if isinstance(expected, Wanted):
-        return Task(audit, (case, expected, engine), partial(_no_audit, case, engine, "not run"), _files(case))
+        lost = partial(_no_audit, case, engine, "not run")
+        return Task(audit, (case, expected, engine), lost, _files(case), _is_audited)
     return _no_audit(case, engine, *_reason(expected))
 
 
@@ -186,6 +188,7 @@ def _resolutions(
             (outcome.case, motions[outcome.case.key], outcome.source, outcome.compared),
             partial(_unresolved, outcome.case),
             _files(outcome.case),
+            _is_whole,
         )
         for outcome in beyond
     ]
@@ -195,6 +198,18 @@ def _resolutions(
 
 def _unresolved(case: Case, reason: str) -> Resolution:
     return Resolution(effort={actuator.name: nan for actuator in case.mechanism.actuators}, note=reason)
+
+
+def _has_run(outcome: Outcome) -> bool:
+    return outcome.failure != "not run"
+
+
+def _is_audited(rows: Sequence[Row]) -> bool:
+    return all(row["verdict"] != "not run" for row in rows)
+
+
+def _is_whole(resolution: Resolution) -> bool:
+    return not resolution.note
 
 
 def _no_efforts(case: Case, source: str, verdict: str, note: str) -> Outcome:
