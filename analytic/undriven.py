@@ -23,11 +23,13 @@ from analytic.continuation import CLOSED, Tracer, law_of_drives
 from analytic.kinematics import poses, position_rate, retract, twists
 from analytic.noc import tree_model
 from robots.arrays import Array
-from robots.errors import SingularityError
+from robots.errors import MechanismError, SingularityError
 from robots.motion import Motion
 
 ACCURACY = 1e-9
 """Relative error of the integration in a step [-]."""
+MOST_EVALUATIONS = (10_000, 200_000.0)
+"""How often accelerations are computed at most: in any case [-], and besides for each second of the motion [1/s]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +125,15 @@ def _before(tracer: Tracer, first: MovingState, t: float) -> MovingState:
 def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState]:
     """States at increasing times from that of a state on."""
     nq = tracer.mechanism.nq
+    once, per_second = MOST_EVALUATIONS
+    left = iter(range(once + round(per_second * float(times[-1] - start.t))))
 
     def rate(t: float, y: Array) -> Array:
+        if next(left, None) is None:
+            raise MechanismError(
+                f"{tracer.where}: the dofs that nothing drives are too stiff for steps of a tenth of a millisecond: is "
+                "there next to no mass where a spring or a damper acts?"
+            )
         if not np.isfinite(y).all():
             return np.full_like(y, np.nan)  # the step is too long, and is taken again
         q, qd = y[None, :nq], y[None, nq:]

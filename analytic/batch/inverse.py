@@ -76,21 +76,21 @@ def inverse_dynamics(
         SingularityError: If the path meets a singularity or leaves the workspace; `time` is the number of the sample.
         MechanismError: If the actuators do not determine the motion.
     """
-    drive, guess = _arrays(mechanism, drive, guess)
+    columns = columns_of(mechanism) if traced is None else traced.columns
+    drive, guess = _arrays(columns, drive, guess)
     if traced is None and evaluator != "plain" and len(drive.q) >= FEWEST:
         _want_finite(drive, guess)
         traced = _trace(mechanism, _start(mechanism, drive, guess if guess.ndim == 1 else guess[0]))
-    columns = columns_of(mechanism) if traced is None else traced.columns
     records = np.zeros((len(drive.q), columns.marks.stop))
     records[: guess.ndim == 1 or None, columns.q] = guess
     if traced is not None and evaluator != "plain":
         _track(traced, drive, records, guess.ndim == 1, evaluator)
-    state, rest = records[:, columns.marks.start], 0
-    if abs(state.sum()) != TRUSTED * len(state):
+    rest, (states, extrapolated) = 0, np.add.reduce(records[:, columns.marks])
+    if abs(states) != TRUSTED * len(records):
         _want_finite(drive, guess)
         rest = _complete(mechanism, drive, guess, columns, records)
-    q, effort, marks = (records[:, part] for part in columns[1:])
-    return Batch(effort=effort, q=q, plain=rest, extrapolated=int(marks[:, 1].sum()))
+        extrapolated = np.add.reduce(records[:, columns.marks.stop - 1])
+    return Batch(effort=records[:, columns.effort], q=records[:, columns.q], plain=rest, extrapolated=int(extrapolated))
 
 
 def _complete(mechanism: Mechanism, drive: Drive, guess: Array, columns: Columns, records: Array) -> int:
@@ -204,22 +204,22 @@ def _size(mechanism: Mechanism) -> float:
     return float(sum(np.linalg.norm(body.position) for body in mechanism.bodies)) / max(len(mechanism.bodies), 1)
 
 
-def _arrays(mechanism: Mechanism, drive: Drive, guess: Array) -> tuple[Drive, Array]:
+def _arrays(columns: Columns, drive: Drive, guess: Array) -> tuple[Drive, Array]:
     """Drives and guess as arrays of the right shape."""
     try:
-        given = [np.ascontiguousarray(x, dtype=np.float64) for x in (*drive, guess)]
+        q, qd, qdd, guess = (np.ascontiguousarray(x, dtype=np.float64) for x in (*drive, guess))
     except (TypeError, ValueError) as error:
         raise ShapeError(f"drives and guess: want arrays of numbers: {error}") from error
-    *given, guess = given
-    shape = (len(given[0]), len(mechanism.drives))
-    if not shape[0]:
+    nt, nq = len(q), columns.q.stop
+    if not nt:
         raise ShapeError("drives: want at least one sample, got none")
-    for name, x in zip(Drive._fields, given, strict=True):
-        if x.shape != shape:
-            raise ShapeError(f"{name} of the drives: want shape {shape}, got {x.shape}")
-    if guess.shape not in ((mechanism.nq,), (shape[0], mechanism.nq)):
-        raise ShapeError(f"guess: want shape ({mechanism.nq},) or ({shape[0]}, {mechanism.nq}), got {guess.shape}")
-    return Drive(*given), guess
+    drive = Drive(q, qd, qdd)
+    if not q.shape == qd.shape == qdd.shape == (nt, columns.drives):
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in zip(Drive._fields, drive, strict=True))
+        raise ShapeError(f"drives: want arrays of shape ({nt}, {columns.drives}), got {shapes}")
+    if guess.shape not in ((nq,), (nt, nq)):
+        raise ShapeError(f"guess: want shape ({nq},) or ({nt}, {nq}), got {guess.shape}")
+    return drive, guess
 
 
 def _want_finite(drive: Drive, guess: Array) -> None:

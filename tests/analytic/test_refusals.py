@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from analytic.batch import Batch, inverse_dynamics
@@ -62,6 +62,8 @@ CASES = [
     size=st.sampled_from([0.0, 0.0, 0.01, 0.1, 1.0]),
     seed=st.integers(0, 2**32 - 1),
 )
+@example(which=("3rrr", "mpp"), samples=400, ends=(0.0, 1.0), size=0.0, seed=0)
+@example(which=("3rrr", "pmm"), samples=400, ends=(0.0, 1.0), size=0.0, seed=0)
 def test_no_evaluator_passes_what_the_plain_one_refuses(
     which: tuple[str, str], samples: int, ends: tuple[float, float], size: float, seed: int
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import engines
+from analytic.kinematics import poses
 from robots.arrays import Array
 from robots.errors import EngineError, NotRepresentableError
 from robots.inventory import Inventory, Matrices
@@ -59,13 +60,14 @@ def spoil(monkeypatch: pytest.MonkeyPatch, name: str, edit: Callable[[Any], Any]
     monkeypatch.setattr(engines, name, lambda *arguments: edit(original(*arguments)))
 
 
-def test_the_states_are_those_of_the_motion(want: Wanted, prr_motion: Motion) -> None:
+def test_the_states_are_those_of_the_motion(prr: Case, want: Wanted, prr_motion: Motion) -> None:
     """Not at its ends, and the first is also that of the static tier."""
     assert len(prr_motion.t) == 101
     for name in ("q", "qd", "qdd"):
         np.testing.assert_array_equal(getattr(want, name), getattr(prr_motion, name)[[43, 17, 79]])
     np.testing.assert_allclose(want.inventory.rest_force, want.terms.gravity[0], rtol=1e-14)  # no loads in this one
     assert want.terms.M.shape == (3, 7, 7)
+    np.testing.assert_array_equal(want.inventory.center, poses(prr.mechanism, want.q[:1]).c[0])
 
 
 def test_the_engine_is_asked_about_these_states(prr: Case, want: Wanted, right: Mapping[str, Any]) -> None:
@@ -112,6 +114,28 @@ def test_what_is_right_is_shown_where_there_is_most_of_it(prr: Case, want: Wante
     assert (rows["gravity"]["wanted"], rows["gravity"]["found"]) == (-9.81, -9.81)
     tiers = {row["quantity"]: row["tier"] for row in rows.values()}
     assert (tiers["mass"], tiers["mass matrix"], tiers["dampers"]) == ("static", "instantaneous", "instantaneous")
+
+
+@pytest.mark.usefixtures("right")
+def test_a_rotor_that_is_too_many_is_seen_beside_the_inertia_of_the_pose(
+    prr: Case, want: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the static tier, which is the first."""
+    assert abs(want.terms.M[0][1, 1] / want.terms.M[1][1, 1] - 1) > 1e-3
+    armature = np.array(want.inventory.armature)
+    armature[1, 1] += 1e-3 * want.terms.M[0][1, 1]
+    spoil(monkeypatch, "audit", lambda inventory: replace(inventory, armature=armature))
+    rows = {row["quantity"]: row for row in audit(prr, want, "mujoco")}
+    assert rows["armature"]["error"] == pytest.approx(1e-3)
+
+
+@pytest.mark.usefixtures("right")
+def test_an_error_as_large_as_the_limit_agrees(prr: Case, want: Wanted, monkeypatch: pytest.MonkeyPatch) -> None:
+    freedom = np.array(want.inventory.freedom)
+    freedom[1, 1] = audits()["static"].relative_error  # of a hinge, which has no translation
+    spoil(monkeypatch, "audit", lambda inventory: replace(inventory, freedom=freedom))
+    row = next(row for row in audit(prr, want, "mujoco") if row["quantity"] == "kind of joint")
+    assert (row["error"], row["verdict"]) == (row["tolerance"], "agree")
 
 
 def heavier(factor: float) -> Callable[[Inventory], Inventory]:
@@ -188,7 +212,7 @@ def test_an_engine_that_fails_is_a_row(
     assert names == {**KEY, **texts, "verdict": verdict, "note": note}
     assert np.isnan([row[name] for name in NUMBERS]).all()
     assert set(row) == {*names, *NUMBERS}
-    assert lost([row]) == {(tuple(KEY.values()), "mujoco"): f"not audited: {note}"}
+    assert lost([row]) == {(tuple(KEY.values()), "mujoco"): f"not audited: {row['note']}"}
 
 
 @pytest.mark.usefixtures("right")

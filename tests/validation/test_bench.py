@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.batch.inverse import inverse_dynamics
+from analytic.batch import inverse_dynamics
 from analytic.noc import Noc
 from robots.motion import Motion
 from robots.robot import Case, load, representative_case
@@ -44,10 +44,21 @@ def test_a_robot_without_gravity_that_is_not_traced_is_measured_in_the_plain_ver
 ) -> None:
     monkeypatch.setattr(measure, "REPETITIONS", 1)
     monkeypatch.setattr("engines.installed", lambda _: False)  # the engines' own rows take most of the time
-    rows = {row["quantity"]: row for row in measure.robot_rows(representative_case(load("andrews")), 60)}
+    andrews = representative_case(load("andrews"))
+    assert measure.few_rows(andrews) == measure.sample_rows(andrews) == []
+    rows = {row["quantity"]: row for row in measure.robot_rows(andrews, 60)}
     assert rows["batch"]["median"] > 0
     assert rows["left to the plain version"]["median"] == 60
     assert "point_springs" in rows["tracing, once"]["note"]
+
+
+def test_small_batches_are_measured_beside_a_loop_over_pinocchio(prr: Case) -> None:
+    """Speed is for the bench to tell; here, that each size is measured in both forms."""
+    pytest.importorskip("llvmlite")
+    pytest.importorskip("engines.pinocchio._loop", exc_type=ImportError)
+    ratios = {(row["size"], row["quantity"]) for row in measure.few_rows(prr) if row["unit"] == "-"}
+    assert len(ratios) == 12
+    assert {size for size, _ in ratios} == {1, 3, 10, 30, 100, 300}
 
 
 def test_figures_are_written_and_printed(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +73,7 @@ def test_figures_are_written_and_printed(loopcheck: Command, tmp_path: Path, mon
 
     monkeypatch.setattr(study, "robot_rows", lambda case, samples: rows(case.robot.name))
     monkeypatch.setattr(study, "chain_rows", lambda lengths: rows(f"chain of {lengths[-1]}"))
+    monkeypatch.setattr(study, "few_rows", lambda case: [])
     monkeypatch.setattr(study, "harness_rows", crash)
     monkeypatch.setattr(study, "sample_rows", lambda case: [])
     with in_this_process():

@@ -114,6 +114,16 @@ def test_a_velocity_term_that_both_sides_lack_is_noticed(robot: str, source: str
         assert "the fault changes the efforts by" in row["note"]
 
 
+def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
+    """Its Jacobian does not depend on the point: the gap that the engine sees is all there is to notice."""
+    case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
+    fault = [FAULTS["model: closure"]]
+    (row,) = judge(prepare(case, fault), "mujoco/kkt", fault)
+    assert row["result"] == "killed", row
+    assert row["relative_error"] < row["tolerance"]
+    assert row["note"].startswith("closure drift 9.66e-05, want at most 2e-06")
+
+
 def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: Prepared) -> None:
     row = results_of(prepared, "mujoco/kkt")["model: rank"]
     assert row["result"] == "refused"

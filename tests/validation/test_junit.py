@@ -192,6 +192,12 @@ def test_a_run_that_judged_nothing_is_an_error(verdicts: dict[str, str], tmp_pat
     assert (root.attrib["errors"], root.attrib["tests"]) == ("1", str(len(verdicts) + 1))
 
 
+def test_a_run_of_what_was_expected_alone_passes(tmp_path: Path) -> None:
+    root = written(results_of({"a/kkt": "not comparable"}, "not comparable"), tmp_path)
+    assert [case.attrib["name"] for case in root.iter("testcase")] == ["a/kkt"]
+    assert (root.attrib["errors"], root.attrib["failures"]) == ("0", "0")
+
+
 def test_a_run_writes_its_figures(loopcheck: Command, tmp_path: Path) -> None:
     chosen = ("--source", "mujoco/kkt", "--source", "mujoco/default", "--jobs", "1", "--out", tmp_path / "out")
     files = ("--junit", tmp_path / "lc.xml", "--tolerance", "mujoco/default=0.01")

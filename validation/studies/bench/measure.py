@@ -11,7 +11,7 @@ import numpy as np
 
 import engines
 from analytic.assembly import prescribe
-from analytic.batch.inverse import Batch, inverse_dynamics
+from analytic.batch import Batch, inverse_dynamics
 from analytic.batch.trace import Trace, trace
 from analytic.lagrange import Lagrange
 from analytic.noc import Noc
@@ -25,7 +25,11 @@ from validation.studies.bench.chain import four_bar_chain
 ROBOTS = ("3prr", "6spu", "6x6r")
 SAMPLES = 100_000
 CHAIN_SAMPLES = 20_000
-REPETITIONS = 5
+REPETITIONS = 7
+FEW = (1, 3, 10, 30, 100, 300)
+"""Samples of small batches."""
+ENOUGH = 300
+"""Samples that a timed call computes at least, for the clock to tell."""
 BATCH, SCATTERED = "batch", "batch, a guess for each sample"
 GUESS = 1e-3
 """How far the guesses of scattered samples are from them [m or rad]."""
@@ -44,12 +48,7 @@ def robot_rows(case: Case, samples: int) -> list[Mapping[str, Any]]:
     tracing = time.process_time() - start
     batch = inverse_dynamics(mechanism, drive, motion.q[0], traced=traced, evaluator=_evaluator())  # compiles first
     ways = _ways(case, motion, drive, traced)
-    spent = {name: np.zeros(REPETITIONS) for name in ways}
-    for k in range(REPETITIONS):
-        for name, (way, count) in ways.items():
-            start = time.process_time()
-            way()
-            spent[name][k] = (time.process_time() - start) / count
+    spent = _alternated(ways)
     of = {"study": "robot", "subject": case.robot.name, "size": samples}
     rows = [{**of, "quantity": name, "unit": "µs/sample", **_spread(1e6 * t)} for name, t in spent.items()]
     rows += [
@@ -72,6 +71,43 @@ def _traced(mechanism: Mechanism, q: Array) -> tuple[Trace | None, str]:
         return trace(mechanism, q), ""
     except MechanismError as error:
         return None, f"left to the plain version: {error}"
+
+
+def _alternated(ways: Mapping[str, tuple[Callable[[], Any], int]]) -> dict[str, Array]:
+    """Time of each way for a sample [s], in turns, shape (REPETITIONS,); each comes with how many samples it does."""
+    spent = {name: np.zeros(REPETITIONS) for name in ways}
+    for k in range(REPETITIONS):
+        for name, (way, count) in ways.items():
+            spent[name][k] = _timed(way) / count
+    return spent
+
+
+def few_rows(case: Case) -> list[Mapping[str, Any]]:
+    """Cost of a sample of small batches, and over that of a loop in Python over Pinocchio, which gets closed states."""
+    mechanism, motion = case.mechanism, prescribe(case)
+    traced, _ = _traced(mechanism, motion.q[0])
+    if traced is None:
+        return []
+    loops = _loops(case, motion)
+    drive = motion.law(np.linspace(motion.t[0], motion.t[-1], max(FEW)))
+    rows: list[Mapping[str, Any]] = []
+    for n in FEW:
+        ways = _batches(mechanism, Drive(*(x[:n] for x in drive)), motion.q[0], traced)
+        ways = {name: _repeated(act, count) for name, (act, count) in ways.items()}
+        spent = _alternated(ways | {name: way for name, way in loops.items() if name == LOOP})
+        row = {"study": "few", "subject": case.robot.name, "size": n}
+        for name in ways:
+            rows.append({**row, "quantity": name, "unit": "µs/sample", **_spread(1e6 * spent[name])})
+            if LOOP in spent:
+                ratio = spent[name] / spent[LOOP]
+                rows.append({**row, "quantity": f"{name} / {LOOP}", "unit": "-", **_spread(ratio)})
+    return rows
+
+
+def _repeated(act: Callable[[], Any], count: int) -> tuple[Callable[[], Any], int]:
+    """A call of so few samples repeated until there are enough."""
+    times = -(-ENOUGH // count)
+    return (lambda: [act() for _ in range(times)]), times * count
 
 
 def harness_rows(case: Case) -> list[Mapping[str, Any]]:
@@ -133,9 +169,10 @@ def _batches(
     mechanism: Mechanism, drive: Drive, start: Array, traced: Trace | None
 ) -> dict[str, tuple[Callable[[], Any], int]]:
     """The batch along a path, and of the same samples in any order, each with a guess of its own."""
+    evaluator = _evaluator()
 
     def batch(drive: Drive = drive, guess: Array = start) -> Batch:
-        return inverse_dynamics(mechanism, drive, guess, traced=traced, evaluator=_evaluator())
+        return inverse_dynamics(mechanism, drive, guess, traced=traced, evaluator=evaluator)
 
     order = np.random.default_rng(0).permutation(len(drive.q))
     mixed, near = Drive(*(x[order] for x in drive)), batch().q[order] + GUESS

@@ -21,6 +21,7 @@ from validation.studies.bench.measure import (
     ROBOTS,
     SAMPLES,
     chain_rows,
+    few_rows,
     harness_rows,
     robot_rows,
     sample_rows,
@@ -62,6 +63,7 @@ class Bench(Study):
         lengths = [n for n in (1, 2, 5, 10, 20, 50, 100, 200) if n <= self.chain]
         tasks = [
             *(Task(robot_rows, (case, self.samples), WorkerFailure) for case in cases),
+            *(Task(few_rows, (case,), WorkerFailure) for case in cases),
             *(Task(harness_rows, (case,), WorkerFailure) for case in cases),
             *(Task(sample_rows, (case,), WorkerFailure) for case in cases[:1]),
             Task(chain_rows, (lengths,), WorkerFailure),

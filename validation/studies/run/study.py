@@ -160,16 +160,16 @@ def _expected(
 def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, source: str) -> Task | Outcome:
     """The task of computing a source, or its outcome where there is no motion."""
     if isinstance(motion, Motion):
-        lost = partial(_no_efforts, case, source, "not run")
-        return Task(evaluate, (case, motion, source), lost, _files(case), _has_run)
+        on_failure = partial(_no_efforts, case, source, "not run")
+        return Task(evaluate, (case, motion, source), on_failure, _files(case), _has_run)
     return _no_efforts(case, source, *_reason(motion))
 
 
 def _audit(case: Case, expected: Wanted | HarnessError | WorkerFailure, engine: str) -> Task | list[Row]:
     """The task of auditing an engine, or its rows where there is nothing to hold it against."""
     if isinstance(expected, Wanted):
-        lost = partial(_no_audit, case, engine, "not run")
-        return Task(audit, (case, expected, engine), lost, _files(case), _is_audited)
+        on_failure = partial(_no_audit, case, engine, "not run")
+        return Task(audit, (case, expected, engine), on_failure, _files(case), _is_audited)
     return _no_audit(case, engine, *_reason(expected))
 
 
