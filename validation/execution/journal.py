@@ -204,5 +204,5 @@ def _source(module: str) -> Path:
 @cache
 def _packages() -> str:
     """Digest of the versions of all packages."""
-    packages = sorted(f"{package.name} {package.version}" for package in importlib.metadata.distributions())
+    packages = sorted({f"{package.name} {package.version}" for package in importlib.metadata.distributions()})
     return hashlib.sha256("\n".join(packages).encode()).hexdigest()
