@@ -246,7 +246,9 @@ def test_runs_that_crash_take_no_others_along(tmp_path: Path) -> None:
         result, conclusion = run_study(small, tmp_path)
         runs = result.tables["ctc_runs"]
         assert set(runs.loc[runs["note"] == "", "controller"]) == {"classical", "task space"}
-        assert runs.loc[runs["controller"] == "extended", "note"].unique() == ["internal error: ValueError: a slip"]
+        (note,) = runs.loc[runs["controller"] == "extended", "note"].unique()
+        assert note.startswith("internal error: ValueError: a slip; the whole of it: ")
+        assert result.record["internal_errors"] == [note]
         assert exit_status(conclusion.verdicts, result.record) == 70
         patch.setattr(study, "run_batch", run_batch)
         result, conclusion = run_study(small, tmp_path)
