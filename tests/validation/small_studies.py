@@ -22,6 +22,7 @@ from validation.studies.ctc.simulate import Task
 from validation.studies.errata import study as errata
 from validation.studies.errata.costs import cases_of
 from validation.studies.mutants import study as mutants
+from validation.studies.mutants.common import COMMON_FAULTS
 from validation.studies.mutants.faults import MUTANTS
 
 ROUTE = "mujoco/forward"
@@ -36,7 +37,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(engines.ladder, "ladders", _short)
         patch.setattr(ctc, "Ctc", partial(ctc.Ctc, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))
         patch.setattr(mutants, "judged", lambda case: ["analytic/lagrange", "mujoco/kkt"])
-        patch.setattr(mutants, "MUTANTS", MUTANTS[:2])
+        patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
         patch.setattr(errata, "cases_of", lambda names: cases_of(names)[:3])
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/careful"])
         for name in ("robot_rows", "harness_rows", "sample_rows", "chain_rows"):
