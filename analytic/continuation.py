@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 from scipy.interpolate import BarycentricInterpolator
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 from analytic.closures import (
     RANK_TOLERANCE,
@@ -191,6 +191,23 @@ class Tracer:
         worst = int(np.argmin(ratios))
         if ratios[worst] < RANK_TOLERANCE:
             raise self._singular("meets a singularity", states[worst])
+        for k in np.flatnonzero(may_vanish(ratios)):
+            deepest = self._worst_conditioned(states[k], states[k + 1])
+            if conditioning(self.dependent_jacobian(deepest.q))[0][0] < RANK_TOLERANCE:
+                raise self._singular("meets a singularity", deepest)
+
+    def _worst_conditioned(self, before: State, after: State) -> State:
+        """Where between two states Φᵘ is conditioned worst.
+
+        Where branches cross, a step can come out on the other one, on which the orientation of Φᵘ is the same.
+        """
+
+        def ratio(time: float) -> float:
+            return float(conditioning(self.dependent_jacobian(self.advance(before, time).q))[0][0])
+
+        span = after.t - before.t
+        found = minimize_scalar(ratio, bounds=(before.t, after.t), method="bounded", options={"xatol": 1e-9 * span})
+        return self.advance(before, float(found.x))
 
     def _crossing(self, before: State, after: State, U: Array) -> State:
         """Where the orientation of Φᵘ changes between two states, seen through U of shape (nu, nc).
@@ -257,6 +274,26 @@ class Tracer:
         """Name of the closure that is open widest."""
         phi = np.abs(closure_residual(self.mechanism, poses(self.mechanism, q), q)[0])
         return closure_names(self.mechanism)[int(np.argmax(phi))]
+
+
+def may_vanish(ratios: Array) -> AnyArray:
+    """Between which samples a conditioning may reach zero: the lines from both sides meet at less than half of it.
+
+    Args:
+        ratios: Smallest singular value over the largest at samples of a path [-], shape (nt,).
+
+    Returns:
+        Mask of the intervals [-], shape (nt - 1,); the first and the last have no line on one side.
+    """
+    mask = np.zeros(max(len(ratios) - 1, 0), np.bool_)
+    if len(ratios) < 4:
+        return mask
+    before, after = ratios[1:-2], ratios[2:-1]
+    falling, rising = before - ratios[:-3], ratios[3:] - after
+    is_dip = (falling < 0) & (rising > 0)
+    s = np.clip((after - rising - before) / np.where(is_dip, falling - rising, 1), 0, 1)
+    mask[1:-1] = is_dip & (before + falling * s < np.minimum(before, after) / 2)
+    return mask
 
 
 def conditioning(Phi_u: Array, follow: int | None = None) -> tuple[Array, Array]:

@@ -122,6 +122,24 @@ def rotation_vector(start: Array, end: Array) -> Array:
     return vector * (angle / np.where(sine == 0, 1, sine))[:, None]
 
 
+def joint_stretch(joint: Joint, x: Array) -> Array:
+    """How far a joint is from where its spring is at rest, along each of its dofs.
+
+    Args:
+        joint: Joint.
+        x: Its positions [m or rad], shape (nt, entries of q).
+
+    Returns:
+        Displacement, and for turns in space the shortest rotation in body axes [m or rad], shape (nt, dofs).
+    """
+    rest = joint.spring_reference
+    if joint.kind in ("hinge", "slide"):
+        return x - rest
+    if joint.kind == "ball":
+        return rotation_vector(rest, x)
+    return np.concatenate([x[:, :3] - rest[:3], rotation_vector(rest[3:], x[:, 3:])], axis=1)
+
+
 def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
     """Forward kinematics of the spanning tree.
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_rate, solve_dependent
-from analytic.kinematics import Poses, Twists, cross, point_of, poses, rotation_vector, skew, twists
+from analytic.kinematics import Poses, Twists, cross, joint_stretch, point_of, poses, skew, twists
 from analytic.redundancy import independent_dofs, minimum_norm, rates_of_drives, undriven_dofs
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
-from robots.mechanism import WORLD, Joint, Mechanism
+from robots.mechanism import WORLD, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -230,24 +230,6 @@ def _springs(mechanism: Mechanism, q: Array) -> Array:
         pull = tendon.stiffness * (length - np.clip(length, *tendon.rest))  # slack between the two lengths
         effort += pull * mechanism.rates_of((tendon.length,))
     return effort
-
-
-def joint_stretch(joint: Joint, x: Array) -> Array:
-    """How far a joint is from where its spring is at rest, along each of its dofs.
-
-    Args:
-        joint: Joint.
-        x: Its positions [m or rad], shape (nt, entries of q).
-
-    Returns:
-        Displacement, and for turns in space the shortest rotation in body axes [m or rad], shape (nt, dofs).
-    """
-    rest = joint.spring_reference
-    if joint.kind in ("hinge", "slide"):
-        return x - rest
-    if joint.kind == "ball":
-        return rotation_vector(rest, x)
-    return np.concatenate([x[:, :3] - rest[:3], rotation_vector(rest[3:], x[:, 3:])], axis=1)
 
 
 def _dof_names(mechanism: Mechanism) -> list[str]:

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.closures import closure_jacobian
-from analytic.kinematics import Poses, Twists, cross, point_of, poses, twists
-from analytic.lagrange import inertia_matrix
-from analytic.noc import joint_stretch
+from analytic.kinematics import Poses, Twists, cross, joint_stretch, point_of, poses, twists
 from analytic.redundancy import actuator_motions
 from robots.arrays import Array
 from robots.mechanism import WORLD, Mechanism
@@ -58,12 +56,27 @@ def effort_scale(mechanism: Mechanism, motion: Motion) -> EffortScale:
     at = poses(mechanism, motion.q)
     moving = twists(mechanism, at, motion.qd)
     Phi = closure_jacobian(mechanism, at, moving.K, motion.q)
-    D = actuator_motions(mechanism, Phi, inertia_matrix(mechanism, at))
+    D = actuator_motions(mechanism, Phi, _inertia(mechanism, at, moving.K))
     powers = _powers(mechanism, at, moving, motion, D)
     largest = np.abs(powers.signed).sum(1).max(0, initial=0.0)
     return EffortScale(
         scale=np.maximum(largest, LEAST * powers.magnitude.sum(1).max(0, initial=0.0)), effort=powers.signed.sum(1)
     )
+
+
+def _inertia(mechanism: Mechanism, at: Poses, K: Array) -> Array:
+    """Inertia matrix of the spanning tree, summed body by body and rotor by rotor, shape (nt, nv, nv)."""
+    M = np.zeros((len(K), mechanism.nv, mechanism.nv))
+    for b, body in enumerate(mechanism.bodies):
+        w, v = K[:, b, :3], K[:, b, 3:]
+        I_W = at.R[:, b] @ body.inertia @ at.R[:, b].swapaxes(1, 2)
+        M += w.swapaxes(1, 2) @ I_W @ w + body.mass * v.swapaxes(1, 2) @ v
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        M[:, dofs, dofs] += joint.armature * np.eye(dofs.stop - dofs.start)
+    for tendon in mechanism.tendons:
+        rates = mechanism.rates_of((tendon.length,))[0]
+        M += tendon.armature * np.outer(rates, rates)
+    return M
 
 
 def own_powers(mechanism: Mechanism, motion: Motion) -> TermPowers:

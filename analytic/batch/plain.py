@@ -151,7 +151,7 @@ def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -
         poses[k] = q[0]
     else:
         k = len(poses)
-    run = np.arange(first, min(k + 1, len(poses)))
+    run = np.arange(max(first - 2, 0), min(k + 3, len(poses)))  # and two sound samples on both sides, to see a dip
     tracer.refuse_singularities([State(t=float(i), q=poses[[i]]) for i in run], tracer.dependent_jacobian(poses[run]))
     return k
 

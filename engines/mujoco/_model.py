@@ -96,7 +96,7 @@ def opening(model: Any, data: Any, rows: AnyArray) -> float:
     Args:
         model: MuJoCo's model.
         data: Its data.
-        rows: Indices of all rows of these equalities in `efc_*`.
+        rows: Indices of all rows of these equalities in `efc_*` [-], shape (rows,).
     """
     widest = 0.0
     for equality in np.unique(data.efc_id[rows]):
