@@ -46,7 +46,7 @@ def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     surroundings = {**os.environ, "PYTHONPATH": str(CATALOGUE.parent)}
     command = [sys.executable, str(tmp_path / "script.py")]
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "['agree', 'informational']\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "['agree', 'reference']\n"), done.stderr
 
 
 def test_a_file_is_found_from_where_the_user_stands(
