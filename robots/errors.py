@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+INTERNAL = "internal error"
+"""How the reason begins where something was raised that is no error of ours."""
+
 
 class HarnessError(Exception):
     """Base of all errors of loopcheck: bad input or an engine that failed, never a bug."""
@@ -76,10 +79,6 @@ class EngineNotInstalledError(EngineError):
 
     def __init__(self, engine: str, extra: str) -> None:
         super().__init__(f"engine '{engine}' is not installed: pip install 'loopcheck[{extra}]'")
-
-
-class NoResultError(EngineError):
-    """What all that follows needs was interrupted, or its worker process died or hung: nothing can be said."""
 
 
 def _restored(kind: type[HarnessError], args: tuple[Any, ...], attributes: dict[str, Any]) -> HarnessError:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,10 +14,14 @@ import pytest
 from tests.conftest import MODELS
 from tests.house import copy_house, start
 from validation.cli import cli
-from validation.versions.environments import made_by_uv
+from validation.studies.versions.environments import made_by_uv
 
 HOUSE = Path(__file__).parent.parent
+CONTEXT = click.Context(cli)
 DOCUMENTS = [HOUSE / "README.md", HOUSE / "CONTRIBUTING.md", *sorted((HOUSE / "robots").glob("*/README.md"))]
+
+
+BY_NAME = {name: command for name in cli.list_commands(CONTEXT) if (command := cli.get_command(CONTEXT, name))}
 
 
 def documented() -> Iterator[str]:
@@ -26,7 +31,7 @@ def documented() -> Iterator[str]:
             r"^```(sh|yaml)\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
         ):
             yield from re.findall(r"(?:uv run |- run: |python -m )((?:loopcheck|validation) [^#\n]*)", block)
-    for command in (cli, *cli.commands.values()):
+    for command in (cli, *BY_NAME.values()):
         yield from re.findall(r"^ *(loopcheck .*)$", command.help or "", re.MULTILINE)
 
 
@@ -39,7 +44,7 @@ ANSWERS = (0, 1, 3)
 
 def test_commands_were_found() -> None:
     assert len(COMMANDS) > 15
-    assert {command.split()[1] for command in COMMANDS} >= {name for name in cli.commands if name != "list"}
+    assert {command.split()[1] for command in COMMANDS} >= {name for name in BY_NAME if name != "list"}
     assert all(any(f"loopcheck {quick}" in command for command in COMMANDS) for quick in QUICK)
 
 
@@ -47,7 +52,7 @@ def test_commands_were_found() -> None:
 def test_a_documented_command_is_accepted(command: str) -> None:
     arguments = [argument for argument in shlex.split(command)[1:] if argument != "--help"]  # which ends the parsing
     name, *rest = arguments or ["list"]
-    cli.commands[name].make_context(name, rest).close()
+    BY_NAME[name].make_context(name, rest).close()
 
 
 @pytest.fixture(scope="module")

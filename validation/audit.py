@@ -24,8 +24,8 @@ from robots.inventory import Inventory
 from robots.motion import Motion
 from robots.robot import Case
 from validation import sources, tiers
+from validation.execution.errors import internal_error
 from validation.findings import CASE, FILE, SEVERITY, Key
-from validation.statuses import internal_error
 from validation.tiers import Held
 from validation.tolerances import audits, registered
 from validation.wanted import wanted_inventory

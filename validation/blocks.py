@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 from tabulate import tabulate
 
+from validation.execution.journal import Task
 from validation.findings import MEANING
-from validation.workers import Call
 
 NOTHING = "\N{EN DASH}"
 
@@ -71,8 +71,8 @@ class Part:
     """Whether it is folded at first; None if it cannot be folded."""
 
 
-Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Part | Call
-"""A string is a paragraph, a sequence of strings a list; a call returns a list of blocks, which stand in its place."""
+Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Part | Task
+"""A string is a paragraph, a sequence of strings a list; a task returns a list of blocks, which stand in its place."""
 
 
 def facts(facts: Mapping[str, Any]) -> Table:

@@ -2,45 +2,47 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from validation.blocks import Block, Part
-from validation.workers import Call, Lost, Workers, crew
+from validation.execution.journal import Task
+from validation.execution.workers import Workers, worker_pool
 
 
 def completed(sections: Sequence[Part], workers: Workers) -> list[Part]:
-    """The sections with the blocks that each of their calls returns in its place.
+    """The sections with the blocks that each of their tasks returns in its place.
 
     Args:
-        sections: Parts whose blocks may be calls of functions that return lists of blocks.
+        sections: Parts whose blocks may be tasks that return lists of blocks.
         workers: Who makes them; a single one is this process.
     """
-    calls = list(chain.from_iterable(map(_calls, sections)))
-    if workers.count == 1 or len(calls) < 2:
-        made: list[Any] = [call.function(*call.args) for call in calls]
+    tasks = [task._replace(on_failure=_not_drawn) for section in sections for task in _tasks(section)]
+    if workers.count == 1 or len(tasks) < 2:
+        made: list[Any] = [task.function(*task.args) for task in tasks]
     else:
-        with crew(workers) as staff:
-            found = dict(staff.results(calls, "figures"))
-        made = [found[k] for k in range(len(calls))]
+        with worker_pool(workers) as pool:
+            made = pool.results(tasks, "figures")
     results = iter(made)
     return [_filled(section, results) for section in sections]
 
 
-def _calls(block: Block) -> Iterator[Call]:
-    if isinstance(block, Call):
+def _not_drawn(reason: str) -> list[Block]:
+    return [f"Not drawn: {reason}."]
+
+
+def _tasks(block: Block) -> Iterator[Task]:
+    if isinstance(block, Task):
         yield block
     elif isinstance(block, Part):
         for inner in block.blocks:
-            yield from _calls(inner)
+            yield from _tasks(inner)
 
 
 def _filled(part: Part, results: Iterator[Any]) -> Part:
     blocks: list[Block] = []
     for block in part.blocks:
-        if isinstance(block, Call):
-            result = next(results)
-            blocks += [f"Not drawn: {result.reason}."] if isinstance(result, Lost) else result
+        if isinstance(block, Task):
+            blocks += next(results)
         else:
             blocks.append(_filled(block, results) if isinstance(block, Part) else block)
     return replace(part, blocks=blocks)

@@ -17,7 +17,7 @@ from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 from validation import sources
-from validation.statuses import internal_error
+from validation.execution.errors import internal_error
 
 SIMULATED = ("forward", "forward_single", "default")
 """Routes that simulate, and so cannot follow a motion that the dynamics do not make."""

@@ -1,14 +1,11 @@
-"""What a run has found: a verdict for each source in a case, their counts, and the exit status that follows."""
+"""What a run has found: a verdict for each source in a case, and their counts."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from validation import statuses
-from validation.statuses import INTERNAL, WHOLE
 from validation.tables import Results
 
 CASE = ["robot", "variant", "mode", "configuration"]
@@ -84,21 +81,6 @@ def verdict_counts(results: Results) -> Mapping[str, int]:
     """How many comparisons, of a source in a case each, have which verdict; the reference is none."""
     found = [finding.verdict for of_case in findings(results).values() for finding in of_case.values()]
     return {verdict: found.count(verdict) for verdict in MEANING}
-
-
-def internal_errors(results: Results) -> list[str]:
-    """What was raised in a run that is an error of our own, a line each."""
-    notes = pd.concat([results.summary["note"], results.audit["note"]]).fillna("")
-    lines = (re.search(rf"{INTERNAL}: .*?; {WHOLE}[^;]*", str(note)) for note in notes)
-    return list(dict.fromkeys(line[0] for line in lines if line))
-
-
-def exit_status(results: Results) -> int:
-    """Exit status of a run, as `statuses.exit_status` says.
-
-    What a robot's file expects of a mode does not count when it is met. A run that judged nothing is no pass.
-    """
-    return statuses.exit_status(verdict_counts(results), len(internal_errors(results)))
 
 
 def about_robots(results: Results) -> Mapping[str, Mapping[str, Any]]:

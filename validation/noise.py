@@ -18,10 +18,12 @@ from robots.robot import Case
 from robots.robot import names as robot_names
 from validation import sources
 from validation.evaluate import evaluate
+from validation.execution.journal import Task
+from validation.execution.tables import to_csv
+from validation.execution.workers import WorkerFailure, Workers, worker_pool
 from validation.resolution import MOVED, REFINED, TIGHTENED, effort_changes
-from validation.run import Selection, plan
+from validation.selection import Selection, plan
 from validation.tolerances import registered
-from validation.workers import Call, Lost, Workers, crew
 
 FORMULATION = "formulation"
 """How far the efforts are from those of the reference."""
@@ -56,10 +58,10 @@ def noise_rows(case: Case, name: str) -> list[Mapping[str, Any]]:
 
 def noise_table(cases: Sequence[Case], names: Sequence[str], workers: Workers) -> pd.DataFrame:
     """The figures of all sources in all cases; a source that a robot leaves out, or that fails, has no rows."""
-    calls = [Call(noise_rows, (case, name)) for name in names for case in cases if name not in case.robot.without]
-    with crew(workers) as staff:
-        results = staff.all_of(calls, "noise")
-    rows = [row for result in results if not isinstance(result, Lost) for row in result]
+    tasks = [Task(noise_rows, (case, name)) for name in names for case in cases if name not in case.robot.without]
+    with worker_pool(workers) as pool:
+        results = pool.results(tasks, "noise")
+    rows = [row for result in results if not isinstance(result, WorkerFailure) for row in result]
     columns = ["robot", "variant", "mode", "configuration", "source", "actuator", *FIGURES]
     return pd.DataFrame(rows, columns=columns)
 
@@ -89,7 +91,7 @@ def main(robots: tuple[str, ...], names: tuple[str, ...], jobs: int | None, out:
         if case.mode not in case.robot.expected
     ]
     table = noise_table(cases, names or judged, Workers(jobs=jobs))
-    table.to_csv(out, index=False)
+    to_csv(table, out)
     click.echo(largest(table).to_string(index=False))
 
 

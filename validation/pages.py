@@ -8,8 +8,8 @@ from markupsafe import Markup, escape
 
 from robots.errors import OutputError
 from validation.blocks import Block, Part, Picture, line, pipes
+from validation.execution.files import drafts
 from validation.interactive import plotly_script
-from validation.tables import drafts
 
 
 def write_pages(sections: Sequence[Part], folder: Path, *, stem: str, title: str) -> None:

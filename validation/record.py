@@ -1,16 +1,11 @@
 """Collects the tables of a run, and records what another engineer needs to repeat it."""
 
 import hashlib
-import importlib.metadata
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import cpu_count
 
 import engines
 from analytic.anatomy import anatomy, in_words
@@ -29,20 +24,15 @@ from validation.geometry import point_rows
 from validation.independence import lineage, shares
 from validation.ledger import concerning
 from validation.rendering import NO_MOVIES, Movies
-from validation.resolution import SEED, Resolution
+from validation.resolution import Resolution
 from validation.tables import Results, table
 from validation.tolerances import REGISTER, Tolerance, audits, digest, registered
-
-LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What was asked for, and when."""
+    """What was asked for."""
 
-    command: tuple[str, ...]
-    """The command line."""
-    start: datetime
     dt: float | None
     """Step of the report grid that was asked for [s], if any."""
     tolerances: Mapping[str, Tolerance]
@@ -60,8 +50,6 @@ class Found(NamedTuple):
     """Rows of the audit of every engine on every case."""
     resolutions: Mapping[tuple[Key, str], Resolution]
     """Of every source beyond its limit, by case and source."""
-    unanswered: int
-    """How many audits, sources and resolutions were interrupted, died or hung."""
     movies: Movies = NO_MOVIES
 
 
@@ -71,7 +59,7 @@ def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
     Args:
         cases: What was run.
         found: What was found.
-        request: What was asked for, and when.
+        request: What was asked for.
     """
     motions, outcomes, audited = found.motions, found.outcomes, found.audited
     first = {case.key[:3]: case for case in reversed(cases) if case.key in motions}
@@ -195,20 +183,9 @@ def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[s
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
     first = {case.robot.name: case for case in reversed(cases)}
     return {
-        "loopcheck": importlib.metadata.version("loopcheck"),
-        "command": list(request.command),
-        "start": request.start.isoformat(timespec="seconds"),
         "dt": request.dt,
-        "unanswered": found.unanswered,
         "not_drawn": dict(found.movies.missing),
-        "duration_s": (datetime.now(UTC) - request.start).total_seconds(),
-        "versions": {
-            "python": platform.python_version(),
-            **{library: importlib.metadata.version(library) for library in LIBRARIES},
-            **engines.versions(),
-        },
-        "cpu": {"model": _cpu_model(), "cores": cpu_count(), "platform": platform.platform()},
-        "seeds": {"resolution": SEED} if found.resolutions else {},  # nothing else in a run is random
+        "seeds": {},  # nothing in a run is random
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
         "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
         "lineages": {source: lineage(source) for source in run_sources},
@@ -305,12 +282,3 @@ def _anatomy_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str,
         "undriven": list(found.undriven),
         "oddities": list(found.oddities),
     }
-
-
-def _cpu_model() -> str:
-    """Name of the processor, where the system tells it."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return next(
-        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
-    )

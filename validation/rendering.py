@@ -1,7 +1,6 @@
 """Movies of the robots that move out of a plane, drawn by MuJoCo in worker processes; nothing else depends on them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,11 +8,12 @@ import pandas as pd
 
 from robots.motion import Motion
 from robots.robot import Case
+from validation.execution.journal import Task
+from validation.execution.workers import WorkerFailure, WorkerPool
 from validation.findings import Key
 from validation.geometry import is_planar, paths, steps_shown
 from validation.pictures import draw
 from validation.tables import frames_table
-from validation.workers import Call, Crew, Lost
 
 TIME_LIMIT = 120.0
 """How long the drawing of a movie may take [s]; without a graphics card it takes a few seconds."""
@@ -30,29 +30,29 @@ class Movies(NamedTuple):
 NO_MOVIES = Movies(frames_table([]), {})
 
 
-def movies(cases: Sequence[Case], motions: Mapping[Key, Any], staff: Crew) -> Movies:
+def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) -> Movies:
     """Draw each mode of each robot that moves out of a plane, in its first variant.
 
     Args:
         cases: What was run.
         motions: The motion of each case, or why there is none.
-        staff: Worker processes; one that dies or hangs takes only its movie along.
+        pool: Worker processes; one that dies or hangs takes only its movie along.
     """
     moving = [(case, motions[case.key]) for case in _first(cases, motions)]
     spatial = [(case, motion) for case, motion in moving if _leaves_its_plane(case, motion)]
     if not spatial:
         return NO_MOVIES
-    crew = replace(staff, time_limit=min(TIME_LIMIT, staff.time_limit), journal=None)  # no run waits for a movie
-    calls = [
-        Call(draw, (case.mechanism, case.robot.trace, motion.q[steps_shown(len(motion.t))])) for case, motion in spatial
+    tasks = [
+        Task(draw, (case.mechanism, case.robot.trace, motion.q[steps_shown(len(motion.t))])) for case, motion in spatial
     ]
+    drawn = pool.limited(TIME_LIMIT).results(tasks, "movies")  # no run waits for a movie
     rows, missing = [], {}
-    for (case, motion), result in zip(spatial, crew.all_of(calls, "movies"), strict=True):
+    for (case, motion), result in zip(spatial, drawn, strict=True):
         if isinstance(result, list):
             shown = zip(motion.t[steps_shown(len(motion.t))], result, strict=True)
             rows += [{"robot": case.robot.name, "mode": case.mode, "t": t, "image": image} for t, image in shown]
         else:
-            missing[f"{case.robot.name}, {case.mode}"] = result.reason if isinstance(result, Lost) else result
+            missing[f"{case.robot.name}, {case.mode}"] = result.reason if isinstance(result, WorkerFailure) else result
     return Movies(frames_table(rows), missing)
 
 

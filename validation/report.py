@@ -7,7 +7,6 @@ template shows the blocks as HTML, another as Markdown, so that both say the sam
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ import pandas as pd
 
 from validation import drawing, figures, interactive
 from validation.blocks import NOTHING, Block, Cell, Movie, Part, Picture, Table, cell, digits, facts, plain, table
-from validation.completion import completed
 from validation.divergence import audit_section
+from validation.execution.journal import Task
 from validation.findings import (
     CASE,
     FILE,
@@ -32,10 +31,7 @@ from validation.findings import (
     worst,
 )
 from validation.independence import IN_WORDS, bases
-from validation.pages import write_pages
 from validation.tables import Results
-from validation.versions import report as versions
-from validation.workers import ALONE, Call, Workers
 
 _RUN_HEADERS = {
     "closure_drift": "closure drift [m or rad]",
@@ -58,22 +54,9 @@ UNBOUNDED = 1e100
 """A size above this stands for no upper bound."""
 
 
-def write_report(results: Results, folder: Path, workers: Workers = ALONE) -> None:
-    """Write `report.html` and `report.md` into a folder; either both are replaced or, on an error, none.
-
-    Args:
-        results: What is reported.
-        folder: Where to.
-        workers: Who draws the figures; by default this process alone.
-
-    Raises:
-        OutputError: If the folder cannot be written.
-    """
-    robots = list(about_robots(results))
-    sections = [section(results) for section in SECTIONS]
-    sections += versions.section(folder, robots)
-    title = f"loopcheck: {', '.join(robots) or 'no robot'}"
-    write_pages(completed(sections, workers), folder, stem="report", title=title)
+def title(results: Results) -> str:
+    """Title of the page."""
+    return f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
 
 
 def answer(results: Results) -> Part:
@@ -243,7 +226,7 @@ def robots(results: Results) -> Part:
                 anchor=f"robot-{len(parts) + 1}",
                 blocks=[
                     *blocks,
-                    Call(
+                    Task(
                         _pictures_of, (name, about, _part_of(results, "points", "frames", "motion", "task", robot=name))
                     ),
                 ],
@@ -346,7 +329,7 @@ def cases(results: Results) -> Part:
                     verdict=next((verdict for verdict in SEVERITY if verdict in seen), ""),
                     folded=case[1] != of_robot[0][1],
                     blocks=[
-                        Call(
+                        Task(
                             _case_blocks,
                             (_part_of(results, *of_case, **dict(zip(CASE, case, strict=True))), case, styles),
                         )
@@ -438,7 +421,7 @@ def convergence(results: Results) -> Part:
     for names, rows in results.ladder.groupby(["robot", "variant"], sort=False):
         title, number = " · ".join(map(str, names)), len(parts) + 1
         parts.append(
-            Part(title=title, anchor=f"ladder-{number}", blocks=[Call(_ladder_blocks, (title, number, rows, styles))])
+            Part(title=title, anchor=f"ladder-{number}", blocks=[Task(_ladder_blocks, (title, number, rows, styles))])
         )
     text = (
         "Each step size is a run by itself; the efforts judged above may be extrapolated from several. The "

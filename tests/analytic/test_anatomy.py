@@ -10,7 +10,7 @@ from analytic.assembly import prescribe
 from robots.errors import LoopClosureError, MechanismError
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
-from validation.check import cases_of_file
+from validation.studies.check.cases import cases_of_file
 
 FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
 

@@ -10,8 +10,14 @@ from typing import Any, TypeAlias
 import pytest
 from pebble import ThreadPool
 
-from validation import workers
 from validation.cli import main
+from validation.execution import workers
+from validation.execution.errors import internal_errors
+from validation.execution.workers import ALONE, Workers
+from validation.studies import study
+from validation.studies.run.study import Run
+from validation.studies.run.terminal import verdicts
+from validation.tables import TABLES, Results
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""
@@ -29,6 +35,18 @@ def loopcheck(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         return int(end.value.code or 0), out, err
 
     return call
+
+
+def exit_status(results: Results) -> int:
+    """Exit status of a run with these results."""
+    errors = internal_errors(study.notes_of([results.summary, results.audit]))
+    return study.exit_status(verdicts(results), {"not_run": [], "internal_errors": errors, **results.run})
+
+
+def write_report(results: Results, folder: Path, workers: Workers = ALONE) -> None:
+    """Write the page of a run."""
+    tables = {name: getattr(results, name) for name in TABLES}
+    study.write_conclusion(Run, study.StudyResult(folder=folder, tables=tables, record=results.run), workers)
 
 
 class Threads(ThreadPool):

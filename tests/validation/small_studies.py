@@ -1,51 +1,64 @@
 """The command, with small studies and without pages: a program that tests can kill while it computes."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
-from unittest.mock import patch
+
+import pytest
 
 import engines.ladder
 from engines.ladder import Ladder, ladders
 from robots.motion import Motion
+from robots.robot import Case
 from validation import cli
-from validation.ctc import study as ctc
-from validation.ctc.simulate import Task
+from validation.studies import study
+from validation.studies.bench import study as bench
+from validation.studies.benchmarks import study as benchmarks
+from validation.studies.ctc import study as ctc
+from validation.studies.ctc.runs import Settings
+from validation.studies.ctc.simulate import Task
+from validation.studies.errata import study as errata
+from validation.studies.errata.costs import cases_of
+from validation.studies.mutants import study as mutants
+from validation.studies.mutants.common import COMMON_FAULTS
+from validation.studies.mutants.faults import MUTANTS
 
 ROUTE = "mujoco/forward"
-COMPUTED = "computed.txt"
-"""In place of the page: how many runs of control were computed last."""
-PAGES = ("validation.report", "validation.ladder.report", "validation.ctc.report", "validation.sweep.report")
-whole_study = ctc.run_study
 
 
 @contextmanager
-def small() -> Iterator[None]:
-    """Ladders have two rungs and control has coarse steps meanwhile, and no page is written."""
-    with ExitStack() as stack:
-        for page in PAGES:
-            stack.enter_context(patch(f"{page}.write_report", _note))
-        stack.enter_context(patch.object(engines.ladder, "ladders", _short))
-        stack.enter_context(patch.object(ctc, "run_study", _coarse))
-        yield
+def small() -> Iterator[pytest.MonkeyPatch]:
+    """Studies have few and short tasks meanwhile, and no page is written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study, "write_pages", lambda *_, **__: None)
+        patch.setattr(study, "completed", lambda sections, _: sections)
+        patch.setattr(engines.ladder, "ladders", _short)
+        patch.setattr(ctc, "Ctc", partial(ctc.Ctc, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))
+        patch.setattr(mutants, "judged", lambda case: ["analytic/lagrange", "mujoco/kkt"])
+        patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
+        patch.setattr(errata, "cases_of", lambda names: cases_of(names)[:3])
+        patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/careful"])
+        for name in ("robot_rows", "harness_rows", "sample_rows", "chain_rows"):
+            patch.setattr(bench, name, bench_rows)
+        yield patch
 
 
-def _note(found: Any, folder: Path, _: Any = None) -> None:
-    text = str(found.record["computed_now"]) if isinstance(found, ctc.Findings) else ""
-    (folder / COMPUTED).write_text(text, encoding="utf-8")
+def bench_rows(subject: Case | Sequence[int], *_: Any) -> list[dict[str, Any]]:
+    """A figure that takes no time to measure."""
+    name = subject.robot.name if isinstance(subject, Case) else "chain"
+    spread = dict.fromkeys(("lowest", "median", "highest"), 1.0)
+    return [{"study": "small", "subject": name, "quantity": "q", "unit": "s", "size": 1, **spread}]
 
 
 def _short(motion: Motion) -> Sequence[Ladder]:
-    found = [ladder for ladder in ladders(motion) if ladder.route == ROUTE][:6]
-    return [replace(ladder, trials=ladder.trials[:2], extrapolated=()) for ladder in found]
-
-
-def _coarse(study: ctc.Study, folder: Path, **how: Any) -> ctc.Findings:
-    return whole_study(replace(study, levels=(5.0,), task=Task(dt=0.02)), folder, **how)
+    few = [ladder for ladder in ladders(motion) if ladder.route == ROUTE][:4]
+    return [replace(ladder, trials=ladder.trials[:2], extrapolated=()) for ladder in few]
 
 
 if __name__ == "__main__":
-    with small():
+    from tests.validation import small_studies  # whose functions workers find by this name
+
+    with small_studies.small():
         cli.main()

@@ -3,7 +3,6 @@
 import importlib
 from collections.abc import Callable
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.test_exudyn import LOST as EXUDYN_LOST
+from tests.validation.conftest import exit_status
 from validation.audit import audit, lost, wanted_of
-from validation.check import cases_of_file
 from validation.divergence import first_divergence
 from validation.evaluate import evaluate
-from validation.findings import exit_status
 from validation.record import Found, Request, collect
+from validation.studies.check.cases import cases_of_file
 from validation.tables import Results
 from validation.tolerances import registered
 
@@ -336,11 +335,11 @@ def test_loops_that_accelerate_otherwise_are_not_compared(
 
 def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = [evaluate(prr, prr_motion, name) for name in ("analytic/noc", "mujoco/kkt", "mujoco/default")]
-    request = Request(command=(), start=datetime.now(UTC), dt=None, tolerances=registered())
+    request = Request(dt=None, tolerances=registered())
 
     def judged() -> Results:
         rows = audit(prr, wanted_of(prr, prr_motion), "mujoco")
-        return collect([prr], Found({prr.key: prr_motion}, outcomes, rows, resolutions={}, unanswered=0), request)
+        return collect([prr], Found({prr.key: prr_motion}, outcomes, rows, resolutions={}), request)
 
     right = judged()
     assert exit_status(right) == 0

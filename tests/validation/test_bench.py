@@ -1,20 +1,21 @@
 """What the bench measures must compute the right thing."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from analytic.batch import inverse_dynamics
 from analytic.noc import Noc
-from robots.errors import OutputError
 from robots.motion import Motion
-from robots.robot import Case
+from robots.robot import Case, load, representative_case
 from tests.errors import relative_error
-from validation.bench.chain import four_bar_chain
-from validation.bench.study import COLUMNS, bench_table, few_rows, write_bench
+from tests.validation.conftest import Command, in_this_process
+from validation.execution.tables import read_tables
+from validation.studies.bench import measure, study
+from validation.studies.bench.chain import four_bar_chain
+from validation.studies.bench.study import TABLE, Bench
 
 
 def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) -> None:
@@ -25,7 +26,7 @@ def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) 
 
 
 def test_chain_has_its_loops_and_the_batch_agrees_on_it() -> None:
-    from validation.bench.study import _swing
+    from validation.studies.bench.measure import _swing
 
     mechanism = four_bar_chain(3)
     assert (len(mechanism.bodies), len(mechanism.closures), mechanism.na) == (9, 3, 3)
@@ -41,30 +42,44 @@ def test_chain_has_its_loops_and_the_batch_agrees_on_it() -> None:
 def test_a_robot_without_gravity_that_is_not_traced_is_measured_in_the_plain_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("validation.bench.study.REPETITIONS", 1)
+    monkeypatch.setattr(measure, "REPETITIONS", 1)
     monkeypatch.setattr("engines.installed", lambda _: False)  # the engines' own rows take most of the time
-    figures = bench_table(("andrews",), samples=60, chain=1).set_index(["subject", "quantity"])
-    medians, notes = figures["median"], figures["note"]
-    assert medians["andrews", "batch"] > 0
-    assert medians["andrews", "left to the plain version"] == 60
-    assert "point_springs" in notes["andrews", "tracing, once"]
+    andrews = representative_case(load("andrews"))
+    assert measure.few_rows(andrews) == measure.sample_rows(andrews) == []
+    rows = {row["quantity"]: row for row in measure.robot_rows(andrews, 60)}
+    assert rows["batch"]["median"] > 0
+    assert rows["left to the plain version"]["median"] == 60
+    assert "point_springs" in rows["tracing, once"]["note"]
 
 
 def test_small_batches_are_measured_beside_a_loop_over_pinocchio(prr: Case) -> None:
     """Speed is for the bench to tell; here, that each size is measured in both forms."""
     pytest.importorskip("llvmlite")
     pytest.importorskip("engines.pinocchio._loop", exc_type=ImportError)
-    ratios = {(row["size"], row["quantity"]) for row in few_rows(prr) if row["unit"] == "-"}
+    ratios = {(row["size"], row["quantity"]) for row in measure.few_rows(prr) if row["unit"] == "-"}
     assert len(ratios) == 12
     assert {size for size, _ in ratios} == {1, 3, 10, 30, 100, 300}
 
 
-def test_figures_are_written_whole_or_refused(tmp_path: Path) -> None:
-    row = ("robot", "3prr", "batch", "µs/sample", 1000, 0.1, 0.2, 0.3, "")
-    figures = pd.DataFrame([row], columns=list(COLUMNS)).astype(COLUMNS)
-    write_bench(figures, tmp_path / "new")
-    assert json.loads((tmp_path / "new" / "bench.json").read_text())["figures"][0]["median"] == 0.2
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "new" / "bench.csv", keep_default_na=False), figures)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError):
-        write_bench(figures, tmp_path / "file")
+def test_figures_are_written_and_printed(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash of one measurement leaves the others, and is told."""
+
+    def rows(subject: str) -> list[dict[str, Any]]:
+        spread = {"lowest": 0.1, "median": 0.2, "highest": 0.3}
+        return [{"study": "robot", "subject": subject, "quantity": "batch", "unit": "s", "size": 1000, **spread}]
+
+    def crash(_: Case) -> None:
+        raise ZeroDivisionError("a slip")
+
+    monkeypatch.setattr(study, "robot_rows", lambda case, samples: rows(case.robot.name))
+    monkeypatch.setattr(study, "chain_rows", lambda lengths: rows(f"chain of {lengths[-1]}"))
+    monkeypatch.setattr(study, "few_rows", lambda case: [])
+    monkeypatch.setattr(study, "harness_rows", crash)
+    monkeypatch.setattr(study, "sample_rows", lambda case: [])
+    with in_this_process():
+        status, out, err = loopcheck("bench", "andrews", "--chain", "5", "--out", tmp_path)
+    assert (status, "ZeroDivisionError: a slip" in err) == (70, True), err
+    assert "robot: chain of 5" in out
+    table = read_tables(tmp_path, Bench.tables)[TABLE]
+    assert list(table["subject"]) == ["andrews", "chain of 5"]
+    assert list(table["median"]) == [0.2, 0.2]

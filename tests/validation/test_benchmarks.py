@@ -15,7 +15,8 @@ from robots.benchmark import benchmark_names, load_benchmark
 from robots.errors import MechanismError, NotFoundError, SingularityError
 from robots.robot import CATALOGUE
 from tests.validation.conftest import Command
-from validation.benchmarks import ANALYTIC, Start, energy_drift, start_of
+from validation.execution.journal import JOURNAL
+from validation.studies.benchmarks.measure import ANALYTIC, Start, energy_drift, start_of
 
 G = 9.81
 
@@ -33,7 +34,10 @@ def test_andrews_squeezer_meets_the_published_digits(loopcheck: Command, tmp_pat
     status, out, _ = loopcheck("benchmarks", "andrews", "--jobs", "1", "--out", tmp_path)
     assert status == 0
     assert "mujoco/careful" in out
-    assert {path.name for path in tmp_path.iterdir()} == {"benchmarks.csv", "benchmarks.html", "benchmarks.md"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("benchmarks.csv", "benchmarks.html", "benchmarks.md", "run.json"),
+        JOURNAL,
+    }
     errors = pd.read_csv(tmp_path / "benchmarks.csv").set_index(["source", "quantity"])["error"]
     assert errors[ANALYTIC, "joints [m or rad]"] < 1e-7
     assert errors[ANALYTIC, "multipliers [N]"] < 1e-6 * 199.1753333731910

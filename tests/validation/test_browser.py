@@ -12,11 +12,11 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from tests.conftest import MODELS
-from validation.check import cases_of_file
-from validation.report import write_report
-from validation.run import run
+from tests.validation.conftest import write_report
+from validation.execution.workers import Workers
+from validation.studies.check.cases import cases_of_file
+from validation.studies.run.study import run
 from validation.tables import Results, frames_table
-from validation.workers import Workers
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")

@@ -17,7 +17,7 @@ from robots.motion import Motion
 from robots.robot import CATALOGUE, configurations, load, make_case
 from tests.conftest import MODELS, ZOO
 from tests.validation.conftest import Command
-from validation.check import cases_of_file
+from validation.studies.check.cases import cases_of_file
 from validation.tables import read
 
 EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1")
@@ -32,9 +32,9 @@ def test_a_file_is_checked_with_a_motion_of_its_own(loopcheck: Command, tmp_path
 
 SCRIPT = """
 from pathlib import Path
-from validation.check import cases_of_file
-from validation.run import run
-from validation.workers import ALONE
+from validation.studies.check.cases import cases_of_file
+from validation.studies.run.study import run
+from validation.execution.workers import ALONE
 results = run(cases_of_file(Path(MODEL)), wanted=("analytic/lagrange",), dt=0.2, workers=ALONE)
 print(sorted(set(results.summary["verdict"])))
 """
@@ -46,7 +46,7 @@ def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     surroundings = {**os.environ, "PYTHONPATH": str(CATALOGUE.parent)}
     command = [sys.executable, str(tmp_path / "script.py")]
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "['agree', 'informational']\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "['agree', 'reference']\n"), done.stderr
 
 
 def test_a_file_is_found_from_where_the_user_stands(

@@ -13,6 +13,8 @@ import pytest
 from robots.robot import CATALOGUE
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
+from validation.execution.journal import JOURNAL
+from validation.studies.study import MEASURED, exit_status
 from validation.tables import SCHEMAS, read
 from validation.tolerances import registered
 
@@ -33,7 +35,8 @@ def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> Non
     assert status == 0, err
     folder = tmp_path / "new" / "results"
     written = {path.name for path in folder.iterdir()}
-    assert written == {*(f"{name}.csv" for name in SCHEMAS), "efforts.parquet", "run.json", "report.html", "report.md"}
+    others = ("efforts.parquet", "run.json", "report.html", "report.md", JOURNAL)
+    assert written == {*(f"{name}.csv" for name in SCHEMAS), *others}
     summary = pd.read_csv(folder / "summary.csv")
     assert list(summary["source"].unique()) == ["analytic/noc", "analytic/lagrange", "mujoco/kkt", "mujoco/default"]
     assert list(summary["actuator"].unique()) == ["q1", "q2", "q3"]
@@ -180,7 +183,7 @@ def test_list_names_everything(loopcheck: Command) -> None:
         (("run", "3prr", "--tolerance", "mujoco/kkt=-1"), "mujoco/kkt: want a positive number, got -1"),
         (("run", "3prr", "--tolerance", "analytic/noc=1"), "it is the reference, so it has no error to limit"),
         (("runn",), "No such command 'runn'"),
-        (("report", "nowhere"), "nowhere/efforts.csv: want a table of `loopcheck run`"),
+        (("report", "nowhere"), "nowhere/run.json: want what a study of loopcheck has written"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -273,3 +276,46 @@ def _is_refused(answer: tuple[int, str, str], message: str) -> None:
     assert message in err
     assert err.count("\n") == 1
     assert "Traceback" not in err
+
+
+def test_an_error_of_our_own_is_one_line_and_written_down(
+    loopcheck: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def slip(_: object) -> None:
+        raise ZeroDivisionError("a slip")
+
+    monkeypatch.setattr("validation.commands.list._robots", slip)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    status, _, err = loopcheck("list")
+    (written,) = (tmp_path / "loopcheck" / "errors").iterdir()
+    assert status == 70
+    assert err == f"loopcheck: internal error: ZeroDivisionError: a slip; the whole of it: {written}\n"
+    assert "Traceback" in written.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "record", "status"),
+    [
+        (["agree", "disagree", "not run"], {"internal_errors": ["a slip"], "not_run": ["it died"]}, 70),
+        (["agree", "disagree"], {"internal_errors": ["a slip"]}, 70),
+        (["agree", "disagree", "not run", "not comparable"], {"not_run": ["it died"]}, 1),
+        (["agree", "not comparable"], {}, 3),
+        ([MEASURED, "not run"], {}, 3),
+        ([MEASURED], {"not_run": ["it died"]}, 3),
+        (["informational", "reference"], {}, 3),
+        ([], {}, 3),
+        (["agree", "informational", "as expected"], {}, 0),
+        ([MEASURED], {}, 0),
+    ],
+)
+def test_every_command_ends_by_one_rule(verdicts: list[str], record: dict[str, list[str]], status: int) -> None:
+    assert exit_status(verdicts, {"not_run": [], "internal_errors": [], **record}) == status
+
+
+def test_a_folder_is_for_one_study(loopcheck: Command, tmp_path: Path) -> None:
+    loopcheck("run", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
+    _is_refused(
+        loopcheck("errata", "3prr", "--out", tmp_path), "want a folder for 'errata', this one holds a study 'run'"
+    )
+    (tmp_path / "run.json").write_text('{"study": "../run"}', encoding="utf-8")
+    _is_refused(loopcheck("report", tmp_path), "want the record of a study, got one of '../run'")

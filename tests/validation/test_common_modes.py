@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,16 @@ from analytic.assembly import prescribe
 from analytic.noc import Noc
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
+from tests.validation.conftest import exit_status
 from validation.audit import audit, doubts, lost, wanted_of
 from validation.blocks import Part, Table
 from validation.evaluate import evaluate
-from validation.findings import FILE, exit_status, findings
+from validation.findings import FILE, findings
 from validation.independence import FROM_FILES, IN_WORDS, shares
-from validation.mutants.common import COMMON_FAULTS, CommonFault
-from validation.mutants.study import Prepared, Seeded, judge, judged, prepare
 from validation.record import Found, Request, collect
 from validation.report import verdicts
+from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
+from validation.studies.mutants.judge import Prepared, Seeded, judge, judged, prepare
 from validation.tables import Results
 from validation.tolerances import registered
 
@@ -183,7 +183,7 @@ def test_nothing_agrees_where_the_files_say_otherwise(prr: Case, prr_motion: Mot
 def test_nothing_agrees_where_the_files_were_not_read(
     prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is no disagreement either."""
+    """It is no disagreement either, but an error of our own."""
 
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("a bug")
@@ -192,7 +192,7 @@ def test_nothing_agrees_where_the_files_were_not_read(
     results, rows = _judged(prr, prr_motion)
     assert "internal error: ZeroDivisionError" in lost(rows)[prr.key, FILE]
     assert set(_verdicts(results).values()) == {"reference", "not comparable"}
-    assert exit_status(results) == 3
+    assert exit_status(results) == 70
 
 
 def test_a_fault_in_code_is_whole_again_afterwards(prr: Case, prr_motion: Motion) -> None:
@@ -229,8 +229,8 @@ def _judged(case: Case, motion: Motion) -> tuple[Results, list[Mapping[str, Any]
     sources = ("analytic/noc", "analytic/lagrange", "mujoco/kkt")
     outcomes = [evaluate(case, motion, name) for name in sources]
     rows = audit(case, wanted_of(case, motion), FILE)
-    request = Request(command=(), start=datetime.now(UTC), dt=None, tolerances=registered())
-    return collect([case], Found({case.key: motion}, outcomes, rows, resolutions={}, unanswered=0), request), rows
+    request = Request(dt=None, tolerances=registered())
+    return collect([case], Found({case.key: motion}, outcomes, rows, resolutions={}), request), rows
 
 
 def _verdicts(results: Results) -> Mapping[str, str]:

@@ -12,10 +12,10 @@ from robots.efforts import EffortHistory, Rung
 from robots.robot import Case
 from tests.conftest import MODELS
 from validation import sources
-from validation.check import cases_of_file
 from validation.compare import Evidence, ladder_rows, relative_error, summarize
 from validation.evaluate import Outcome
 from validation.resolution import Resolution
+from validation.studies.check.cases import cases_of_file
 from validation.tolerances import Tolerance, registered
 
 T = np.array([0.0, 0.1, 0.2])

@@ -1,8 +1,9 @@
 """The computed-torque study: its plant against the reference, its controllers, and what it keeps and reports."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 
 import numpy as np
@@ -14,24 +15,25 @@ from analytic.assembly import prescribe
 from analytic.noc import Noc
 from analytic.papers import zubizarreta2010 as paper
 from robots.arrays import Array
-from robots.errors import EngineError, NotFoundError, OutputError
+from robots.errors import NotFoundError
 from robots.mechanism import ModelFile
 from robots.mjcf import read_mechanism
 from robots.robot import Case, load, make_case
 from tests.validation.conftest import Command, in_this_process
-from validation.ctc import study
-from validation.ctc.controller import Gains, Reference, angle_between
-from validation.ctc.engine_plant import engine_plant
-from validation.ctc.perturbation import BY_LEG, BY_ROBOT, KINDS, Template, make_templates, overrides, perturb
-from validation.ctc.plant import ExactPlant
-from validation.ctc.report import write_report
-from validation.ctc.simulate import LOST, Runs, Task, references, simulate
-from validation.ctc.study import CONTROLLERS, KEY, REGULAR, Study, run_batch, run_study
-from validation.workers import Lost, Workers
+from validation.execution.workers import Workers
+from validation.studies.ctc import study
+from validation.studies.ctc.controller import Gains, Reference, angle_between
+from validation.studies.ctc.engine_plant import engine_plant
+from validation.studies.ctc.perturbation import BY_LEG, BY_ROBOT, KINDS, Template, make_templates, overrides, perturb
+from validation.studies.ctc.plant import ExactPlant
+from validation.studies.ctc.runs import CONTROLLERS, REGULAR, Batch, Settings, run_batch
+from validation.studies.ctc.simulate import LOST, Runs, Task, references, simulate
+from validation.studies.ctc.study import Ctc
+from validation.studies.study import exit_status, run_study, write_conclusion
 
 G = 9.81
 COARSE = Task(dt=8e-3)
-SMALL = Study(levels=(5.0,), templates=2, task=COARSE)
+SMALL = Ctc(levels=(5.0,), templates=2, settings=Settings(task=COARSE))
 
 
 @cache
@@ -55,7 +57,7 @@ def _templates() -> list[Template]:
 def _run(controller: str, robots: list[paper.Parameters], task: Task, mode: str = "pmp") -> Runs:
     x, xd, _ = task.pose()
     start = np.repeat(x[:1], len(robots), axis=0), np.repeat(xd[:1], len(robots), axis=0)
-    control = CONTROLLERS[controller](_nominal(), SMALL.gains, g=G)
+    control = CONTROLLERS[controller](_nominal(), SMALL.settings.gains, g=G)
     plant = ExactPlant(robots, _elbow(mode), *start, g=G)
     return simulate(control, plant, references(_nominal(), _elbow(mode), task), task)
 
@@ -137,7 +139,7 @@ def test_plant_steps_with_fourth_order() -> None:
 def test_on_the_nominal_robot_the_torque_is_that_of_inverse_dynamics(controller: str, mode: str) -> None:
     motion = prescribe(_case(mode))
     wanted = Noc().compute_efforts(_case(mode), motion).effort
-    control = CONTROLLERS[controller](_nominal(), SMALL.gains, g=G)
+    control = CONTROLLERS[controller](_nominal(), SMALL.settings.gains, g=G)
     for k, now in enumerate(references(_nominal(), _elbow(mode), Task(dt=motion.dt))):
         tau = control.torque(now, now.q[None], now.qd[None])[0]
         np.testing.assert_allclose(tau, wanted[k], atol=1e-11)
@@ -206,7 +208,7 @@ def test_angles_are_compared_modulo_a_turn() -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ctc")
-    write_report(run_study(SMALL, path, workers=Workers(jobs=1)), path)
+    run_study(SMALL, path, workers=Workers(jobs=1))
     return path
 
 
@@ -225,38 +227,47 @@ def test_extended_ctc_wins_by_geometry_and_not_by_inertia(folder: Path) -> None:
     assert ISE["all", "task space"] < ISE["all", "classical"] / 1.5
 
 
-def test_a_study_goes_on_where_it_stopped(folder: Path) -> None:
-    table = folder / "ctc_runs.csv"
-    whole = table.read_text(encoding="utf-8")
-    lines = whole.splitlines(keepends=True)
-    table.write_text("".join(lines[:-3]), encoding="utf-8")
-    found = run_study(SMALL, folder, workers=Workers(jobs=1))
-    assert found.record["computed_now"] == 3
-    again = pd.read_csv(table).sort_values(KEY).reset_index(drop=True)
-    table.write_text(whole, encoding="utf-8")
-    before = pd.read_csv(table).sort_values(KEY).reset_index(drop=True)
-    pd.testing.assert_frame_equal(again, before, check_exact=False, rtol=1e-9)
-    assert run_study(SMALL, folder, workers=Workers(jobs=1)).record["computed_now"] == 0
+def test_a_larger_study_computes_what_a_smaller_one_has_not(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "ctc")
+    again, _ = run_study(SMALL, tmp_path / "ctc", workers=Workers(jobs=1))
+    assert again.record["tasks"] == {"computed": 0, "known": 12}
+    result, _ = run_study(replace(SMALL, seeds=(0, 1)), tmp_path / "ctc", workers=Workers(jobs=1))
+    assert result.record["tasks"] == {"computed": 9, "known": 12}
+    before = pd.read_csv(folder / "ctc_runs.csv", keep_default_na=False)
+    runs = pd.read_csv(tmp_path / "ctc" / "ctc_runs.csv", keep_default_na=False).query("seed == 0")
+    pd.testing.assert_frame_equal(runs.reset_index(drop=True), before)
 
 
 def test_runs_that_crash_take_no_others_along(tmp_path: Path) -> None:
-    """They are told, and tried again by the next command."""
+    """They are told, and tried again by the same command."""
+    small = replace(SMALL, kinds=("all",))
     with in_this_process() as patch:
         patch.setattr(study, "run_batch", _without_extended)
-        with pytest.raises(EngineError, match=r"1 of 3 batches .* are lost.*exact, pmp, 0, all, extended: it died"):
-            run_study(replace(SMALL, kinds=("all",)), tmp_path)
-        assert set(pd.read_csv(tmp_path / "ctc_runs.csv")["controller"]) == {"classical", "task space"}
+        result, conclusion = run_study(small, tmp_path)
+        runs = result.tables["ctc_runs"]
+        assert set(runs.loc[runs["note"] == "", "controller"]) == {"classical", "task space"}
+        (note,) = runs.loc[runs["controller"] == "extended", "note"].unique()
+        assert note.startswith("internal error: ValueError: a slip; the whole of it: ")
+        assert result.record["internal_errors"] == [note]
+        assert exit_status(conclusion.verdicts, result.record) == 70
         patch.setattr(study, "run_batch", run_batch)
-        assert run_study(replace(SMALL, kinds=("all",)), tmp_path).record["computed_now"] == 2
+        result, conclusion = run_study(small, tmp_path)
+        assert result.record["tasks"]["computed"] == 1
+        assert exit_status(conclusion.verdicts, result.record) == 0
 
 
-def _without_extended(of: Study, batch: pd.DataFrame) -> pd.DataFrame | Lost:
-    return Lost("it died") if batch["controller"].iloc[0] == "extended" else run_batch(of, batch)
+@wraps(run_batch)  # the name is part of what a result is known by
+def _without_extended(settings: Settings, batch: Batch) -> pd.DataFrame:
+    if batch.controller == "extended":
+        raise ValueError("a slip")
+    return run_batch(settings, batch)
 
 
-def test_other_settings_want_another_folder(folder: Path) -> None:
-    with pytest.raises(OutputError, match=r"holds a study with another peak time \[s\], Kp"):
-        run_study(replace(SMALL, peak_time=0.2), folder, workers=Workers(jobs=1))
+def test_other_settings_are_computed_anew(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "ctc")
+    other = replace(SMALL, settings=replace(SMALL.settings, peak_time=0.2), kinds=("all",))
+    result, _ = run_study(other, tmp_path / "ctc", workers=Workers(jobs=1))
+    assert result.record["tasks"] == {"computed": 6, "known": 0}
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
@@ -271,11 +282,11 @@ def test_the_report_says_what_the_tables_say(folder: Path, tmp_path: Path) -> No
     assert "What makes the difference: geometry." in text
     html = (folder / "ctc.html").read_text(encoding="utf-8")
     assert html.count("data:image/svg+xml") == 3
-    found = run_study(SMALL, folder, workers=Workers(jobs=1))
-    runs = found.runs.copy()
+    result, _ = run_study(SMALL, folder, workers=Workers(jobs=1))
+    runs = result.tables["ctc_runs"].copy()
     runs.loc[runs["controller"] == "extended", "ISE"] *= 100
     runs.loc[0, ["ISE", "IAE", "ITAE", "diverged_at"]] = np.nan, np.nan, np.nan, 0.5
-    write_report(replace(found, runs=runs), tmp_path)
+    write_conclusion(SMALL, replace(result, folder=tmp_path, tables={**result.tables, "ctc_runs": runs}))
     text = (tmp_path / "ctc.md").read_text(encoding="utf-8")
     assert "18 runs, 1 diverged (classical 1)." in text
     assert "smaller at 0 of 1 levels than that of classical CTC" in text
@@ -296,7 +307,7 @@ def test_engines_rebuild_the_robot(engine: str, request: pytest.FixtureRequest) 
         for ours, theirs in zip(exact.joints(), plant.joints(), strict=True):
             assert np.abs(angle_between(ours, theirs)).max() < 1e-12
         for now in references(_nominal(), _elbow("pmp"), task)[:200]:
-            tau = CONTROLLERS["extended"](_nominal(), SMALL.gains, g=G).torque(now, *exact.joints())
+            tau = CONTROLLERS["extended"](_nominal(), SMALL.settings.gains, g=G).torque(now, *exact.joints())
             exact.step(tau, task.dt)
             plant.step(tau, task.dt)
         assert np.abs(plant.pose() - exact.pose()).max() < 2e-3

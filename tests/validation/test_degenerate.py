@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robots.errors import HarnessError
-from tests.validation.conftest import Command, in_this_process
+from robots.errors import INTERNAL, HarnessError
+from tests.validation.conftest import Command, exit_status, in_this_process
 from tests.validation.degenerate import linkage, mechanisms
-from validation.check import cases_of_file
-from validation.findings import exit_status
-from validation.run import run
-from validation.statuses import INTERNAL
+from validation.execution.workers import ALONE
+from validation.studies.check.cases import cases_of_file
+from validation.studies.run.study import run
 from validation.tables import Results
-from validation.workers import ALONE
 
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pybullet/kkt", "pinocchio/kkt")
 STRETCHED = (0.2, 0.3, 0.25, 0.75)
@@ -26,7 +24,7 @@ FOLDED = (0.2, -0.5, 0.2, -0.1)
 def in_one_process() -> Iterator[None]:
     """Nothing runs in a process of its own, which takes seconds to start."""
     with in_this_process() as patch:
-        patch.setattr("validation.check.want_readable", lambda _: None)
+        patch.setattr("validation.studies.check.cases.want_readable", lambda _: None)
         yield
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from analytic.papers import paper_model
 from tests.validation.conftest import Command
+from validation.execution.journal import JOURNAL
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def costs(loopcheck: Command, tmp_path: Path) -> pd.DataFrame:
     status, out, _ = loopcheck("errata", "3prr", "--jobs", "1", "--out", tmp_path)
     assert status == 0
     assert "as corrected" in out
-    assert {path.name for path in tmp_path.iterdir()} == {"errata.csv", "errata.html", "errata.md"}
+    assert {path.name for path in tmp_path.iterdir()} == {"errata.csv", "errata.html", "errata.md", "run.json", JOURNAL}
     return pd.read_csv(tmp_path / "errata.csv", keep_default_na=False, na_values={"relative_error": [""]})
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from analytic.assembly import prescribe
 from tests.conftest import MODELS
-from validation.check import cases_of_file
 from validation.evaluate import START, evaluate
+from validation.studies.check.cases import cases_of_file
 
 
 @pytest.mark.parametrize(

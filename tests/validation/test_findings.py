@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.validation.conftest import exit_status
 from tests.validation.test_report import EMPTY, REFERENCE, summary_row
 from validation.findings import (
     JUDGED,
@@ -16,7 +17,6 @@ from validation.findings import (
     WORST_FIRST,
     Finding,
     about_robots,
-    exit_status,
     findings,
     reference_of,
     verdict_counts,

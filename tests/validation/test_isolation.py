@@ -20,11 +20,11 @@ from tests.conftest import MODELS
 from tests.house import ROOT, copy_house, start
 from tests.validation.conftest import Command
 from validation.evaluate import Outcome
-from validation.journal import JOURNAL, LOCK, claimed
-from validation.sweep.cases import Study, compute_cases, drawn, nominal
-from validation.sweep.dataset import PARTS
+from validation.execution.files import LOCK, locked
+from validation.execution.journal import JOURNAL
+from validation.studies.sweep.cases import Variation, compute_cases, drawn, nominal
+from validation.studies.sweep.dataset import PARTS
 from validation.tables import SCHEMAS, read
-from validation.workers import ROOMS
 
 TIMES = ["wall_time"]
 LIMIT = 8
@@ -109,7 +109,7 @@ def test_engines_that_go_wrong_take_nothing_along(house: Path, tmp_path: Path) -
     assert set(read(tmp_path).audit.query("engine == 'mujoco'")["verdict"]) == {"agree"}
 
 
-def test_a_killed_run_is_finished_by_resuming(house: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+def test_a_killed_run_is_finished_by_the_same_command(house: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """Killed at random moments: what was computed is not computed anew, and the tables are the same, bit for bit."""
     chosen = ("run", *FAST, *_sources("analytic/lagrange", "mujoco/kkt", "mujoco/forward"))
     begin = time.monotonic()
@@ -123,7 +123,7 @@ def test_a_killed_run_is_finished_by_resuming(house: Path, tmp_path: Path, pytes
         process.send_signal(signal.SIGKILL)
         process.communicate()
         kept = _kept(folder)
-        assert status(house, *chosen, "--resume", "--out", folder) == 0
+        assert status(house, *chosen, "--out", folder) == 0
         assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "whole").iterdir()}
         _want_same(folder, tmp_path / "whole")
         rows = read(folder).summary.to_dict("records")
@@ -135,16 +135,16 @@ def test_a_killed_run_is_finished_by_resuming(house: Path, tmp_path: Path, pytes
 def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_path: Path) -> None:
     """The route aborts where the first mass is more than 0.8 % too large, and hangs where it is as much too small."""
     for seed in count():
-        study = Study(robot="3prr", cases=10, seed=seed, motions=("own",), sources=("mujoco/kkt",))
+        study = Variation(robot="3prr", seed=seed, motions=("own",), sources=("mujoco/kkt",))
         names = [parameter.name for parameter in nominal(study).varied]
-        off = [100 * drawn(study, case)[0][names.index("mass of slider1")] for case in range(study.cases)]
+        off = [100 * drawn(study, case)[0][names.index("mass of slider1")] for case in range(10)]
         crashing, hanging = ([k for k, x in enumerate(off) if sign * x > 0.8] for sign in (1, -1))
         if len(crashing) == len(hanging) == 1 and crashing < hanging:
             break
     chosen = ("--cases", 10, "--seed", seed, "--motion", "own", "--source", "broken/fickle", "--time-limit", 5)
     assert status(house, "sweep", "3prr", *chosen, "--jobs", 2, "--out", tmp_path) == 3
     rows = pd.read_parquet(tmp_path / PARTS).query("source == 'broken/fickle'").set_index("case")
-    wanted = compute_cases(study, range(study.cases)).to_pandas().query("source == 'mujoco/kkt'").set_index("case")
+    wanted = compute_cases(study, range(10)).to_pandas().query("source == 'mujoco/kkt'").set_index("case")
     assert "SIGABRT" in rows["note"][crashing[0]]
     assert "did not come to an end within 5 s" in rows["note"][hanging[0]]
     lost = rows.index.isin(crashing + hanging)
@@ -152,19 +152,17 @@ def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_pat
     assert (rows.loc[~lost, "relative_error"] == wanted.loc[~lost, "relative_error"]).all()
 
 
-def test_what_died_is_tried_again_by_resuming(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_died_is_tried_again(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = ("run", *FAST, *_sources("mujoco/kkt", "broken/moody"), "--out", tmp_path)
     assert status(house, *chosen) == 3
     assert "SIGABRT" in _notes(tmp_path)["broken/moody"]
-    assert (tmp_path / JOURNAL).is_dir()
     monkeypatch.setenv("MENDED", "yes")
-    assert status(house, *chosen, "--resume") == 3
+    assert status(house, *chosen) == 3
     assert _notes(tmp_path)["broken/moody"] == "no longer moody"
-    assert not (tmp_path / JOURNAL).exists()
 
 
 def test_a_folder_is_for_one_command_at_a_time(loopcheck: Command, tmp_path: Path) -> None:
-    with claimed(tmp_path):
+    with locked(tmp_path):
         before = {path.name for path in tmp_path.iterdir()}
         status, _, err = loopcheck("run", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
         assert (status, err) == (
@@ -179,7 +177,7 @@ def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path
     """A limit on the size of files stands for the disk: what is written beyond it fails as on a full one."""
     chosen = ("run", *FAST, *_sources("analytic/lagrange", "mujoco/kkt"), "--out", tmp_path)
     assert status(house, *chosen) == 0
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     command = f"ulimit -f 16; trap '' XFSZ; exec {sys.executable} -m loopcheck {' '.join(map(str, chosen))}"
     environment = {**os.environ, "PYTHONPATH": str(house), "PYTHONSAFEPATH": "1"}
     done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
@@ -195,7 +193,7 @@ def test_nothing_an_engine_drops_lands_in_the_users_folder(house: Path, tmp_path
 
 
 def test_rooms_of_the_users_own_are_not_taken_for_ours(tmp_path: Path) -> None:
-    for room in ROOMS:
+    for room in ("robots", "analytic", "engines", "validation"):
         (tmp_path / room).mkdir()
         (tmp_path / room / "__init__.py").write_text("raise SystemExit('not ours')", encoding="utf-8")
     shutil.copy(MODELS / "four_bar.xml", tmp_path)

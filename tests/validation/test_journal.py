@@ -1,13 +1,132 @@
-"""What is kept of an interrupted command is read by the user who has written it alone."""
+"""What the result of a task is known by, and what is kept of it: read by the user alone who has written it."""
 
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from diskcache import Cache
 
-from validation.journal import JOURNAL, claimed
+from robots.errors import HarnessError, OutputError
+from tests.conftest import MODELS
+from tests.validation.conftest import in_this_process
+from validation.execution import journal as journals
+from validation.execution.files import locked
+from validation.execution.journal import JOURNAL, Task, journal_in, keys
+from validation.execution.workers import WorkerFailure, Workers, worker_pool
+from validation.studies.check.cases import cases_of_file
+from validation.studies.run.study import Run
+from validation.studies.study import run_study
+
+COMPUTING = (
+    "validation.evaluate",
+    "validation.audit",
+    "validation.studies.errata.costs",
+    "validation.studies.benchmarks.measure",
+    "validation.studies.mutants.judge",
+    "validation.studies.ladder.climb",
+    "validation.studies.ctc.runs",
+    "validation.studies.sweep.cases",
+    "validation.studies.bench.measure",
+)
+"""Modules of the functions that tasks call."""
+SHOWING = {"validation.blocks", "validation.pages", "validation.console", "validation.studies.study"}
+
+
+def double(x: float) -> float:
+    return 2 * x
+
+
+def crash(reason: str) -> None:
+    raise ZeroDivisionError(reason)
+
+
+@pytest.mark.parametrize("module", COMPUTING)
+def test_how_results_are_shown_does_not_matter_to_them(module: str) -> None:
+    """A touched page computes nothing anew, a touched comparison does."""
+    imported = journals._imported(module)
+    assert module in imported
+    assert not imported & SHOWING
+
+
+def test_what_a_module_imports_matters_directly_or_not() -> None:
+    assert "validation.compare" in journals._imported("validation.studies.mutants.judge")
+    assert "validation.tolerances" in journals._imported("validation.studies.mutants.judge")  # by way of compare
+
+
+def test_a_result_is_known_by_function_arguments_and_files(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("one", encoding="utf-8")
+    task = Task(double, (1.0,), files=(file,))
+    (before,) = keys([task])
+    file.touch()
+    others = [task._replace(function=crash), task._replace(args=(2.0,)), task._replace(files=())]
+    assert keys([task, task._replace(on_failure=str)]) == [before, before]
+    assert before not in keys(others)
+    file.write_text("two", encoding="utf-8")
+    assert keys([task]) != [before]
+
+
+def test_failures_are_not_kept_and_results_are(tmp_path: Path) -> None:
+    tasks = [Task(double, (k,)) for k in (1.0, 2.0)] + [Task(crash, ("a slip",), WorkerFailure)]
+    for known in (0, 2):
+        with in_this_process(), journal_in(tmp_path) as journal, worker_pool(Workers(1), journal) as pool:
+            *results, failure = pool.results(tasks, "tasks")
+        assert results == [2.0, 4.0]
+        line, _, path = failure.reason.partition("; the whole of it: ")
+        assert line == "internal error: ZeroDivisionError: a slip"
+        assert "raise ZeroDivisionError(reason)" in Path(path).read_text(encoding="utf-8")
+        assert (pool.log.known, pool.log.computed, len(pool.log.failures)) == (known, 3 - known, 1)
+
+
+def test_a_result_that_says_what_failed_is_computed_again(tmp_path: Path) -> None:
+    tasks = [Task(HarnessError, ("a slip",)), Task(double, (1.0,), is_kept=lambda x: x > 2), Task(double, (2.0,))]
+    for known in (0, 1):
+        with in_this_process(), journal_in(tmp_path) as journal, worker_pool(Workers(1), journal) as pool:
+            pool.results(tasks, "tasks")
+        assert (pool.log.known, pool.log.computed) == (known, 3 - known)
+
+
+def test_a_journal_is_made_smaller_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was used longest ago goes; while a command computes, nothing does."""
+    monkeypatch.setattr(journals, "SIZE_LIMIT", 2**21)
+    with journal_in(tmp_path) as journal:
+        for k in range(60):
+            journal.keep(str(k), bytes(2**16))
+        assert len(list(journal.known([str(k) for k in range(60)]))) == 60
+    with journal_in(tmp_path) as journal:
+        assert [k for k, _ in journal.known(["0", "59"])] == [1]
+    assert sum(path.stat().st_size for path in (tmp_path / JOURNAL).rglob("*.val")) < 2**21
+
+
+def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
+    with journal_in(tmp_path):
+        pass
+    assert not (tmp_path / JOURNAL).exists()
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
+    (tmp_path / JOURNAL).mkdir()
+    (tmp_path / JOURNAL / "cache.db").write_text("no database" * 100, encoding="utf-8")
+    refused = pytest.raises(OutputError, match="cannot be written: file is not a database")
+    with refused, locked(tmp_path), journal_in(tmp_path):
+        pass
+
+
+def test_an_edited_model_is_computed_anew(tmp_path: Path) -> None:
+    """What an engine reads of a file, and we do not, is part of what a result is known by."""
+    model = tmp_path / "four_bar.xml"
+    shutil.copy(MODELS / "four_bar.xml", model)
+    computed = []
+    for text in (model.read_text(encoding="utf-8"),) * 2 + (
+        model.read_text(encoding="utf-8").replace("<mujoco", '<!-- option timestep="0.001" --><mujoco', 1),
+    ):
+        model.write_text(text, encoding="utf-8")
+        study = Run(cases=cases_of_file(model)[:1], sources=("mujoco/kkt",), dt=0.05)
+        result, _ = run_study(study, tmp_path / "out", workers=Workers(1))
+        computed.append(result.record["tasks"]["computed"])
+    assert computed == [6, 0, 6]  # motion, models, two sources, and audits of the engine and of the file
 
 
 class Bomb:
@@ -25,23 +144,21 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
 
 
-def kept(folder: Path, key: str) -> dict[str, Any]:
-    """What a command that resumes knows under a key; the journal stays."""
-    with claimed(folder, resume=True) as journal:
-        journal.lost = 1
-        return journal.known([key])
+def kept(folder: Path, key: str) -> list[Any]:
+    """What the next command knows under a key, if anything."""
+    with journal_in(folder) as journal:
+        return [result for _, result in journal.known([key])]
 
 
 def keep(folder: Path, key: str, result: Any) -> None:
-    with claimed(folder) as journal:
-        journal.lost = 1
+    with journal_in(folder) as journal:
         journal.keep(key, result)
 
 
 def test_what_is_kept_is_known_to_the_next_command(tmp_path: Path) -> None:
     keep(tmp_path / "out", "a", {"small": 1, "large": bytes(100_000)})
-    assert kept(tmp_path / "out", "a") == {"a": {"small": 1, "large": bytes(100_000)}}
-    assert kept(tmp_path / "out", "b") == {}
+    assert kept(tmp_path / "out", "a") == [{"small": 1, "large": bytes(100_000)}]
+    assert kept(tmp_path / "out", "b") == []
 
 
 def test_the_secret_is_the_users_alone(tmp_path: Path) -> None:
@@ -54,7 +171,7 @@ def test_what_another_user_has_kept_is_not_read(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "theirs"))
     keep(tmp_path / "out", "a", Bomb(tmp_path / "trace"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
-    assert kept(tmp_path / "out", "a") == {}
+    assert kept(tmp_path / "out", "a") == []
     assert not (tmp_path / "trace").exists()
 
 
@@ -62,7 +179,7 @@ def test_what_another_user_has_kept_is_not_read(tmp_path: Path, monkeypatch: pyt
 def test_a_pickle_of_the_cache_itself_is_not_read(tmp_path: Path, size: int) -> None:
     with Cache(str(tmp_path / "out" / JOURNAL)) as cache:
         cache["a"] = (Bomb(tmp_path / "trace"), bytes(size))
-    assert kept(tmp_path / "out", "a") == {}
+    assert kept(tmp_path / "out", "a") == []
     assert not (tmp_path / "trace").exists()
 
 
@@ -72,10 +189,10 @@ def test_a_result_does_not_pass_for_that_of_another_call(tmp_path: Path) -> None
         cache["b"] = cache["a"]
         cache["c"] = bytes(40) + pickle.dumps(2)
         cache["d"] = "text"
-    assert [kept(tmp_path / "out", key) for key in "abcd"] == [{"a": 1}, {}, {}, {}]
+    assert [kept(tmp_path / "out", key) for key in "abcd"] == [[1], [], [], []]
 
 
 def test_where_no_secret_can_be_kept_nothing_is_known_afterwards(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("no folder")
     keep(tmp_path / "out", "a", 1)
-    assert kept(tmp_path / "out", "a") == {}
+    assert kept(tmp_path / "out", "a") == []

@@ -13,10 +13,9 @@ import pytest
 
 from robots.errors import OutputError
 from tests.conftest import MODELS
-from tests.validation.conftest import Command
+from tests.validation.conftest import Command, exit_status
 from tests.validation.test_report import EMPTY, REFERENCE, summary_row
 from validation.blocks import plain
-from validation.findings import exit_status
 from validation.junit import write_junit
 from validation.tables import Results, read, table
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import wraps
 from math import nan
 from pathlib import Path
 
@@ -13,20 +14,30 @@ import engines
 from engines import ladder as declared
 from engines.extrapolation import value_at_zero
 from engines.ladder import STEP, Ladder, ladders
-from robots.errors import OutputError
 from robots.motion import Motion
 from robots.robot import Case
 from tests.validation.conftest import Command, in_this_process
-from validation.ladder import study
-from validation.ladder.advice import ANY, PLAIN, advice, answer, own_settings
-from validation.ladder.analysis import CONVERGES, DIVERGES, NOT_RUN, STALLED, floor_of, refinements, summary, verdict
-from validation.ladder.report import write_report
-from validation.ladder.study import RUNGS, Scene, Study, climb, run_study
+from validation.execution.tables import read_tables
+from validation.execution.workers import Workers
+from validation.studies.ladder import study
+from validation.studies.ladder.advice import ANY, PLAIN, advice, answer, own_settings
+from validation.studies.ladder.analysis import (
+    CONVERGES,
+    DIVERGES,
+    NOT_RUN,
+    STALLED,
+    floor_of,
+    refinements,
+    summary,
+    verdict,
+)
+from validation.studies.ladder.climb import RUNGS, Scene, climb, scene_of
+from validation.studies.ladder.study import TABLE, LadderStudy
+from validation.studies.study import run_study
 from validation.tolerances import registered
-from validation.workers import Workers
 
 TARGET = 1e-6
-SMALL = Study(robots=("3prr",), configurations=("vertical",), modes=("plus",))
+SMALL = LadderStudy(robots=("3prr",), configurations=("vertical",), modes=("plus",))
 FEW = ("mj_step Euler", "mj_step Euler, default softness")
 
 
@@ -108,7 +119,7 @@ def test_verdicts(error: list[float], floor: float, wanted: str) -> None:
 def scene(prr: Case, prr_motion: Motion) -> Scene:
     """The first fifth of the motion."""
     short = prr_motion.assemble(prr_motion.t[: len(prr_motion.t) // 5 + 1])
-    scene = study._scene(prr)
+    scene = scene_of(prr)
     return replace(scene, motion=short, reference=scene.reference[: len(short.t)])
 
 
@@ -240,32 +251,33 @@ def few(scene: Scene) -> Iterator[None]:
     short = [_first_rungs(scene.motion, "mujoco/forward", name, 3) for name in FEW]
     with in_this_process() as patch:
         patch.setattr(declared, "ladders", lambda motion: short)
-        patch.setattr(study, "_scene", lambda case: scene)
+        patch.setattr(study, "scene_of", wraps(scene_of)(lambda case: scene))
         yield
 
 
 @pytest.mark.usefixtures("few")
 def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = climb
+    """Interrupted, it writes what is there; the same study computes the rest, and then nothing."""
     done: list[str] = []
 
+    @wraps(climb)  # the name is part of what a result is known by
     def interrupted(scene: Scene, ladder: Ladder) -> pd.DataFrame:
         if done:
             raise KeyboardInterrupt
         done.append(ladder.name)
-        return whole(scene, ladder)
+        return climb(scene, ladder)
 
-    monkeypatch.setattr(study, "climb", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run_study(SMALL, tmp_path, workers=Workers(jobs=1))
-    monkeypatch.setattr(study, "climb", whole)
-    assert set(study.read(tmp_path / "ladder_rungs.csv")["base"]) == {FEW[0]}
-    found = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
-    assert found.record["ladders climbed now"] == 1
-    assert list(found.rungs["base"].unique()) == list(FEW)
-    again = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
-    assert again.record["ladders climbed now"] == 0
-    pd.testing.assert_frame_equal(again.rungs, found.rungs)
+    with monkeypatch.context() as patch:
+        patch.setattr(study, "climb", interrupted)
+        first, _ = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
+    assert set(first.tables[TABLE].query("note != 'interrupted'")["base"]) == {FEW[0]}
+    assert first.record["not_run"] == ["interrupted"]
+    result, _ = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
+    assert result.record["tasks"] == {"computed": 1, "known": 2}
+    assert list(result.tables[TABLE]["base"].unique()) == list(FEW)
+    again, _ = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
+    assert again.record["tasks"] == {"computed": 0, "known": 3}
+    pd.testing.assert_frame_equal(again.tables[TABLE], result.tables[TABLE])
 
 
 @pytest.mark.usefixtures("few")
@@ -279,18 +291,8 @@ def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path
     assert "none reaches it; the most accurate" in text
     assert "Stalled: mujoco: mj_step Euler, default softness at 0.22" in text
     assert (tmp_path / "ladder.html").read_text(encoding="utf-8").count("data:image/svg+xml") == 1
-    rungs = study.read(tmp_path / "ladder_rungs.csv")
+    rungs = read_tables(tmp_path, LadderStudy.tables)[TABLE]
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ladder_rungs.parquet"), rungs)
-
-
-@pytest.mark.usefixtures("few")
-def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
-    found = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
-    write_report(found, tmp_path)
-    held = tmp_path / "ladder.json"
-    held.write_text(held.read_text(encoding="utf-8").replace('"mujoco": "', '"mujoco": "0.'), encoding="utf-8")
-    with pytest.raises(OutputError, match="holds a study with another versions of mujoco"):
-        run_study(SMALL, tmp_path, workers=Workers(jobs=1))
 
 
 @pytest.mark.parametrize(
@@ -352,4 +354,4 @@ def _rows() -> pd.DataFrame:
         for ladder, order, error, cost in (("plain", 1.0, 4e-3, 1.0), ("own", 4.0, 1e-9, 2.0))
         for value in values
     ]
-    return RUNGS.validate(pd.DataFrame(rows).reindex(columns=list(RUNGS.columns)))
+    return RUNGS.frame(pd.DataFrame(rows).reindex(columns=list(RUNGS.schema.columns)))

@@ -11,10 +11,11 @@ from robots.errors import MechanismError
 from robots.mechanism import ModelFile
 from robots.mjcf import compile_model, read_mechanism
 from tests.conftest import CaseMaker
-from validation.check import cases_of_file
-from validation.console import print_summary
-from validation.run import run
-from validation.workers import Workers
+from validation.console import show
+from validation.execution.workers import Workers
+from validation.studies.check.cases import cases_of_file
+from validation.studies.run.study import run
+from validation.studies.run.terminal import summary
 
 FILES = """
   <asset>
@@ -91,7 +92,7 @@ def test_all_that_is_missing_is_said(tmp_path: Path) -> None:
 
 def test_it_is_said_on_the_console(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = cases_of_file(_write(tmp_path / "model.xml"))
-    print_summary(run(cases, wanted=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1)), tmp_path)
+    show(summary(run(cases, wanted=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))))
     assert "left out: contacts between geoms; files that no inertia depends on: mesh" in capsys.readouterr().out
 
 

@@ -20,23 +20,25 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case, names
 from tests.errors import relative_error
 from tests.validation.conftest import Command
+from validation.execution.errors import internal_errors
+from validation.execution.journal import JOURNAL
 from validation.findings import FILE
-from validation.mutants import faults, study
-from validation.mutants.common import COMMON_FAULTS
-from validation.mutants.faults import MUTANTS, Mutant, by_key, inertial
-from validation.mutants.study import (
+from validation.studies.mutants import faults, study
+from validation.studies.mutants.common import COMMON_FAULTS
+from validation.studies.mutants.faults import MUTANTS, Mutant, by_key, inertial
+from validation.studies.mutants.judge import (
     CAUGHT,
-    COLUMNS,
     FAULTS,
     Prepared,
-    exit_status,
     judge,
     judged,
     kill_rate,
     kill_rates,
+    not_run,
     prepare,
 )
-from validation.workers import Lost
+from validation.studies.mutants.study import TABLE, VERDICTS, Mutants
+from validation.studies.study import exit_status, notes_of
 
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
 STATES_STAY_CLOSED = ("mass 1 %", "mass 1 ppm", "inertia point", "mass centre", "gravity turned", "joint damping")
@@ -51,6 +53,12 @@ def rows(prepared: Prepared, source: str, mutants: Sequence[Mutant] = MUTANTS) -
     if not source.startswith("analytic/") and not engines.installed(source.split("/")[0]):
         pytest.skip(f"{source} is not installed")
     return {row["mutant"]: row for row in judge(prepared, source, mutants)}
+
+
+def status_of(table: pd.DataFrame) -> int:
+    """Exit status of a study with this table."""
+    record = {"not_run": [], "internal_errors": internal_errors(notes_of([table]))}
+    return exit_status((VERDICTS[came] for came in table["result"]), record)
 
 
 @pytest.mark.parametrize("source", EXACT)
@@ -135,7 +143,7 @@ def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: Prepared, so
     row = rows(prepared, source, [Mutant(key="mass 1 %", text="", compute=compute)])["mass 1 %"]
     assert (row["result"], row["verdict"]) == ("survived", "agree")
     assert "above the tolerance" in row["note"]
-    assert exit_status(pd.DataFrame([row])) == 1
+    assert status_of(pd.DataFrame([row])) == 1
 
 
 @pytest.mark.parametrize(
@@ -147,7 +155,7 @@ def test_a_bug_in_a_fault_is_no_kill(prepared: Prepared, error: Exception, resul
 
     row = rows(prepared, "mujoco/kkt", [Mutant(key="mass 1 %", text="", compute=compute)])["mass 1 %"]
     assert row["result"] == result
-    assert exit_status(pd.DataFrame([row])) == (70 if result == "broken" else 0)
+    assert status_of(pd.DataFrame([row])) == (70 if result == "broken" else 0)
 
 
 def test_a_fault_of_an_adapter_that_does_nothing_is_broken(prepared: Prepared) -> None:
@@ -156,7 +164,7 @@ def test_a_fault_of_an_adapter_that_does_nothing_is_broken(prepared: Prepared) -
 
     row = rows(prepared, "mujoco/kkt", [Mutant(key="loose loops", text="", compute=compute, in_adapter=True)])
     assert (row["loose loops"]["result"], row["loose loops"]["effect"]) == ("broken", 0.0)
-    assert exit_status(pd.DataFrame(list(row.values()))) == 3  # nothing is known of the route
+    assert status_of(pd.DataFrame(list(row.values()))) == 3  # nothing is known of the route
 
 
 def test_a_route_that_disagrees_anyway_kills_nothing(prepared: Prepared) -> None:
@@ -169,11 +177,11 @@ def test_a_route_that_disagrees_anyway_kills_nothing(prepared: Prepared) -> None
 def test_what_was_cut_short_is_no_kill(prepared: Prepared) -> None:
     mutants = [by_key("one sign")]
     killed = judge(prepared, "mujoco/kkt", mutants)
-    lost = study._or_broken(prepared, "pybullet/kkt", ["one sign"], Lost("interrupted"))
-    table = pd.DataFrame([*killed, *lost])
-    assert list(table["result"]) == ["killed", "broken"]
+    cut_short = not_run(prepared.case, "pybullet/kkt", ["one sign"], "interrupted")
+    table = pd.DataFrame([*killed, *cut_short])
+    assert list(table["result"]) == ["killed", "not run"]
     assert table["note"].iloc[1] == "interrupted"
-    assert exit_status(table) == 3
+    assert status_of(table) == 3
 
 
 def test_kill_rate_counts_what_is_above_a_limit() -> None:
@@ -188,9 +196,9 @@ def test_kill_rate_counts_what_is_above_a_limit() -> None:
     )
     assert kill_rate(table) == (2, 3)
     assert kill_rate(table, "noise") == (2, 4)
-    assert exit_status(table) == 1
-    assert exit_status(table[:5]) == 0
-    assert exit_status(table[4:5]) == 3  # nothing was caught, because nothing was there
+    assert status_of(table) == 1
+    assert status_of(table[:5]) == 0
+    assert status_of(table[4:5]) == 3  # nothing was caught, because nothing was there
 
 
 def test_what_a_route_shares_is_for_the_files_to_catch() -> None:
@@ -207,8 +215,8 @@ def test_what_a_route_shares_is_for_the_files_to_catch() -> None:
     assert first == {"source": "a/kkt", "caught": 1, "shared": 1, "above": 2, "kill_rate": 0.5}
     assert (second["caught"], second["above"]) == (0, 0)
     assert np.isnan(second["kill_rate"])
-    assert exit_status(table) == 0
-    assert exit_status(table.replace({"result": {"shared": "survived"}})) == 1
+    assert status_of(table) == 0
+    assert status_of(table.replace({"result": {"shared": "survived"}})) == 1
 
 
 @pytest.mark.parametrize("name", names())
@@ -252,9 +260,9 @@ def test_mutants_writes_table_and_page(loopcheck: Command, tmp_path: Path, monke
     status, out, _ = loopcheck("mutants", "3prr", "--jobs", "1", "--out", tmp_path)
     assert status == 0
     written = {path.name for path in tmp_path.iterdir()}
-    assert written == {"mutants.csv", "kill_rates.csv", "mutants.html", "mutants.md"}
+    assert written == {"mutants.csv", "kill_rates.csv", "mutants.html", "mutants.md", "run.json", JOURNAL}
     table = pd.read_csv(tmp_path / "mutants.csv", keep_default_na=False)
-    assert list(table.columns) == list(COLUMNS)
+    assert list(table.columns) == list(Mutants.tables[TABLE].schema.columns)
     of_route = table[table["source"] == "mujoco/kkt"]
     assert list(of_route["mutant"]) == [fault.key for fault in FAULTS]
     assert list(table.loc[table["source"] == FILE, "mutant"]) == [fault.key for fault in COMMON_FAULTS]

@@ -13,7 +13,7 @@ from robots.robot import Case, load
 from validation import sources
 from validation.compare import summarize
 from validation.evaluate import Outcome, evaluate
-from validation.mutants.faults import Compute, by_key
+from validation.studies.mutants.faults import Compute, by_key
 
 JUDGED = ("/kkt", "/forward", "/lagrange", "/paper")
 ROUTES = [name for name in sources.names(load("3prr")) if name.endswith(JUDGED)]

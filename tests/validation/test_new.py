@@ -12,10 +12,10 @@ from robots.mechanism import ModelFile
 from robots.mjcf import read_mechanism
 from robots.robot import load
 from tests.conftest import MODELS
-from tests.validation.conftest import Command
-from validation.findings import exit_status
-from validation.run import Selection, plan, run
-from validation.workers import Workers
+from tests.validation.conftest import Command, exit_status
+from validation.execution.workers import Workers
+from validation.selection import Selection, plan
+from validation.studies.run.study import run
 
 FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
 

@@ -15,9 +15,9 @@ from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS
 from validation import sources
-from validation.check import cases_of_file
 from validation.compare import summarize
 from validation.evaluate import Outcome, evaluate
+from validation.studies.check.cases import cases_of_file
 from validation.tolerances import registered
 
 JUDGED = [name for name, limit in registered().items() if limit.relative_error and name != "analytic/paper"]

@@ -1,5 +1,6 @@
-"""Studies that are killed at random moments go on from there and end as if nothing had been; nothing is lost."""
+"""All commands behave alike: after a kill they go on, what a worker takes along reads not run, and is tried again."""
 
+import json
 import os
 import random
 import resource
@@ -7,66 +8,118 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, TypeAlias
+from typing import Any
 
+import click
 import pandas as pd
 import pytest
 from diskcache import Cache
 
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
-from tests.validation.small_studies import COMPUTED, small
-from validation.evaluate import Outcome
-from validation.journal import JOURNAL, LOCK, Journal, held
-from validation.ladder.study import KEY as RUNG
-from validation.sweep.dataset import PARTS, part
-from validation.workers import Call, Lost, Workers, crew
+from tests.validation.small_studies import small
+from validation.cli import cli
+from validation.execution.files import LOCK, locked
+from validation.execution.journal import JOURNAL, Task
+from validation.execution.workers import LocalExecutor, WorkerFailure, Workers, worker_pool
+from validation.studies.versions import study as versions
+from validation.studies.versions.environments import this_one
 
 ROOT = Path(__file__).parents[2]
 SEED = 20261122
-TIMES = {"wall_time"}
-Kept: TypeAlias = Callable[[Path], Mapping[Any, Any]]
-"""What a folder holds, in figures that are others where it is computed anew."""
-STUDIES: dict[str, tuple[str, ...]] = {
-    "check": ("--resume", "--dt", "0.05", "--source", "mujoco/kkt", "--source", "mujoco/forward"),
-    "sweep": ("3prr", "--cases", "60", "--motion", "own", "--source", "mujoco/kkt"),
+TIMES = {"wall_time", "wall_time_ratio"}
+CHOSEN_BY_TIMES = {"ladder_advice.csv"}
+"""Tables of what is cheapest, which follow from the rungs and their wall times."""
+OTHERS = {"list", "new", "report"}
+"""Commands that are no studies."""
+FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
+COMMANDS: dict[str, tuple[Any, ...]] = {
+    "run": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
+    "check": (MODELS / "four_bar.xml", "--dt", "0.05", "--source", "mujoco/kkt"),
+    "errata": ("3prr",),
+    "benchmarks": ("slider_crank",),
+    "mutants": ("3prr",),
     "ladder": ("3prr", "--configuration", "vertical", "--mode", "plus"),
     "ctc": ("--templates", "2"),
+    "sweep": ("3prr", "--cases", "30", "--motion", "own", "--source", "mujoco/kkt"),
+    "bench": ("3prr",),
+    "versions": (*FAST, "--mujoco", this_one().mujoco, "--source", "mujoco/kkt"),
 }
+"""A study that takes seconds, of each command."""
 
 
 @pytest.fixture(autouse=True)
-def small_studies() -> Iterator[None]:
-    with small():
-        yield
+def small_studies() -> Iterator[pytest.MonkeyPatch]:
+    with small() as patch:
+        yield patch
 
 
-@pytest.mark.parametrize("name", STUDIES)
-def test_a_killed_study_goes_on_and_ends_the_same(
-    name: str, loopcheck: Command, tmp_path: Path, pytestconfig: pytest.Config
+def test_every_study_is_tried_here() -> None:
+    assert set(cli.list_commands(click.Context(cli))) - OTHERS == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_all_commands_behave_alike(
+    name: str,
+    loopcheck: Command,
+    tmp_path: Path,
+    small_studies: pytest.MonkeyPatch,
+    pytestconfig: pytest.Config,
 ) -> None:
-    """Killed without notice: what was computed is not computed anew, and the tables are the same, bit for bit."""
-    chosen = [name, *([MODELS / "four_bar.xml"] if name == "check" else []), *STUDIES[name], "--jobs", "2", "--out"]
-    begin = time.monotonic()
-    status, _, err = loopcheck(*chosen, tmp_path / "whole")
-    span = time.monotonic() - begin
-    assert (status, err) == (0, "")
-    moments = random.Random(SEED)
-    kept_by, found_by = KEPT[name]
-    for kill in range(pytestconfig.getoption("--kills")):
-        folder = tmp_path / f"killed{kill}"
-        _kill(chosen, folder, moments.uniform(0, span))
-        kept = kept_by(folder)
-        assert loopcheck(*chosen, folder)[0] == 0
-        assert _names(folder) == _names(tmp_path / "whole")
-        for path in _names(folder):
-            if path.suffix in (".csv", ".parquet"):
-                pd.testing.assert_frame_equal(_read(folder / path), _read(tmp_path / "whole" / path), check_exact=True)
-        found = found_by(folder)
-        assert {key: found[key] for key in kept} == kept
+    """After lost workers all is written, and the status is 3; the same command then computes what a whole one does.
+
+    After a kill the same command goes on: the tables are the same, and nothing that was there is computed again.
+    """
+    command = [name, *COMMANDS[name], "--out"]
+    _lose_all(name, small_studies, WorkerFailure("its process died: SIGSEGV"))
+    status, out, err = loopcheck(*command, tmp_path / "whole")
+    assert (status, err) == (3, ""), out
+    assert "its process died: SIGSEGV" in out
+    small_studies.undo()
+    with small():
+        begin = time.monotonic()
+        status, _, err = loopcheck(*command, tmp_path / "whole")
+        span = time.monotonic() - begin
+        assert (status, err) == (0, "")
+        whole = _record(tmp_path / "whole")
+        assert whole["not_run"] == whole["internal_errors"] == []
+        moments = random.Random(SEED)
+        for kill in range(pytestconfig.getoption("--kills")):
+            folder = tmp_path / f"killed{kill}"
+            _kill(command, folder, moments.uniform(0, span))
+            kept = _kept(folder)
+            assert loopcheck(*command, folder)[0] == 0
+            tasks = _record(folder)["tasks"]
+            assert tasks["known"] == kept
+            assert tasks["known"] + tasks["computed"] == sum(whole["tasks"].values())
+            _want_same_tables(folder, tmp_path / "whole")
+        assert loopcheck("report", tmp_path / "whole")[0] == 0
+
+
+@pytest.mark.parametrize("name", set(COMMANDS) - {"versions"})
+def test_an_error_of_our_own_is_70_after_all_is_written(
+    name: str, loopcheck: Command, tmp_path: Path, small_studies: pytest.MonkeyPatch
+) -> None:
+    """Of versions too, where it is one of the run's; there it is the reason why a version did not run."""
+    line = "internal error: ValueError: a slip; the whole of it: in a file"
+    _lose_all(name, small_studies, WorkerFailure(line))
+    status, out, err = loopcheck(name, *COMMANDS[name], "--out", tmp_path)
+    assert (status, err) == (70, f"loopcheck: {line}\n"), out
+    assert _record(tmp_path)["internal_errors"] == [line]
+
+
+def _lose_all(name: str, patch: pytest.MonkeyPatch, failure: WorkerFailure) -> None:
+    """Let no task of a command come to its end."""
+
+    def outcomes(_: LocalExecutor, tasks: Sequence[Task], __: float) -> Iterator[tuple[int, WorkerFailure]]:
+        return ((k, failure) for k in range(len(tasks)))
+
+    patch.setattr(LocalExecutor, "outcomes", outcomes)
+    if name == "versions":
+        patch.setattr(versions, "run_in", lambda *_: failure.reason)
 
 
 def _kill(command: list[Any], folder: Path, after: float) -> None:
@@ -80,8 +133,30 @@ def _kill(command: list[Any], folder: Path, after: float) -> None:
     process.communicate()
 
 
-def _names(folder: Path) -> set[Path]:
-    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+def _record(folder: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    return record
+
+
+def _kept(folder: Path) -> int:
+    """How many results the journal of a killed command holds."""
+    if not (folder / JOURNAL).exists():
+        return 0
+    with Cache(str(folder / JOURNAL)) as cache:
+        return len(cache)
+
+
+def _files(folder: Path) -> set[Path]:
+    """The results in a folder, with those of versions."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {path for path in paths if JOURNAL not in path.parts}
+
+
+def _want_same_tables(folder: Path, whole: Path) -> None:
+    assert _files(folder) == _files(whole)
+    for path in _files(folder):
+        if path.suffix in (".csv", ".parquet") and path.name not in CHOSEN_BY_TIMES:
+            pd.testing.assert_frame_equal(_read(folder / path), _read(whole / path), check_exact=True)
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -90,58 +165,10 @@ def _read(path: Path) -> pd.DataFrame:
     return frame.drop(columns=TIMES & set(frame))
 
 
-def _outcomes(folder: Path) -> Mapping[Any, Any]:
-    """Times of the sources that the journal of a killed run holds."""
-    if not (folder / JOURNAL).exists():
-        return {}
-    with Cache(str(folder / JOURNAL)) as cache:
-        found = [kept for kept in Journal(cache).known(list(cache)).values() if isinstance(kept, Outcome)]
-    return {(outcome.case.configuration, outcome.source): outcome.wall_time for outcome in found}
-
-
-def _summary(folder: Path) -> Mapping[Any, Any]:
-    rows = pd.read_csv(folder / "summary.csv")
-    return rows.set_index(["configuration", "source"])["wall_time"].to_dict()
-
-
-def _parts(folder: Path) -> Mapping[Any, Any]:
-    return {path.name: path.read_bytes() for path in (folder / PARTS).glob("*.parquet")}
-
-
-def _rungs(folder: Path) -> Mapping[Any, Any]:
-    path = folder / "ladder_rungs.csv"
-    if not path.exists():
-        return {}
-    return pd.read_csv(path, dtype=str).set_index([*RUNG, "value"])["wall_time"].to_dict()
-
-
-def _runs(folder: Path) -> Mapping[Any, Any]:
-    path = folder / "ctc_runs.csv"
-    return {"runs that were there": len(pd.read_csv(path)) if path.exists() else 0}
-
-
-def _old_runs(folder: Path) -> Mapping[Any, Any]:
-    computed = int((folder / COMPUTED).read_text(encoding="utf-8"))
-    return {"runs that were there": len(pd.read_csv(folder / "ctc_runs.csv")) - computed}
-
-
-KEPT: dict[str, tuple[Kept, Kept]] = {
-    "check": (_outcomes, _summary),
-    "sweep": (_parts, _parts),
-    "ladder": (_rungs, _rungs),
-    "ctc": (_runs, _old_runs),
-}
-"""Before a study goes on, and after."""
-
-
-@pytest.mark.parametrize(
-    "command",
-    [("sweep", "3prr"), ("ladder", "3prr"), ("ctc",), ("versions", "3prr"), ("bench", "3prr"), ("errata", "3prr")],
-    ids=lambda command: command[0],
-)
-def test_every_command_holds_its_folder(command: tuple[str, ...], loopcheck: Command, tmp_path: Path) -> None:
-    with held(tmp_path):
-        status, _, err = loopcheck(*command, "--out", tmp_path)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_locks_its_folder(name: str, loopcheck: Command, tmp_path: Path) -> None:
+    with locked(tmp_path):
+        status, _, err = loopcheck(name, *COMMANDS[name], "--out", tmp_path)
     assert (status, err) == (
         2,
         f"loopcheck: {tmp_path}: another loopcheck is writing there; want another folder, or wait\n",
@@ -159,8 +186,8 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing_torn(loopcheck: Comm
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (status, err.count("\n")) == (2, 1), err
-    assert f"{part(tmp_path, 0)}: cannot be written" in err
-    assert _names(tmp_path) == {Path("sweep.json")}
+    assert "cannot be written" in err
+    assert not {path.name for path in _files(tmp_path)} & {"run.json", "sweep.html", "sweep_quantiles.csv"}
 
 
 def test_calls_that_end_their_process_at_once_are_told_by_a_busy_one() -> None:
@@ -170,11 +197,11 @@ def test_calls_that_end_their_process_at_once_are_told_by_a_busy_one() -> None:
     for thread in busy:
         thread.start()
     try:
-        with crew(Workers(1)) as staff:
-            found = staff.all_of([Call(os._exit, (k,)) for k in range(2)], "deaths")
+        with worker_pool(Workers(1)) as pool:
+            found = pool.results([Task(os._exit, (k,)) for k in range(2)], "deaths")
     finally:
         done.set()
-    assert found == [Lost(f"its process died: exit status {k}") for k in range(2)]
+    assert found == [WorkerFailure(f"its process died: exit status {k}") for k in range(2)]
 
 
 def _work(done: Event) -> None:

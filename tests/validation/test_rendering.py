@@ -16,15 +16,14 @@ from robots.errors import EngineError, OutputError
 from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS, CaseMaker
-from tests.validation.conftest import in_this_process
+from tests.validation.conftest import exit_status, in_this_process, write_report
 from validation import drawing, pictures, rendering
-from validation.findings import exit_status
+from validation.execution.journal import Task
+from validation.execution.workers import Workers, worker_pool
 from validation.geometry import is_planar, paths, point_rows
 from validation.rendering import movies
-from validation.report import write_report
-from validation.run import run
-from validation.tables import FRAMES, Results, frames_table, read, write
-from validation.workers import Call, Workers, crew
+from validation.studies.run.study import run
+from validation.tables import Results, frames_table, read, write
 
 CHOSEN: dict[str, Any] = {"wanted": ("mujoco/kkt",), "dt": 0.1, "workers": Workers(jobs=1)}
 DRAWN = "Mode home in motion, drawn by MuJoCo."
@@ -65,16 +64,16 @@ def test_the_report_is_rebuilt_from_the_folder(results: Results, tmp_path: Path)
     assert DRAWN in first
     assert "Animation (in report.html): spinning_rod" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert page(read(tmp_path), tmp_path) == first
-    (tmp_path / FRAMES).unlink()  # as in a folder of an older version
+    (tmp_path / "frames.parquet").unlink()  # as in a folder of an older version
     assert DRAWN not in page(read(tmp_path), tmp_path)
 
 
 def test_pictures_of_an_earlier_run_do_not_stay(results: Results, tmp_path: Path) -> None:
     write(results, tmp_path)
     write(replace(results, frames=frames_table([])), tmp_path)
-    assert not (tmp_path / FRAMES).exists()
-    (tmp_path / FRAMES).write_bytes(b"no pictures")
-    with pytest.raises(OutputError, match=r"frames\.parquet: want pictures"):
+    assert not (tmp_path / "frames.parquet").exists()
+    (tmp_path / "frames.parquet").write_bytes(b"no pictures")
+    with pytest.raises(OutputError, match=r"frames\.parquet: want a table"):
         read(tmp_path)
 
 
@@ -83,9 +82,9 @@ def test_without_a_renderer_the_reason_is_told(spatial: Case, prr: Case, prr_mot
         raise EngineError("no <graphics> here")
 
     motions = {spatial.key: prescribe(spatial), prr.key: prr_motion}
-    with in_this_process() as patch, crew(Workers(jobs=1)) as staff:
+    with in_this_process() as patch, worker_pool(Workers(jobs=1)) as pool:
         patch.setattr(pictures, "render", refuses)
-        found = movies([spatial, prr], motions, staff)
+        found = movies([spatial, prr], motions, pool)
     assert found.frames.empty
     assert found.missing == {"spinning_rod, home": "no <graphics> here"}
 
@@ -93,14 +92,14 @@ def test_without_a_renderer_the_reason_is_told(spatial: Case, prr: Case, prr_mot
 def test_a_renderer_that_dies_takes_nothing_along(
     spatial: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "Call", lambda function, args: Call(os._exit, (3,)))
+    monkeypatch.setattr(rendering, "Task", lambda function, args: Task(os._exit, (3,)))
     results = run([spatial], **CHOSEN)
     assert results.frames.empty
     assert exit_status(results) == 0
-    assert results.run["unanswered"] == 0
+    assert results.run["not_run"] == []
     assert set(results.summary["verdict"]) == {"agree", "informational"}
     write(results, tmp_path)
-    assert not (tmp_path / FRAMES).exists()
+    assert not (tmp_path / "frames.parquet").exists()
     said = "Mode home in motion, projected, because it was not drawn: its process died: exit status 3."
     assert said in page(read(tmp_path), tmp_path)
 

@@ -14,15 +14,17 @@ import pandas as pd
 import pytest
 
 from robots.errors import OutputError
+from tests.validation.conftest import exit_status, write_report
 from validation import drawing, figures, tables
 from validation.blocks import Block, Part
 from validation.completion import completed
 from validation.divergence import first_divergence
-from validation.findings import exit_status, findings, verdict_counts
-from validation.report import write_report
-from validation.run import Selection, plan, run
+from validation.execution.journal import Task
+from validation.execution.workers import Workers
+from validation.findings import findings, verdict_counts
+from validation.selection import Selection, plan
+from validation.studies.run.study import run
 from validation.tables import SCHEMAS, Results, table
-from validation.workers import Call, Workers
 
 REFERENCE = "analytic/noc"
 HOSTILE = 'lost <script>alert("q9")</script> & $x_1$ | the rest'
@@ -199,8 +201,8 @@ def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tm
 
 
 def test_a_figure_whose_worker_dies_is_lost_alone() -> None:
-    inside = Part(title="", anchor="", blocks=[Call(list, (["made"],))])
-    blocks: list[Block] = ["before", Call(os._exit, (1,)), inside, "after"]
+    inside = Part(title="", anchor="", blocks=[Task(list, (["made"],))])
+    blocks: list[Block] = ["before", Task(os._exit, (1,)), inside, "after"]
     (part,) = completed([Part(title="", anchor="", blocks=blocks)], Workers(jobs=2))
     before, lost, inner, after = part.blocks
     assert (before, after) == ("before", "after")

@@ -20,11 +20,11 @@ from tests.validation.conftest import in_this_process
 from validation import compare, resolution, sources
 from validation.compare import judge_effort, summarize_resolved
 from validation.evaluate import evaluate
-from validation.mutants.faults import by_key
-from validation.mutants.study import judge, prepare
 from validation.noise import FIGURES, noise_rows
 from validation.resolution import ULPS, measure_resolution, moved
-from validation.run import run
+from validation.studies.mutants.faults import by_key
+from validation.studies.mutants.judge import judge, prepare
+from validation.studies.run.study import run
 from validation.tolerances import registered
 
 SIMULATING = [name for name in engines.names() if name.endswith(("/forward", "/forward_single"))]
@@ -159,7 +159,7 @@ def test_nothing_is_measured_where_nothing_is_beyond(
     rows = judge(prepare(case, [by_key("mass 1 %")]), "mujoco/kkt", [by_key("mass 1 %")])
     assert [row["result"] for row in rows] == ["killed"]
     with in_this_process() as patch:
-        patch.setattr("validation.run.measure_resolution", never)
+        patch.setattr("validation.studies.run.study.measure_resolution", never)
         assert run([case], wanted=("mujoco/kkt",)).run["seeds"] == {}
 
 

@@ -1,42 +1,25 @@
 """One rule for the exit status of every command; an error of our own is one line, and its whole is in a file."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from robots.errors import NoResultError
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
-from validation import benchmarks, check, errata
-from validation.statuses import exit_status, internal_error
-from validation.workers import Lost, or_raise
+from validation.execution.errors import internal_error
+from validation.studies.benchmarks.study import Benchmarks
+from validation.studies.check import cases
+from validation.studies.errata.costs import CORRECTED
+from validation.studies.errata.study import Errata
+from validation.studies.study import Study, StudyResult, exit_status
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "internal_errors", "status"),
-    [
-        (["agree", "as expected", "informational", "reference"], 0, 0),
-        (["as expected"], 0, 0),
-        (["agree", "not run"], 0, 3),
-        (["agree", "not comparable"], 0, 3),
-        (["informational"], 0, 3),
-        ([], 0, 3),
-        (["agree", "not run", "disagree"], 0, 1),
-        (["agree", "not run", "disagree"], 1, 70),
-        (["agree"], 1, 70),
-    ],
-)
-def test_precedence(verdicts: list[str], internal_errors: int, status: int) -> None:
-    assert exit_status(Counter(verdicts), internal_errors) == status
 
 
 def test_the_whole_of_an_error_of_our_own_is_in_a_file_that_its_line_names(own_cache: Path) -> None:
@@ -66,7 +49,7 @@ def test_a_bug_in_a_command_is_one_line_and_status_70(
     def slip(*_: Any, **__: Any) -> Any:
         raise IndexError("a slip")
 
-    monkeypatch.setattr(check, "cases_of_file", slip)
+    monkeypatch.setattr(cases, "cases_of_file", slip)
     status, _, err = loopcheck("check", MODELS / "four_bar.xml", "--out", tmp_path / "out")
     assert (status, err.count("\n")) == (70, 1)
     assert err.startswith("loopcheck: internal error: IndexError")
@@ -89,23 +72,26 @@ def test_a_bug_in_a_row_is_status_70_when_all_tables_are_written(
     assert (tmp_path / "out" / "run.json").exists()
 
 
-def test_what_nothing_can_go_on_without_is_not_run(
-    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die(*_: Any, **__: Any) -> Any:
-        return or_raise("motion of four_bar", Lost("its process died: Aborted (SIGABRT)"))
+def test_a_study_that_judges_nothing_is_incomplete_where_something_did_not_run(tmp_path: Path) -> None:
+    about = {"robot": "3prr", "mode": "plus", "configuration": "vertical", "equation": "", "printed": "", "note": ""}
+    costs = Errata.tables["errata"].frame(
+        [
+            {**about, "corrected": "", "erratum": CORRECTED, "relative_error": 1e-15},
+            {**about, "corrected": "", "erratum": "(7)", "relative_error": float("nan")},
+        ]
+    )
+    assert status_of(Errata, costs, tmp_path) == 0  # a slip of notation costs nothing
+    assert status_of(Errata, costs.assign(relative_error=float("nan")), tmp_path) == 3
+    of_motion = {"benchmark": "andrews", "t": 1.0, "quantity": "beta [rad]", "wall_time": 1.0, "note": ""}
+    motions = Benchmarks.tables["benchmarks"].frame(
+        [{**of_motion, "source": name, "error": 1e-9} for name in ("a", "b")]
+    )
+    assert status_of(Benchmarks, motions, tmp_path) == 0
+    assert status_of(Benchmarks, motions.assign(error=[1e-9, float("nan")]), tmp_path) == 3
 
-    monkeypatch.setattr("validation.run.run", die)
-    status, _, err = loopcheck("check", MODELS / "four_bar.xml", "--out", tmp_path / "out")
-    assert (status, err) == (3, "loopcheck: not run: motion of four_bar: its process died: Aborted (SIGABRT)\n")
-    with pytest.raises(NoResultError):
-        die()
 
-
-def test_a_study_that_judges_nothing_is_incomplete_where_something_did_not_run() -> None:
-    costs = pd.DataFrame({"erratum": [errata.CORRECTED, "(7)"], "relative_error": [1e-15, float("nan")]})
-    assert errata.exit_status(costs) == 0  # a slip of notation costs nothing
-    assert errata.exit_status(costs.assign(relative_error=float("nan"))) == 3
-    motions = pd.DataFrame({"error": [1e-9, 1e-8]})
-    assert benchmarks.exit_status(motions) == 0
-    assert benchmarks.exit_status(pd.concat([motions, pd.DataFrame({"error": [float("nan")]})])) == 3
+def status_of(study: type[Study], table: pd.DataFrame, folder: Path) -> int:
+    """Exit status of a study of one table in which nothing was lost."""
+    record: dict[str, list[str]] = {"not_run": [], "internal_errors": []}
+    result = StudyResult(folder=folder, tables=dict.fromkeys(study.tables, table), record=record)
+    return exit_status(study.conclude(result).verdicts, record)

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
 from scipy.optimize import least_squares
@@ -20,22 +19,24 @@ from analytic.assembly import assemble
 from analytic.closures import closure_residual
 from analytic.kinematics import poses
 from analytic.noc import Noc
-from robots.errors import HarnessError, LoopClosureError, OutputError
+from robots.errors import HarnessError, LoopClosureError
 from robots.mechanism import Mechanism
 from robots.robot import Case, load, make_case
 from tests.validation.conftest import Command, in_this_process
-from validation.sweep import cluster as dask
-from validation.sweep import study
-from validation.sweep.cases import COMPUTED, Study, compute_cases, drawn, nominal, prepare
-from validation.sweep.dataset import chunks, missing, part, tables, write_part
-from validation.sweep.motions import KINDS, SAMPLES
-from validation.sweep.parameters import parameters, perturbed
-from validation.sweep.statistics import Tally
-from validation.sweep.study import run_study
+from validation.execution import cluster as dask
+from validation.studies.study import computed, run_study
+from validation.studies.sweep import study
+from validation.studies.sweep.cases import COMPUTED, Variation, compute_cases, drawn, nominal, prepare
+from validation.studies.sweep.dataset import PARTS, chunks, part, tables, write_part
+from validation.studies.sweep.motions import KINDS, SAMPLES
+from validation.studies.sweep.parameters import parameters, perturbed
+from validation.studies.sweep.statistics import Tally, gather, nominal_efforts
+from validation.studies.sweep.study import Sweep
 
-SMALL = Study(robot="3prr", cases=30, sources=("mujoco/kkt",))
+SMALL = Variation(robot="3prr", sources=("mujoco/kkt",))
+CASES = 30
 TEXTS = dict.fromkeys(("motion", "source", "result"), str)
-OWN = replace(SMALL, cases=60, motions=("own",), sources=())
+OWN = replace(SMALL, motions=("own",), sources=())
 
 
 @cache
@@ -91,7 +92,7 @@ def test_effort_scales_and_wrenches_stay() -> None:
 
 def test_samples_closed_at_once_are_those_closed_one_after_the_other() -> None:
     """A random motion of a perturbed robot, against the continuation along time."""
-    wide = Study(robot="3rrr", spread=2.0, motions=("random",))
+    wide = Variation(robot="3rrr", spread=2.0, motions=("random",))
     case, motion = prepare(wide, 1)
     drives = nominal(wide).scene.drives
     again = assemble(case.mechanism, motion.law, motion.q[0], motion.t, drives=drives)
@@ -102,15 +103,15 @@ def test_samples_closed_at_once_are_those_closed_one_after_the_other() -> None:
 
 def test_a_robot_that_is_said_not_to_close_does_not() -> None:
     """Least squares from many starts finds no pose of the robot either; the nominal one it closes."""
-    wrong = replace(OWN, spread=5.0, cases=40)
-    refused = next(number for number in range(wrong.cases) if _refusal(wrong, number))
+    wrong = replace(OWN, spread=5.0)
+    refused = next(number for number in range(40) if _refusal(wrong, number))
     of = nominal(wrong)
     change, _ = drawn(wrong, refused)
     for mechanism, closes in ((of.case.mechanism, True), (perturbed(of.case.mechanism, of.varied, change), False)):
         assert (_gap(mechanism, of.scene.own.q[0]) < 1e-9) == closes
 
 
-def _refusal(wanted: Study, number: int) -> str:
+def _refusal(wanted: Variation, number: int) -> str:
     try:
         prepare(wanted, number)
     except LoopClosureError as error:
@@ -136,9 +137,9 @@ def _gap(mechanism: Mechanism, q: np.ndarray) -> float:
 
 
 def test_a_case_depends_on_its_number_alone() -> None:
-    """Alone, and among others, also of a study with another number of cases."""
+    """Alone, and among others."""
     some = compute_cases(SMALL, range(3, 8)).drop_columns("wall_time")
-    alone = compute_cases(replace(SMALL, cases=7), (5,)).drop_columns("wall_time")
+    alone = compute_cases(SMALL, (5,)).drop_columns("wall_time")
     assert some.filter(pc.equal(some["case"], 5)).to_pylist() == alone.to_pylist()
     other = compute_cases(replace(SMALL, seed=1), (5,)).drop_columns("wall_time")
     assert other.to_pylist() != alone.to_pylist()
@@ -197,7 +198,8 @@ def test_quantiles_of_a_histogram_are_those_of_its_errors() -> None:
 def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
     """Against central differences of the reference by hand, for the parameters with the largest effects."""
     small = replace(OWN, spread=1e-3)  # what is not linear leaves an error in proportion to it
-    said = run_study(small, tmp_path).statistics.sensitivity
+    result = computed(Sweep(variation=small, cases=60), tmp_path)  # of the reference alone, which has no page
+    said = gather(small, result.folder, len(chunks(60)), nominal_efforts(small)).sensitivity
     assert (said["told"] > 1 - 1e-6).all()
     assert len(said) == 3 * len(nominal(small).varied)
     of = nominal(small)
@@ -209,7 +211,7 @@ def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
         assert slope == pytest.approx((above - below) / 2e-4, rel=1e-3)
 
 
-def _rms(of: Study, change: np.ndarray) -> np.ndarray:
+def _rms(of: Variation, change: np.ndarray) -> np.ndarray:
     """Root mean square efforts of a perturbed robot in its own motion, assembled along time."""
     scene, varied = nominal(of).scene, nominal(of).varied
     case = replace(scene.case, mechanism=perturbed(scene.case.mechanism, varied, change))
@@ -228,22 +230,23 @@ def here() -> Iterator[None]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An uninterrupted study in this process."""
     folder = tmp_path_factory.mktemp("whole")
-    for chunk, cases in enumerate(chunks(SMALL.cases)):
+    for chunk, cases in enumerate(chunks(CASES)):
         write_part(compute_cases(SMALL, cases), part(folder, chunk))
     return folder
 
 
 @pytest.mark.usefixtures("here")
-def test_a_part_that_is_torn_is_computed_again(whole: Path, tmp_path: Path) -> None:
-    """As a disk may leave it; the others are not."""
-    for chunk in range(3):
-        write_part(pq.read_table(part(whole, chunk)), part(tmp_path, chunk))
-    part(tmp_path, 2).write_bytes(part(whole, 2).read_bytes()[:-100])
-    assert missing(tmp_path, chunks(SMALL.cases), 2) == [2]
-    found = run_study(SMALL, tmp_path)
-    assert found.record["cases computed now"] == 10
-    pd.testing.assert_frame_equal(_rows(tmp_path, SMALL.cases), _rows(whole, SMALL.cases), check_exact=True)
-    assert run_study(SMALL, tmp_path).record["cases computed now"] == 0
+def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_path: Path) -> None:
+    """Also into a data set that a disk has torn, or that has more parts than the study."""
+    small, _ = run_study(Sweep(variation=SMALL, cases=20), tmp_path)
+    assert small.record["tasks"] == {"computed": 2, "known": 0}
+    part(tmp_path, 0).write_bytes(part(tmp_path, 0).read_bytes()[:-100])
+    result, _ = run_study(Sweep(variation=SMALL, cases=CASES), tmp_path)
+    assert result.record["tasks"] == {"computed": 1, "known": 2}
+    pd.testing.assert_frame_equal(_rows(tmp_path, CASES), _rows(whole, CASES), check_exact=True)
+    again, _ = run_study(Sweep(variation=SMALL, cases=20), tmp_path)
+    assert again.record["tasks"] == {"computed": 0, "known": 2}
+    assert len(pd.read_parquet(tmp_path / PARTS)) == 40
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -261,9 +264,9 @@ def test_a_cluster_that_loses_a_worker_loses_nothing(
                 os.kill(cluster.workers[0].pid, signal.SIGKILL)
 
         monkeypatch.setattr(study, "write_part", write_and_kill)
-        run_study(SMALL, tmp_path, scheduler=cluster.scheduler_address)
-    assert sorted(written) == [part(tmp_path, chunk) for chunk in range(len(chunks(SMALL.cases)))]
-    pd.testing.assert_frame_equal(_rows(tmp_path, SMALL.cases), _rows(whole, SMALL.cases), check_exact=True)
+        run_study(Sweep(variation=SMALL, cases=CASES, scheduler=cluster.scheduler_address), tmp_path)
+    assert sorted(written) == [part(tmp_path, chunk) for chunk in range(len(chunks(CASES)))]
+    pd.testing.assert_frame_equal(_rows(tmp_path, CASES), _rows(whole, CASES), check_exact=True)
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(
@@ -276,12 +279,14 @@ def test_a_scheduler_that_is_not_there_is_one_line(
     assert err.count("\n") == 1
 
 
-@pytest.mark.usefixtures("here")
-def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
-    tiny = replace(SMALL, cases=2)
-    run_study(tiny, tmp_path)
-    with pytest.raises(OutputError, match="another seed 0; want another folder"):
-        run_study(replace(tiny, seed=5), tmp_path)
+def test_chunks_are_the_same_for_more_cases() -> None:
+    """So that a larger study computes only what a smaller one has not; all cases are in one, and files stay few."""
+    million = chunks(1_000_000)
+    for cases in (1, 29, 1000, 30_000):
+        few = chunks(cases)
+        assert few[:-1] == million[: len(few) - 1]
+        assert [case for chunk in few for case in chunk] == list(range(cases))
+    assert len(million) < 1200
 
 
 def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:

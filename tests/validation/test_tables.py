@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from validation.tables import read_csv, to_csv
+from validation.execution.tables import read_csv, to_csv
 
 FORMULAS = ("=1+1", "+1", "@SUM(A1)", "-1+cmd|' /C calc'!A0", "\t=1", "=", "'=1", "''-a")
 HARMLESS = ("", "-", "3prr", "'quoted'", "a=b", "1e-3", "don't", "'")

@@ -19,13 +19,16 @@ from robots.errors import HarnessError
 from robots.robot import Case, make_case
 from tests.validation.conftest import Command, in_this_process
 from validation import sources, tables
+from validation.execution.tables import write_tables
+from validation.execution.workers import Workers
 from validation.ledger import known_issues
-from validation.run import run
-from validation.versions import study
-from validation.versions.environments import Environment, made_by_uv, rooms, run_in
-from validation.versions.report import section, steps, write_report
-from validation.versions.study import Findings, environments, exit_status, read_tables, versions_table, write_tables
-from validation.workers import Workers
+from validation.studies.run.study import run
+from validation.studies.study import StudyResult, exit_status, run_study, write_conclusion
+from validation.studies.versions import study
+from validation.studies.versions.comparison import versions_table
+from validation.studies.versions.environments import Environment, made_by_uv, rooms, run_in
+from validation.studies.versions.report import Findings, steps
+from validation.studies.versions.study import Versions, environments
 
 HERE = importlib.metadata.version("mujoco")
 ONE_CASE = ("3prr", "--variant", "default", "--mode", "plus", "--configuration", "vertical", "--jobs", "1")
@@ -122,34 +125,24 @@ def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case) -> None:
 
 def test_the_exit_status_is_that_of_the_worst_version(two: Old) -> None:
     for of, status in {("3.6.0", "4.0.0"): 1, ("3.7.0", "4.0.0"): 3, ("4.0.0",): 0, ("3.7.0",): 3}.items():
-        chosen = {version: two[version] for version in of}
-        assert exit_status(Findings(table=versions_table(chosen), run=_record(chosen))) == status
+        table = versions_table({version: two[version] for version in of})
+        assert exit_status(table["verdict"], {"not_run": [], "internal_errors": []}) == status
 
 
-def test_a_report_in_the_same_folder_prints_the_matrix(
-    found: Findings, two: Old, loopcheck: Command, tmp_path: Path
-) -> None:
-    results = two["4.0.0"]
-    assert isinstance(results, tables.Results)
-    tables.write(results, tmp_path)
-    write_tables(found, tmp_path)
-    write_report(found, tmp_path)
-    loopcheck("report", tmp_path)
-    for name in ("report.md", "versions.md"):
-        text = (tmp_path / name).read_text(encoding="utf-8")
-        assert "From MuJoCo 3.6.0 to 4.0.0, 1 of 3 comparisons change: 1 disagree → agree" in text
-        assert "MuJoCo 3.7.0 did not run: no network" in text
-        assert "disagree 4.7e-02" in text
-    assert "connect and weld leave J̇q̇ out" in (tmp_path / "versions.md").read_text(encoding="utf-8")
-    again = read_tables(tmp_path)
-    assert again is not None
-    pd.testing.assert_frame_equal(again.table, found.table)
-
-
-def test_a_report_of_other_robots_or_without_the_study_does_not(found: Findings, tmp_path: Path) -> None:
-    assert list(section(tmp_path, ["3prr"])) == []
-    write_tables(found, tmp_path)
-    assert list(section(tmp_path, ["6spu"])) == []
+def test_the_page_says_what_changes_and_is_rebuilt(found: Findings, loopcheck: Command, tmp_path: Path) -> None:
+    record = {"study": "versions", "loopcheck": "0", "start": "", "duration_s": 0.0, **found.run}
+    write_tables(tmp_path, Versions.tables, {"versions": found.table}, record)
+    write_conclusion(Versions, StudyResult(folder=tmp_path, tables={"versions": found.table}, record=record))
+    before = (tmp_path / "versions.html").read_bytes()
+    text = (tmp_path / "versions.md").read_text(encoding="utf-8")
+    assert "From MuJoCo 3.6.0 to 4.0.0, 1 of 3 comparisons change: 1 disagree → agree" in text
+    assert "MuJoCo 3.7.0 did not run: no network" in text
+    assert "disagree 4.7e-02" in text
+    assert "connect and weld leave J̇q̇ out" in text
+    (tmp_path / "versions.html").unlink()
+    status, out, _ = loopcheck("report", tmp_path)
+    assert (status, "MuJoCo 3.7.0 did not run: no network" in out) == (0, True)
+    assert (tmp_path / "versions.html").read_bytes() == before
 
 
 def test_a_version_that_cannot_be_installed_leaves_the_others(
@@ -179,11 +172,10 @@ def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(study, "run_in", stop)
     where = [Environment(mujoco=version, made="by the test") for version in ("3.6.0", "3.7.0", "4.0.0")]
-    found = study.run_study(where, ["run"], tmp_path, command=["loopcheck"])
-    assert [of["lacks"] for of in found.run["environments"]] == ["no network", "interrupted", "interrupted"]
-    assert list(found.table["note"]) == ["no network", "interrupted", "interrupted"]
-    assert exit_status(found) == 3
-    write_report(found, tmp_path)
+    result, conclusion = run_study(Versions(environments=where, arguments=("run",)), tmp_path)
+    assert [of["lacks"] for of in result.record["environments"]] == ["no network", "interrupted", "interrupted"]
+    assert list(result.tables["versions"]["note"]) == ["no network", "interrupted", "interrupted"]
+    assert exit_status(conclusion.verdicts, result.record) == 3
     assert "MuJoCo 4.0.0 did not run: interrupted" in (tmp_path / "versions.md").read_text(encoding="utf-8")
 
 
@@ -192,9 +184,9 @@ def test_without_uv_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     assert "pip install uv, or name an interpreter" in made_by_uv("3.6.0").lacks
 
 
-def test_the_rooms_stand_alone() -> None:
+def test_the_rooms_stand_alone(tmp_path: Path) -> None:
     """Nothing of this environment comes along: the interpreter without its packages finds ours, and no MuJoCo."""
-    with rooms() as place:
+    with rooms(tmp_path) as place:
         assert {path.name for path in place.iterdir() if path.suffix != ".dist-info"} == {
             "robots",
             "analytic",
@@ -236,7 +228,7 @@ def test_the_older_mujoco_itself_gives_what_the_ledger_says(tmp_path: Path) -> N
         pytest.skip(old.lacks)
     assert here.mujoco == HERE
     routes = ("--source", "mujoco/kkt", "--source", "mujoco/forward")
-    with rooms() as place:
+    with rooms(tmp_path) as place:
         assert run_in(old, place, ["run", *ONE_CASE, *routes, "--out", str(tmp_path)]) == ""
     results = tables.read(tmp_path)
     assert results.run["versions"]["mujoco"] == "3.6.0"

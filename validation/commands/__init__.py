@@ -1,0 +1,1 @@
+"""Commands that are no studies, a file each: its `command`."""

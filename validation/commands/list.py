@@ -1,0 +1,57 @@
+"""`loopcheck list`."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from validation.studies.options import folders_option
+
+
+@click.command()
+@folders_option
+def command(folders: tuple[Path, ...]) -> int:
+    """List robots, modes, variants and sources, and which engines are installed.
+
+    \b
+    Examples:
+      loopcheck list
+      loopcheck list --robots my_robots
+    """
+    for line in (*_robots(folders), *_engines()):
+        click.echo(line)
+    return 0
+
+
+def _robots(folders: Sequence[Path]) -> Iterator[str]:
+    """Each robot with its variants, modes, configurations, actuators and sources."""
+    from robots.robot import configurations, load, modes, names
+    from validation import sources
+
+    for name in names(folders):
+        robot = load(name, folders)
+        mechanism = robot.mechanism()
+        yield f"{name}: {robot.title}"
+        units = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
+        for kind, known in {
+            "variants": robot.variant_names,
+            "modes": modes(mechanism),
+            "configurations": configurations(mechanism),
+            "actuators": [f"{actuator.name} [{unit}]" for actuator, unit in units],
+            "sources": sources.names(robot),
+        }.items():
+            yield f"  {kind + ':':16}{', '.join(known)}"
+
+
+def _engines() -> Iterator[str]:
+    """Each engine with its version, or what installs it."""
+    import engines
+
+    yield "engines:"
+    versions = engines.versions()
+    for engine in dict.fromkeys(route.split("/")[0] for route in engines.names()):
+        state = versions.get(engine) or f"not installed: pip install 'loopcheck[{engines.extra(engine)}]'"
+        yield f"  {engine + ':':16}{state}"
+        if reason := engines.on_request(engine):
+            routes = [f"--source {name}" for name in engines.names() if name.startswith(f"{engine}/")]
+            yield f"  {'':16}on request ({' '.join(routes)}): {reason}"

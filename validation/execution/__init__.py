@@ -1,0 +1,1 @@
+"""How tasks are computed and their results kept; knows no physics and no study."""

@@ -1,0 +1,99 @@
+"""Tasks on the workers of a Dask cluster; one that workers die over is lost, and harms no other."""
+
+import importlib.metadata
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import engines
+from robots.errors import HarnessError
+from validation.execution.journal import Task
+from validation.execution.workers import WorkerFailure
+
+AHEAD = 2
+"""Tasks that are handed out for each worker."""
+PATIENCE = 10.0
+"""How long a scheduler may take to answer [s]."""
+RETRIES = 3
+"""How often a cluster computes again what a worker died over, or left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterExecutor:
+    """Workers of a cluster."""
+
+    client: Any
+
+    def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
+        """See `validation.execution.workers.Executor.outcomes`; tasks on a cluster have no time limit."""
+        executor = self.client.get_executor(pure=False, retries=RETRIES)
+        waiting = deque(enumerate(tasks))
+        running: dict[Future[Any], int] = {}
+        while running or waiting:
+            while waiting and len(running) < AHEAD * max(1, len(self.client.nthreads())):
+                k, task = waiting.popleft()
+                running[executor.submit(task.function, *task.args)] = k
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), _result(future)
+
+
+def _result(future: Future[Any]) -> Any:
+    try:
+        return future.result()
+    except Exception as error:
+        if type(error).__name__ != "KilledWorker":  # of distributed, which need not be installed
+            raise
+        return WorkerFailure("workers died over it")
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[ClusterExecutor]:
+    """The workers of a cluster.
+
+    Args:
+        address: Of its Dask scheduler.
+
+    Raises:
+        HarnessError: If the scheduler cannot be reached, is lost, or its workers have other versions.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise HarnessError("Dask is not installed: pip install 'loopcheck[dask]'") from error
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise HarnessError(f"scheduler {address}: cannot be reached: {_line(error)}") from error
+    try:
+        client.wait_for_workers(1, timeout=60)
+        _want_same_versions(client, address)
+        yield ClusterExecutor(client)
+    except (OSError, TimeoutError, CancelledError) as error:
+        raise HarnessError(f"scheduler {address}: lost it or its workers: {_line(error)}") from error
+    finally:
+        client.close()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes."""
+    return {name: importlib.metadata.version(name) for name in ("loopcheck", "numpy", "scipy")} | dict(
+        engines.versions()
+    )
+
+
+def _want_same_versions(client: Any, address: str) -> None:
+    mine = versions()
+    for worker, theirs in client.run(versions).items():
+        if theirs != mine:
+            raise HarnessError(f"scheduler {address}: worker {worker}: want {_named(mine)}, got {_named(theirs)}")
+
+
+def _named(found: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in found.items())
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

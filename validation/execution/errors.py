@@ -1,0 +1,38 @@
+"""Errors of our own: one line for whoever reads a table or a terminal, the whole in a file of the user's."""
+
+import hashlib
+import re
+import traceback
+from collections.abc import Iterable
+
+from robots.errors import INTERNAL
+from validation.execution.user_folder import user_folder
+
+WHOLE = "the whole of it"
+"""What a note on an error of our own says last, and where that is."""
+
+
+def internal_error(error: BaseException) -> str:
+    """One line on an error of our own; the whole of it is written into the user's folder, once for all that are alike.
+
+    Args:
+        error: What was raised, here or in a worker process.
+    """
+    line = f"{INTERNAL}: {' '.join(f'{type(error).__name__}: {error}'.split())}"
+    text = "".join(traceback.format_exception(error))
+    try:
+        path = user_folder("errors") / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as failure:
+        return f"{line}; {WHOLE} cannot be written: {failure.strerror}"
+    return f"{line}; {WHOLE}: {path}"
+
+
+def internal_errors(notes: Iterable[str]) -> list[str]:
+    """What notes say of errors of our own, each line once.
+
+    Args:
+        notes: Of the rows of tables.
+    """
+    lines = (re.search(rf"{INTERNAL}: .*?; {WHOLE}[^;]*", note) for note in notes)
+    return list(dict.fromkeys(line[0] for line in lines if line))

@@ -1,0 +1,84 @@
+"""Folders locked by one command, and files that are written whole or not at all."""
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from robots.errors import OutputError
+
+RECORD = "run.json"
+LOCK = ".lock"
+DRAFTS = ".writing"
+"""Where files are written before they take their places."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other commands out of a folder of results.
+
+    Args:
+        folder: Where the results go; made if it is not there.
+
+    Raises:
+        OutputError: If the folder cannot be written, or another command is writing there.
+    """
+    want_writable(folder)
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    lock = FileLock(folder / LOCK, blocking=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock:
+            try:
+                yield
+            finally:
+                (folder / LOCK).unlink(missing_ok=True)
+    except Timeout as error:
+        raise OutputError(f"{folder}: another loopcheck is writing there; want another folder, or wait") from error
+    except (OSError, sqlite3.Error) as error:
+        raise OutputError(f"{getattr(error, 'filename', None) or folder}: cannot be written: {error}") from error
+    finally:
+        _remove_empty(made)
+
+
+def want_writable(folder: Path) -> None:
+    """See that results can be written into a folder, without making it yet.
+
+    Raises:
+        OutputError: If they cannot.
+    """
+    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise OutputError(f"{folder}: want a folder that can be written: {nearest}: {error.strerror}") from error
+
+
+@contextmanager
+def drafts(folder: Path) -> Iterator[Path]:
+    """A folder for files that take their places together at the end, the record last; on an error none does.
+
+    Args:
+        folder: Where they go; made if it is not there. What a killed command left half-written there is removed.
+    """
+    draft = folder / DRAFTS
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        for path in sorted(draft.iterdir(), key=lambda path: (path.name == RECORD, path.name)):
+            path.replace(folder / path.name)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders that were made for nothing, the innermost first."""
+    for folder in folders:
+        if folder.exists() and not any(folder.iterdir()):
+            folder.rmdir()

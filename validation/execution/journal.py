@@ -1,0 +1,208 @@
+"""Results of tasks on disk, found again by what they depend on: the function, its arguments, files, code and packages.
+
+The journal of a folder is always kept, so that the same command goes on after a kill, and a larger study computes only
+what a smaller one has not. What a task depends on is told by its content: the names of files and times do not matter.
+"""
+
+import ast
+import hashlib
+import hmac
+import importlib.metadata
+import os
+import pickle
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, NamedTuple
+
+import joblib
+from diskcache import Cache, Disk
+from diskcache.core import MODE_PICKLE
+
+from robots.errors import OutputError
+from validation.execution.user_folder import user_folder
+
+JOURNAL = ".journal"
+SIZE_LIMIT = 2**30
+"""How large the journal of a folder may be once its command has ended: what was used longest ago is removed [bytes]."""
+SIGNATURE = hashlib.sha256().digest_size
+"""Length of a signature, and of the secret that makes it [byte]."""
+ROOT = Path(__file__).parents[2]
+COMPUTING = ("robots", "analytic", "engines")
+"""Packages of which every task depends on every file: engines, laws and papers are found by name."""
+DATA = frozenset({".py", ".toml", ".xml"})
+"""Kinds of files that tasks depend on."""
+
+
+def is_no_error(result: Any) -> bool:
+    """Whether a result is none of our errors, returned instead of raised."""
+    return not isinstance(result, Exception)
+
+
+class Task(NamedTuple):
+    """A function of a module and its arguments; both, and what it returns, must be picklable."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    on_failure: Callable[[str], Any] | None = None
+    """What stands for the result where there is none, given the reason; without it, the failure itself does."""
+    files: tuple[Path, ...] = ()
+    """Files that it reads besides those of the packages."""
+    is_kept: Callable[[Any], bool] = is_no_error
+    """Whether a result is worth keeping: one that says that something failed is not, so that it is tried again."""
+
+
+class NoPickles(Disk):  # type: ignore[misc]
+    """What a cache keeps, where a pickle of its own, which could call anything, is never read."""
+
+    def fetch(self, mode: int, filename: str, value: Any, read: bool) -> Any:
+        """The content of an entry, None if it is a pickle."""
+        return None if mode == MODE_PICKLE else super().fetch(mode, filename, value, read)
+
+
+class Journal:
+    """Results of tasks by key, safe on disk from the moment they are there.
+
+    Results are pickles, and a folder of results may be somebody else's. Each is signed with a secret of the user;
+    nothing without that signature is read, it is computed again.
+    """
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache, self._secret = cache, _secret()
+
+    def known(self, keys: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        """Number and result of each key whose result is there and is the user's own."""
+        for k, key in enumerate(keys):
+            content = self._cache.get(key)
+            if self._is_own(key, content):
+                yield k, pickle.loads(content[SIGNATURE:])
+
+    def keep(self, key: str, result: Any) -> None:
+        """Put a result on disk.
+
+        Raises:
+            OutputError: If it cannot be written.
+        """
+        try:
+            content = pickle.dumps(result)
+            self._cache[key] = self._signature(key, content) + content
+        except (OSError, sqlite3.Error) as error:
+            raise OutputError(f"{self._cache.directory}: cannot be written: {error}") from error
+
+    def _is_own(self, key: str, content: Any) -> bool:
+        if not isinstance(content, bytes):
+            return False
+        return hmac.compare_digest(content[:SIGNATURE], self._signature(key, content[SIGNATURE:]))
+
+    def _signature(self, key: str, content: bytes) -> bytes:
+        return hmac.digest(self._secret, key.encode() + content, "sha256")
+
+
+def _secret() -> bytes:
+    """What only the user can sign with; where it cannot be kept, only this process can."""
+    try:
+        path = user_folder("journal") / "secret"
+        with NamedTemporaryFile(dir=path.parent) as file:  # which nobody else may read
+            file.write(secrets.token_bytes(SIGNATURE))
+            file.flush()
+            with suppress(FileExistsError):
+                os.link(file.name, path)
+        return path.read_bytes()
+    except OSError:
+        return secrets.token_bytes(SIGNATURE)
+
+
+@contextmanager
+def journal_in(folder: Path) -> Iterator[Journal]:
+    """The journal of a folder of results, made smaller than `SIZE_LIMIT` at the end."""
+    place = folder / JOURNAL
+    entries = Cache(str(place), disk=NoPickles, eviction_policy="least-recently-used", size_limit=2**62)
+    try:
+        yield Journal(entries)
+    finally:
+        is_empty = len(entries) == 0
+        entries.reset("size_limit", SIZE_LIMIT)
+        entries.cull()
+        entries.close()
+        if is_empty:
+            shutil.rmtree(place)
+
+
+def keys(tasks: Sequence[Task]) -> list[str]:
+    """What tells the result of each task from all others."""
+    arguments = {id(argument): argument for task in tasks for argument in task.args}  # many share the same motion
+    digests = {identity: joblib.hash(argument) for identity, argument in arguments.items()}
+    contents = {path: _content(path) for path in {path for task in tasks for path in task.files}}
+    return [
+        str(
+            joblib.hash(
+                (
+                    task.function.__module__,
+                    task.function.__qualname__,
+                    [digests[id(argument)] for argument in task.args],
+                    [contents[path] for path in task.files],
+                    _code(task.function.__module__),
+                    _packages(),
+                )
+            )
+        )
+        for task in tasks
+    ]
+
+
+def _content(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+@cache
+def _code(module: str) -> str:
+    """Digest of the files that a module's functions depend on, documents apart."""
+    files = {path for package in COMPUTING for path in (ROOT / package).rglob("*") if path.suffix in DATA}
+    if module.startswith("validation."):
+        files |= {*map(_source, _imported(module)), *(ROOT / "validation").glob("*.toml")}
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _imported(module: str) -> set[str]:
+    """A module of `validation` and all that it imports from there, directly or not."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += _imports(name)
+    return seen
+
+
+@cache
+def _imports(module: str) -> list[str]:
+    """The modules of `validation` that one of them imports itself, wherever it does."""
+    names = []
+    for node in ast.walk(ast.parse(_source(module).read_bytes())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [name for name in names if name.startswith("validation.") and _source(name).is_file()]
+
+
+def _source(module: str) -> Path:
+    """The file of a module or package; it is not there where the name is that of a function or class."""
+    path = ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@cache
+def _packages() -> str:
+    """Digest of the versions of all packages."""
+    packages = sorted({f"{package.name} {package.version}" for package in importlib.metadata.distributions()})
+    return hashlib.sha256("\n".join(packages).encode()).hexdigest()

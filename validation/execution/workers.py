@@ -1,0 +1,253 @@
+"""Tasks in worker processes: one that crashes or hangs is lost alone, with the reason, and all others go on.
+
+Results are kept in a journal, so that the same command goes on from there after a kill; failures never are.
+"""
+
+import multiprocessing
+import os
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+from unittest.mock import patch
+
+from joblib import cpu_count
+from pebble import ProcessExpired, ProcessPool
+from rich.console import Console
+from rich.progress import Progress
+from threadpoolctl import threadpool_limits
+
+from robots.errors import HarnessError
+from robots.trial import ending, main_left_out
+from validation.execution.errors import internal_error
+from validation.execution.journal import ROOT, Journal, Task, keys
+
+TIME_LIMIT = 1800.0
+"""How long a task may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
+INTERRUPTED = "interrupted"
+WARM = ["validation.execution.workers", "validation.evaluate", "engines.mujoco.forward"]
+"""What all workers need: imported once, where the system can fork them from a process that has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """How many worker processes there are, and what holds for them."""
+
+    jobs: int | None = None
+    """How many; by default one for each core."""
+    time_limit: float = TIME_LIMIT
+    """How long a task may take before its process is stopped [s]."""
+
+    @property
+    def count(self) -> int:
+        """How many worker processes there are."""
+        return self.jobs or cpu_count()
+
+
+ALL_CORES = Workers()
+ALONE = Workers(jobs=1)
+
+
+class WorkerFailure(NamedTuple):
+    """Why a task has no result: its process died or was stopped, or raised what is no error of ours."""
+
+    reason: str
+
+
+class Executor(Protocol):
+    """Processes that run tasks, here or elsewhere."""
+
+    def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
+        """Number and result, or `WorkerFailure`, of each task as it ends; an error of ours is raised."""
+
+
+@dataclass(slots=True)
+class TaskLog:
+    """What has become of the tasks so far."""
+
+    computed: int = 0
+    """How many have been computed."""
+    known: int = 0
+    """How many the journal held."""
+    failures: list[WorkerFailure] = field(default_factory=list)
+    """Of all tasks whose place something else has taken."""
+    interrupted: bool = False
+    """Whether no task is computed any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPool:
+    """Worker processes that stand ready, and the journal of what they have computed."""
+
+    executor: Executor
+    progress: Progress
+    time_limit: float
+    """How long a task may take [s]."""
+    journal: Journal | None = None
+    log: TaskLog = field(default_factory=TaskLog)
+
+    def results(self, tasks: Sequence[Task], description: str) -> list[Any]:
+        """Results of all tasks, in their order.
+
+        Args:
+            tasks: What to compute.
+            description: What the progress bar counts.
+
+        Raises:
+            HarnessError: What a task raises, or if the journal cannot be written.
+        """
+        by_number = dict(self.completed(tasks, description))
+        return [by_number[k] for k in range(len(tasks))]
+
+    def completed(self, tasks: Sequence[Task], description: str) -> Iterator[tuple[int, Any]]:
+        """Number and result of each task as it ends: first what the journal holds, last what an interruption took away.
+
+        Args:
+            tasks: What to compute.
+            description: What the progress bar counts.
+
+        Raises:
+            HarnessError: What a task raises, or if the journal cannot be written.
+        """
+        names = keys(tasks) if self.journal else [""] * len(tasks)
+        missing = dict.fromkeys(range(len(tasks)))
+        for k, result in self.journal.known(names) if self.journal else ():
+            del missing[k]
+            self.log.known += 1
+            yield k, result
+        try:
+            for k, result in self._computed({k: tasks[k] for k in missing}, description):
+                if self.journal and not isinstance(result, WorkerFailure) and tasks[k].is_kept(result):
+                    self.journal.keep(names[k], result)
+                del missing[k]
+                self.log.computed += 1
+                yield k, self._replaced(tasks[k], result) if isinstance(result, WorkerFailure) else result
+        except KeyboardInterrupt:
+            self.log.interrupted = True
+        for k in missing:
+            yield k, self._replaced(tasks[k], WorkerFailure(INTERRUPTED))
+
+    def limited(self, time_limit: float) -> "WorkerPool":
+        """The same workers, with at most that time for a task [s]."""
+        return replace(self, time_limit=min(time_limit, self.time_limit))
+
+    def _computed(self, tasks: Mapping[int, Task], description: str) -> Iterator[tuple[int, Any]]:
+        """Number and result of tasks as they end; none any more after an interruption."""
+        if self.log.interrupted or not tasks:
+            return
+        numbers = list(tasks)
+        outcomes = self.executor.outcomes(list(tasks.values()), self.time_limit)
+        for k, result in self.progress.track(outcomes, total=len(tasks), description=description):
+            yield numbers[k], result
+
+    def _replaced(self, task: Task, failure: WorkerFailure) -> Any:
+        if task.on_failure is None:
+            return failure
+        self.log.failures.append(failure)
+        return task.on_failure(failure.reason)
+
+
+class Processes(ProcessPool):
+    """Worker processes whose end is always noticed, also that of one which an engine ends with exit status 0."""
+
+    def __init__(self, count: int, **options: Any) -> None:
+        super().__init__(count, **options)
+        self._gone: set[int] = set()
+        manager = self._pool_manager.worker_manager
+        manager.inspect_workers = self._ended  # type: ignore[method-assign]
+        manager.new_worker = main_left_out()(manager.new_worker)  # type: ignore[method-assign]
+
+    def _ended(self) -> tuple[tuple[int, int | None], ...]:
+        """Numbers and exit statuses of the processes that have ended; pebble leaves out those that end with 0.
+
+        Each is told at the second look, when what it had to say before it ended has been read: which task it had taken.
+        """
+        workers = self._pool_manager.worker_manager.workers
+        gone = {pid for pid, process in tuple(workers.items()) if not process.is_alive()}
+        surely, self._gone = gone & self._gone, gone
+        return tuple((pid, workers.pop(pid).exitcode) for pid in surely)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalExecutor:
+    """Worker processes of this machine."""
+
+    processes: Processes
+
+    def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
+        """See `Executor.outcomes`."""
+        futures: dict[Future[Any], int] = {
+            self.processes.schedule(task.function, args=task.args, timeout=time_limit): k
+            for k, task in enumerate(tasks)
+        }
+        for future in as_completed(futures):
+            yield futures.pop(future), _result(future, time_limit)
+
+
+def _result(future: Future[Any], time_limit: float) -> Any:
+    try:
+        return future.result()
+    except ProcessExpired as error:
+        return WorkerFailure(f"its process died: {ending(error.exitcode)}")
+    except TimeoutError:
+        return WorkerFailure(f"it did not come to an end within {time_limit:g} s")
+    except HarnessError:
+        raise
+    except Exception as error:  # a bug of ours must not take the results of the other tasks along
+        return WorkerFailure(internal_error(error))
+
+
+@contextmanager
+def worker_pool(workers: Workers, journal: Journal | None = None) -> Iterator[WorkerPool]:
+    """Worker processes, each with one thread for linear algebra, its own working directory and its output discarded.
+
+    Args:
+        workers: How many there are, and what holds for them.
+        journal: Where their results are kept; by default nowhere.
+    """
+    terminal = Console(stderr=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="loopcheck-") as directory,
+        Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
+    ):
+        processes = Processes(workers.count, context=_context(), initializer=_begin, initargs=(directory,))
+        try:
+            yield WorkerPool(
+                executor=LocalExecutor(processes), progress=progress, time_limit=workers.time_limit, journal=journal
+            )
+        finally:
+            processes.stop()  # type: ignore[no-untyped-call]
+            processes.join()
+
+
+def _context() -> Any:
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    from multiprocessing import forkserver  # which some systems do not have
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(WARM)
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    with patch.dict(os.environ, PYTHONPATH=path, PYTHONSAFEPATH="1"):  # a user may have packages of the same names
+        forkserver.ensure_running()
+    return context
+
+
+def _begin(directory: str) -> None:
+    """Let nothing of an engine reach the user: neither what it prints nor the log files it drops where it stands."""
+    silence = os.open(os.devnull, os.O_RDWR)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    os.chdir(directory)
+    threadpool_limits(1)  # so that a sum does not depend on the number of workers
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

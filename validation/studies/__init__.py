@@ -1,0 +1,1 @@
+"""Questions asked of many cases: each study says what is computed, and what its tables, page and verdicts are."""

@@ -1,0 +1,109 @@
+"""How fast batches of inverse dynamics are, beside all else that computes the same."""
+
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+from rich.console import RenderableType
+
+from robots.robot import load, representative_case
+from validation.console import table as terminal_table
+from validation.execution.journal import Task
+from validation.execution.tables import TableSpec, integer, number, table_of, text
+from validation.execution.workers import WorkerFailure, WorkerPool
+from validation.studies.bench.measure import (
+    REPETITIONS,
+    ROBOTS,
+    SAMPLES,
+    chain_rows,
+    few_rows,
+    harness_rows,
+    robot_rows,
+    sample_rows,
+)
+from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+
+TABLE = "bench"
+PACKAGES = {"llvmlite": "llvmlite", "pin": "pinocchio"}
+"""Module of each package that is measured, besides those that every record names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench(Study):
+    """All figures, in turns, so that a busy machine slows all alike; what the folder holds is not measured again."""
+
+    name: ClassVar[str] = "bench"
+    page: ClassVar[str] = ""
+    tables: ClassVar[dict[str, TableSpec]] = {
+        TABLE: table_of(
+            {
+                **{name: text() for name in ("study", "subject", "quantity", "unit")},
+                "size": integer(),
+                **{name: number("the column unit") for name in ("lowest", "median", "highest")},
+                "note": text(),
+            }
+        )
+    }
+
+    robots: tuple[str, ...] = ()
+    """Names of robots; by default those the targets are about."""
+    samples: int = SAMPLES
+    """Samples of the batch that is compared."""
+    chain: int = 50
+    """Four-bars of the longest chain."""
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`."""
+        cases = [representative_case(load(name)) for name in self.robots or ROBOTS]
+        lengths = [n for n in (1, 2, 5, 10, 20, 50, 100, 200) if n <= self.chain]
+        tasks = [
+            *(Task(robot_rows, (case, self.samples), WorkerFailure) for case in cases),
+            *(Task(few_rows, (case,), WorkerFailure) for case in cases),
+            *(Task(harness_rows, (case,), WorkerFailure) for case in cases),
+            *(Task(sample_rows, (case,), WorkerFailure) for case in cases[:1]),
+            Task(chain_rows, (lengths,), WorkerFailure),
+        ]
+        results = pool.results(tasks, "bench")
+        rows = [{"note": "", **row} for rows in results if not isinstance(rows, WorkerFailure) for row in rows]
+        packages = {name: version(name) for name, module in PACKAGES.items() if find_spec(module)}
+        record = {"packages": packages, "clock": "CPU time of one core", "repetitions": REPETITIONS}
+        return Computed({TABLE: self.tables[TABLE].frame(rows)}, record)
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        figures = result.tables[TABLE]
+        return Conclusion(
+            title="loopcheck: bench",
+            sections=[],
+            summary=[*_summary(figures), f"figures: {result.folder / 'bench.csv'}"],
+            verdicts=[MEASURED] * len(figures),
+        )
+
+
+STUDY = Bench
+
+
+def _summary(figures: pd.DataFrame) -> Iterator[RenderableType]:
+    """Each figure with its spread, and what is missing."""
+    columns = ["quantity", "size", "lowest", "median", "highest", "unit"]
+    for (study, subject), of_subject in figures.groupby(["study", "subject"], sort=False):
+        rows = (
+            [
+                row["quantity"],
+                str(row["size"]),
+                *(f"{row[part]:.3g}" for part in ("lowest", "median", "highest")),
+                f"{row['unit']} {row['note']}",
+            ]
+            for row in of_subject.to_dict(orient="records")
+        )
+        yield terminal_table(columns, rows, title=f"{study}: {subject}")
+    if importlib.util.find_spec("pinocchio") is None:
+        yield "not measured: Pinocchio is not installed: pip install 'loopcheck[bench]'"
+    if importlib.util.find_spec("llvmlite") is None:
+        yield "measured in numpy: llvmlite is not installed: pip install 'loopcheck[fast]'"

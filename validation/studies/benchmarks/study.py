@@ -1,0 +1,110 @@
+"""Published free motions: analytic forward dynamics and the engines' own solvers against the numbers of others."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+
+from robots.benchmark import benchmark_names, load_benchmark
+from validation.blocks import Part, table
+from validation.console import error_table
+from validation.execution.journal import Task
+from validation.execution.tables import TableSpec, number, table_of, text
+from validation.execution.workers import WorkerPool
+from validation.studies.benchmarks.measure import ANALYTIC, measure, ways, without_motion
+from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+
+TABLE = "benchmarks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmarks(Study):
+    """Errors of every source at the published instants, and the drift of its energy."""
+
+    name: ClassVar[str] = "benchmarks"
+    page: ClassVar[str] = "benchmarks"
+    tables: ClassVar[dict[str, TableSpec]] = {
+        TABLE: table_of(
+            {
+                "benchmark": text(),
+                "source": text(),
+                "t": number("s"),
+                "quantity": text(),  # with the unit of its error
+                "error": number("that of the quantity"),
+                "wall_time": number("s"),
+                "note": text(),
+            }
+        )
+    }
+
+    robots: tuple[str, ...] = ()
+    """Names of robots with a benchmark; by default all."""
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`."""
+        benchmarks = [load_benchmark(name) for name in self.robots or benchmark_names()]
+        pairs = [(benchmark, source) for benchmark in benchmarks for source in ways()]
+        rows = pool.results([Task(measure, pair, partial(without_motion, *pair)) for pair in pairs], "benchmarks")
+        return Computed({TABLE: self.tables[TABLE].frame([row for of_pair in rows for row in of_pair])})
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        rows = result.tables[TABLE]
+        by_name = {str(name): of_name for name, of_name in rows.groupby("benchmark", sort=False)}
+        matrices = [
+            error_table(matrix(of_name).set_index("source"), title=f"{name}: error")
+            for name, of_name in by_name.items()
+        ]
+        return Conclusion(
+            title="loopcheck: published free motions",
+            sections=[_introduction(), *(_part(name, of_name) for name, of_name in by_name.items())],
+            summary=[*matrices, f"report: {result.folder / 'benchmarks.html'}"],
+            verdicts=["not run" if is_missing else MEASURED for is_missing in rows["error"].isna()],
+        )
+
+
+STUDY = Benchmarks
+
+
+def _part(name: str, rows: pd.DataFrame) -> Part:
+    """What was published of a motion, and how far each source is from it."""
+    benchmark = load_benchmark(name)
+    return Part(
+        title=name,
+        anchor=f"benchmark-{name}",
+        blocks=[
+            benchmark.source + ".",
+            *(f"At t = {instant.t:g} s: {instant.origin}." for instant in benchmark.instants),
+            table(matrix(rows)),
+            [f"{row['source']}: {row['note']}" for row in rows[rows["note"] != ""].to_dict("records")],
+        ],
+    )
+
+
+def _introduction() -> Part:
+    return Part(
+        title="What is measured",
+        anchor="benchmarks",
+        blocks=[
+            "Each robot is left to constant efforts from the same initial state. The numbers are the largest errors "
+            "against those that others published, and how far the energy is off at any of eleven instants.",
+            [
+                f"{ANALYTIC}: order 8 with error control, loops closed at every evaluation",
+                "mujoco/default: mj_step with the step of the file; careful: nearly rigid constraints, Runge-Kutta 4",
+                "pinocchio/default: the step, integrator and solver of its example of a closed chain; careful: "
+                "Runge-Kutta 4, steps of 1 ms or a hundredth of the span, a converged solver",
+                "pybullet/default: steps of 1/240 s, default damping; careful: steps of 1 ms or a hundredth of the "
+                "span, undamped, the solver converged",
+            ],
+        ],
+    )
+
+
+def matrix(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each source, a column for each quantity of one benchmark."""
+    quantity = rows["quantity"] + rows["t"].map(" at {:g} s".format)
+    wide = rows.assign(quantity=quantity).set_index(["source", "quantity"])["error"]
+    return wide.unstack("quantity", sort=False).reset_index()

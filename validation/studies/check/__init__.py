@@ -1,0 +1,1 @@
+"""Every source on an MJCF that is not in the catalogue."""

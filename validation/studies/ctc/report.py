@@ -1,0 +1,249 @@
+"""What the page of the computed-torque study says."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from validation.blocks import Block, Part, Picture, Table, cell, digits, facts, plain, table
+from validation.studies.ctc.perturbation import KINDS
+from validation.studies.ctc.pictures import UNITS, error_figure, indices_figure, joints_figure
+from validation.studies.ctc.runs import INDICES, KEY
+
+CLASSICAL, EXTENDED, TASK = "classical", "extended", "task space"
+GROUP = ["plant", "mode", "seed", "kind"]
+DECIDES = 0.9
+"""Share of the difference between two controllers from which one kind of error is said to make it [-]."""
+
+
+def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> list[Part]:
+    """The page, from the tables of runs and histories and the record of the study."""
+    runs, histories = tables["ctc_runs"], tables["ctc_histories"]
+    detail = [one_run(histories, record["varied"])] if len(histories) else []
+    return [answer(runs, record), indices(runs), why(runs), *detail, elsewhere(runs), diverged(runs), how(record)]
+
+
+def summary(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means and spread over the templates, wins by ISE, and diverged runs, for each controller and level."""
+    keys = [*GROUP, "controller", "level"]
+    same = [name for name in KEY if name != "controller"]
+    best = runs["ISE"] == runs.groupby(same)["ISE"].transform("min")
+    groups = runs.assign(win=best, lost=runs["diverged_at"].notna()).groupby(keys, sort=False)
+    columns = {"runs": groups.size(), "diverged": groups["lost"].sum(), "wins": groups["win"].sum()}
+    for index in INDICES:
+        columns |= {f"mean {index}": groups[index].mean(), f"deviation {index}": groups[index].std(ddof=1)}
+    return pd.DataFrame(columns).reset_index()
+
+
+def answer(runs: pd.DataFrame, record: Mapping[str, Any]) -> Part:
+    """What came out, in a few sentences."""
+    lost = int(runs["diverged_at"].notna().sum())
+    groups = _groups(runs, "all")
+    sentences = [f"{len(runs)} runs, {lost} diverged{_by_controller(runs)}."]
+    for group in groups[:1]:
+        sentences += [_against(runs, *group, CLASSICAL), _source_of(runs, *group), _against(runs, *group, TASK)]
+    if len(groups) > 1:
+        sentences += [_everywhere(runs, groups, CLASSICAL), _everywhere(runs, groups, TASK)]
+    known = {
+        "command": " ".join(map(str, record["command"])),
+        "start": record["start"],
+        "duration [s]": record["duration_s"],
+    }
+    return Part(title="Answer", anchor="answer", blocks=[*(text for text in sentences if text), facts(known)])
+
+
+def indices(runs: pd.DataFrame) -> Part:
+    """Indices by level and controller, for each plant, mode and seed."""
+    parts: list[Part] = []
+    for group in _groups(runs, "all"):
+        rows = _of(runs, *group, "all")
+        where = _where(*group)
+        picture = Picture(
+            indices_figure(rows) or "",
+            alt=f"{where}: ISE, IAE and ITAE of each controller against the level of perturbation",
+            caption="Mean over the templates; bars: the range. Lost runs are left out (see below).",
+        )
+        shown = summary(rows).drop(columns=GROUP).rename(columns=_with_units)
+        parts.append(Part(title=where, anchor=f"indices-{len(parts) + 1}", blocks=[picture, table(shown)]))
+    text = (
+        "Indices of the position error of P over the run, as the paper's figures 4 to 6. They are cut at T_end: the "
+        "paper integrates to infinity, but the error of a wrong model does not die out, so that a longer run gives "
+        "larger indices. A win is the smallest ISE of the controllers on the same robot."
+    )
+    return Part(title="Indices", anchor="indices", blocks=[text, *parts])
+
+
+def why(runs: pd.DataFrame) -> Part:
+    """Lengths against masses: where the difference comes from."""
+    blocks: list[Block] = [
+        "Mean ISE [m² s] if all parameters are wrong, the lengths alone (geometry: L, l, d), or all but the lengths "
+        "(inertia: masses, mass centres, moments of inertia).",
+    ]
+    for group in dict.fromkeys(group for kind in runs["kind"].unique() for group in _groups(runs, kind)):
+        of_group = runs[(runs[GROUP[:3]] == list(group)).all(axis=1)]
+        wide = of_group.pivot_table(index=["kind", "level"], columns="controller", values="ISE", sort=False)
+        blocks += [_where(*group), table(wide.reset_index().rename(columns={"level": "level [%]"}))]
+    blocks += [
+        [
+            "Classical CTC drives the motors to the angles that the nominal lengths give. It does so well, but on a "
+            "robot with other lengths those angles belong to another pose: no feedback can see that error.",
+            "The passive encoders see it: the pose that follows from all six angles is nearly the true one, because "
+            "each leg reaches its corner by two measured angles, and errors of the legs are averaged.",
+            "Extended CTC cannot bring six errors to zero with three motors; its steady state is D Kp e = 0, a "
+            "compromise weighted by inertia. Task-space CTC brings the averaged pose itself to its reference.",
+            "Whether the redundant model has a merit of its own shows in its comparison with task-space CTC, which "
+            "uses the same sensors and the model in active joints.",
+        ]
+    ]
+    return Part(title="Why", anchor="why", blocks=blocks)
+
+
+def one_run(histories: pd.DataFrame, varied: Mapping[str, Any]) -> Part:
+    """Histories of one robot, as the paper's figures 7 to 9."""
+    about = (
+        f"mode {varied['modes'][0]}, seed {varied['seeds'][0]}, template 0, {max(varied['levels']):g} %, exact plant"
+    )
+    largest = histories.groupby("controller", sort=False)["error"].max()
+    return Part(
+        title="One robot in detail",
+        anchor="one-run",
+        blocks=[
+            f"{about}. Largest position error: "
+            + ", ".join(f"{name} {digits(1e3 * float(value))} mm" for name, value in largest.items())
+            + ".",
+            Picture(
+                error_figure(histories) or "",
+                alt=f"{about}: position error over time and path of P for each controller",
+                caption="Grey: the circle wanted. All controllers start on it.",
+            ),
+            Picture(
+                joints_figure(histories) or "",
+                alt=f"{about}: distance of each joint from its nominal reference over time",
+                caption="Distance of the joints from where the nominal robot has them. Classical CTC sees qa alone.",
+            ),
+        ],
+    )
+
+
+def elsewhere(runs: pd.DataFrame) -> Part:
+    """Whether plant, mode or seed changes the picture."""
+    rows = []
+    for group in _groups(runs, "all"):
+        ratios = _ratios(_of(runs, *group, "all"), CLASSICAL)
+        same = _ratios(_of(runs, *group, "all"), TASK)
+        rows.append([cell(str(name)) for name in group] + [cell(float(v)) for v in (*_range(ratios), *_range(same))])
+    columns = [*GROUP[:3], "classical/extended, least", "most", "task space/extended, least", "most"]
+    text = (
+        "Ratios of mean ISE over the levels. Above one, Extended CTC is better."
+        if len(rows) > 1
+        else "Only one plant, mode and seed was run: --mode, --seed and --plant, repeated, say whether others differ."
+    )
+    return Part(title="Other plants, modes and seeds", anchor="elsewhere", blocks=[text, Table(columns, rows)])
+
+
+def diverged(runs: pd.DataFrame) -> Part:
+    """Runs that were lost."""
+    lost = runs[runs["diverged_at"].notna()]
+    rows: Block = table(lost[[*KEY, "diverged_at"]].rename(columns=_with_units)) if len(lost) else "None."
+    text = (
+        "A run is lost when P is as far from where it should be as the radius of the circle, or a leg cannot reach. It "
+        "is left out of all means, which flatters the controller that lost it."
+    )
+    return Part(title="Diverged runs", anchor="diverged", blocks=[text, rows])
+
+
+def how(record: Mapping[str, Any]) -> Part:
+    """Settings and assumptions."""
+    chosen = [
+        "Each length, mass centre, mass and moment of inertia of each leg and of the platform is multiplied by 1 + p, "
+        "1 or 1 − p with equal chances; base points are right. The same templates serve all levels and kinds.",
+        "Encoders are exact, the motors give what is asked, and there is no friction.",
+        "Every robot starts on the circle with the velocity wanted.",
+        "In (59) Extended CTC takes G of (58), as the dimensions demand; the paper prints G_r.",
+        "Classical CTC solves (30) for the passive joints from the motors' angles, by Newton's method.",
+    ]
+    held = {name: plain(value) for name, value in {**record["varied"], **record["held"]}.items()}
+    return Part(title="Settings and assumptions", anchor="settings", blocks=[chosen, facts(held)])
+
+
+def _by_controller(runs: pd.DataFrame) -> str:
+    counts = runs.loc[runs["diverged_at"].notna(), "controller"].value_counts()
+    return f" ({', '.join(f'{name} {count}' for name, count in counts.items())})" if len(counts) else ""
+
+
+def _groups(runs: pd.DataFrame, kind: str) -> list[tuple[str, str, int]]:
+    """Plants, modes and seeds that were run with a kind of perturbation."""
+    rows = runs.loc[runs["kind"] == kind, GROUP[:3]].drop_duplicates()
+    return [(str(plant), str(mode), int(seed)) for plant, mode, seed in rows.itertuples(index=False, name=None)]
+
+
+def _of(runs: pd.DataFrame, plant: str, mode: str, seed: int, kind: str) -> pd.DataFrame:
+    return runs[(runs[GROUP] == [plant, mode, seed, kind]).all(axis=1)]
+
+
+def _where(plant: str, mode: str, seed: int) -> str:
+    return f"{plant} plant, mode {mode}, seed {seed}"
+
+
+def _ratios(rows: pd.DataFrame, other: str) -> Sequence[float]:
+    """Mean ISE of a controller relative to Extended CTC, by level."""
+    means = _paired(rows, other).groupby("level").mean()
+    return [float(value) for value in means[other] / means[EXTENDED]]
+
+
+def _paired(rows: pd.DataFrame, other: str) -> pd.DataFrame:
+    """ISE of a controller and of Extended CTC on each robot that neither lost."""
+    wide = rows.pivot(index=["level", "template"], columns="controller", values="ISE")
+    return wide[[other, EXTENDED]].dropna()
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    return (min(values), max(values)) if values else (float("nan"), float("nan"))
+
+
+def _against(runs: pd.DataFrame, plant: str, mode: str, seed: int, other: str) -> str:
+    """How Extended CTC compares with another controller."""
+    ratios = _ratios(_of(runs, plant, mode, seed, "all"), other)
+    if not ratios:
+        return ""
+    low, high = _range(ratios)
+    better = sum(ratio > 1 for ratio in ratios)
+    verdict = f"is smaller at {better} of {len(ratios)} levels"
+    return (
+        f"{_where(plant, mode, seed)}: the mean ISE of Extended CTC {verdict} than that of {other} CTC, which is "
+        f"{digits(low)} to {digits(high)} times as large."
+    )
+
+
+def _everywhere(runs: pd.DataFrame, groups: Sequence[tuple[str, str, int]], other: str) -> str:
+    """Whether Extended CTC is better than another controller in all plants, modes and seeds."""
+    worse = [group for group in groups if min(_ratios(_of(runs, *group, "all"), other), default=0.0) <= 1]
+    exceptions = f"; not so: {'; '.join(_where(*group) for group in worse)}" if worse else ""
+    return (
+        f"Extended CTC has a smaller mean ISE than {other} CTC at every level in {len(groups) - len(worse)} of "
+        f"{len(groups)} combinations of plant, mode and seed{exceptions}."
+    )
+
+
+def _source_of(runs: pd.DataFrame, plant: str, mode: str, seed: int) -> str:
+    """Which kind of parameters makes the difference to classical CTC."""
+    gaps: dict[str, float] = {}
+    for kind in KINDS:
+        rows = _of(runs, plant, mode, seed, kind)
+        if rows.empty:
+            return ""
+        means = _paired(rows, CLASSICAL).mean()
+        gaps[kind] = float(means[CLASSICAL] - means[EXTENDED])
+    shares = {kind: gaps[kind] / gaps["all"] for kind in ("geometry", "inertia")}
+    maker = next((kind for kind, share in shares.items() if share > DECIDES), "neither alone")
+    said = ", ".join(f"{kind} alone {100 * share:.3g} %" for kind, share in shares.items())
+    return (
+        f"{_where(plant, mode, seed)}: of the difference to classical CTC in mean ISE, wrong {said}. "
+        f"What makes the difference: {maker}."
+    )
+
+
+def _with_units(column: str) -> str:
+    units = {**{f"{what} {index}": f"[{unit}]" for index, unit in UNITS.items() for what in ("mean", "deviation")}}
+    units |= {"level": "[%]", "diverged_at": "[s]"}
+    return f"{column} {units[column]}" if column in units else column

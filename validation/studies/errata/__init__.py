@@ -1,0 +1,1 @@
+"""What each erratum of the papers costs."""

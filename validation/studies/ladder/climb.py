@@ -1,0 +1,147 @@
+"""Runs all rungs of a ladder, extrapolates from them, and holds both against the reference."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from analytic.assembly import prescribe
+from analytic.noc import Noc
+from analytic.powers import effort_scale
+from engines.extrapolation import value_at_zero
+from engines.ladder import Ladder, Trial
+from robots.arrays import Array
+from robots.motion import Motion
+from robots.robot import Case
+from validation.compare import relative_error
+from validation.evaluate import outcome_of
+from validation.execution.tables import CSV, PARQUET, flag, integer, number, table_of, text
+from validation.studies.ladder.analysis import RICHARDSON, refinements
+
+RUNGS = table_of(
+    {
+        # `base` is the ladder that was simulated, `ladder` the same or one extrapolated from its rungs
+        **{name: text() for name in ("robot", "mode", "configuration", "route", "base", "ladder", "refined")},
+        "theory": number(),
+        "value": number("that of what is refined"),
+        "dt": number("s"),
+        "runs": integer(),
+        "plain": flag(),
+        "settings": text(),
+        **{name: number() for name in ("relative_error", "change", "order", "index")},
+        "wall_time": number("s"),
+        "span": number("s"),
+        "own": flag(),
+        "note": text(),
+    },
+    CSV,
+    PARQUET,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A case, its motion and the reference."""
+
+    case: Case
+    motion: Motion
+    reference: Array
+    """Efforts [N or N m], shape (nt, na)."""
+    scale: Array
+    """What errors of each actuator are divided by [N or N m], shape (na,)."""
+
+    @property
+    def where(self) -> Mapping[str, str]:
+        """Robot, mode and configuration."""
+        return {"robot": self.case.robot.name, "mode": self.case.mode, "configuration": self.case.configuration}
+
+
+def scene_of(case: Case) -> Scene:
+    """A case with its motion and the reference."""
+    motion = prescribe(case)
+    reference, scale = Noc().compute_efforts(case, motion).effort, effort_scale(case.mechanism, motion).scale
+    return Scene(case=case, motion=motion, reference=reference, scale=scale)
+
+
+def climb(scene: Scene, ladder: Ladder) -> pd.DataFrame:
+    """Run all rungs of a ladder, extrapolate from them, and hold both against the reference."""
+    rungs = []
+    for trial in ladder.trials:
+        compute = partial(trial.source.compute_efforts, scene.case, scene.motion)
+        outcome = outcome_of(scene.case, scene.motion, ladder.route, compute)
+        history = outcome.compared
+        took = sum(rung.wall_time for rung in history.ladder) if history else float("nan")
+        effort, note = (history.effort, "") if history else (None, outcome.note)
+        rungs.append(_Rung(*_about(trial), effort=effort, wall_time=took, note=note))
+    rows = [_rows(scene, ladder, ladder.name, ladder.order, rungs)]
+    for count in ladder.extrapolated:
+        groups = [rungs[k - count : k] for k in range(count, len(rungs) + 1)]
+        name = f"{ladder.name}{RICHARDSON}{count}"
+        rows.append(_rows(scene, ladder, name, float(count), [_extrapolated(group) for group in groups]))
+    return RUNGS.frame(pd.concat(rows, ignore_index=True))
+
+
+class _Rung(NamedTuple):
+    value: float
+    dt: float
+    runs: int
+    plain: bool
+    settings: str
+    effort: Array | None
+    wall_time: float
+    note: str
+
+
+def _about(trial: Trial) -> tuple[float, float, int, bool, str]:
+    return trial.value, trial.dt, trial.runs, trial.plain, trial.settings
+
+
+def not_climbed(scene: Scene, ladder: Ladder, reason: str) -> pd.DataFrame:
+    """The rungs of a ladder that was not climbed."""
+    rungs = [_Rung(*_about(trial), effort=None, wall_time=np.nan, note=reason) for trial in ladder.trials]
+    return RUNGS.frame(_rows(scene, ladder, ladder.name, ladder.order, rungs))
+
+
+def _extrapolated(group: Sequence[_Rung]) -> _Rung:
+    """The value at zero of the polynomial through the efforts of the rungs."""
+    efforts = [rung.effort for rung in group if rung.effort is not None]
+    finest = group[-1]
+    return finest._replace(
+        runs=sum(rung.runs for rung in group),
+        plain=False,
+        effort=value_at_zero([rung.value for rung in group], efforts) if len(efforts) == len(group) else None,
+        wall_time=sum(rung.wall_time for rung in group),
+        note=next((rung.note for rung in group if rung.note), ""),
+    )
+
+
+def _rows(scene: Scene, ladder: Ladder, name: str, theory: float, rungs: Sequence[_Rung]) -> pd.DataFrame:
+    values = [rung.value for rung in rungs]
+    efforts = [rung.effort for rung in rungs]
+    count = round(theory) if name != ladder.name else 1
+    rows = [
+        {
+            **scene.where,
+            "route": ladder.route,
+            "base": ladder.name,
+            "ladder": name,
+            "refined": ladder.refined,
+            "theory": theory,
+            **{field: getattr(rung, field) for field in ("value", "dt", "runs", "plain", "settings")},
+            "relative_error": _error(rung.effort, scene),
+            "wall_time": rung.wall_time,
+            "span": float(scene.motion.t[-1] - scene.motion.t[0]),
+            "own": ladder.own[0] == count and bool(np.isclose(ladder.own[1], rung.value, rtol=1e-9)),
+            "note": rung.note,
+        }
+        for rung in rungs
+    ]
+    table = pd.concat([pd.DataFrame(rows), refinements(values, efforts, scene.scale, theory)], axis=1)
+    return table[list(RUNGS.schema.columns)]
+
+
+def _error(effort: Array | None, scene: Scene) -> float:
+    return np.nan if effort is None else relative_error(effort, scene.reference, scene.scale)

@@ -1,0 +1,285 @@
+"""What the page and the terminal say of the ladders."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import RenderableType
+
+from engines.ladder import STEP
+from validation import console
+from validation.blocks import Block, Part, Picture, digits, facts, table
+from validation.studies.ladder.advice import advice, answer, own_settings
+from validation.studies.ladder.analysis import CASE, CONVERGES, DIVERGES, STALLED, summary, worst
+from validation.studies.ladder.pictures import settings_figure, work_figure
+from validation.tolerances import registered
+
+CLOSE = 0.1
+"""How near to theory an observed order is called the same [-]."""
+_HEADERS = {
+    "target": "target [-]",
+    "theory": "order by theory [-]",
+    "order": "order observed [-]",
+    "error": "error at the finest [-]",
+    "index": "grid-convergence index there [-]",
+    "floor": "floor [-]",
+    "relative_error": "error [-]",
+    "dt": "step [ms]",
+    "cost": "wall time per simulated second [-]",
+    "wall_time": "wall time [s]",
+    "own error": "own error [-]",
+    "own cost": "own wall time per simulated second [-]",
+    "its error": "its error [-]",
+    "its cost": "its wall time per simulated second [-]",
+    "change": "change [-]",
+}
+
+
+def sections(rungs: pd.DataFrame, record: Mapping[str, Any]) -> list[Part]:
+    """The page, from the table of rungs and the record of the study."""
+    robots = [robot_part(str(robot), of_robot) for robot, of_robot in rungs.groupby("robot", sort=False)]
+    return [advisor(rungs), routes(rungs), orders(rungs), *everywhere(rungs), *robots, how(record)]
+
+
+def derived(rungs: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
+    """The tables that are written beside the rungs."""
+    return {"ladder_summary": summarized(rungs), "ladder_advice": advice(rungs)}
+
+
+def cheapest(rungs: pd.DataFrame) -> list[RenderableType]:
+    """The cheapest settings of each route and robot that meet each target, for the terminal."""
+    tables: list[RenderableType] = []
+    for robot, rows in advice(rungs).groupby("robot", sort=False):
+        title = f"{robot}: cheapest settings within a target; cost: wall time per simulated second"
+        cells = [
+            [
+                row["route"].split("/")[0],
+                f"{row['target']:g}",
+                row["allowed"],
+                answer(row),
+                f"{row['relative_error']:.1e}",
+                f"{row['cost']:.2g}",
+            ]
+            for row in rows.to_dict("records")
+        ]
+        tables.append(console.table(["engine", "target", "allowed", "setting", "error", "cost"], cells, title=title))
+    return tables
+
+
+def targets() -> Mapping[str, float]:
+    """The registered tolerance of each route [-]."""
+    return {name: of.relative_error for name, of in registered().items() if of.relative_error is not None}
+
+
+def summarized(rungs: pd.DataFrame) -> pd.DataFrame:
+    """What each ladder says, held against the registered tolerances and noises."""
+    return summary(rungs, targets(), {name: of.noise for name, of in registered().items() if of.noise is not None})
+
+
+def advisor(rungs: pd.DataFrame) -> Part:
+    """What to set for a given accuracy."""
+    parts: list[Part] = []
+    for robot, rows in advice(rungs).groupby("robot", sort=False):
+        parts.append(Part(title=str(robot), anchor=f"advice-{len(parts) + 1}", blocks=[_advice_table(rows)]))
+    return Part(
+        title="What to set",
+        anchor="advice",
+        blocks=[
+            "The cheapest settings measured that keep the effort error below a target in every case measured of the "
+            "robot, and at every finer rung of their ladder. Its own stepping, once: what you get from mj_step or "
+            "stepSimulation in your own simulation. Anything, where that is cheaper or reaches more: also an "
+            "integrator of your own, and efforts extrapolated to zero from two compliances or from the steps dt, 2 dt, "
+            "4 dt … (Richardson n: from n of them; dt is given, the cost is that of all).",
+            [
+                "MuJoCo: hold each actuated joint by a joint equality and read its constraint force after mj_forward. "
+                "Before each step set its constant to x - qpos0 + (B v + a) / (K imp), with x, v, a the motion wanted "
+                "and K, B, imp those of its row in efc_KBIP. Targets that move: as its second joint take a hinge that "
+                "turns at 1 rad/s with an armature of 1e16 (to whose inertia a tolerance is relative; 0 is not), and "
+                "as its polynomial of the angle since the beginning of the step the p with K imp p + B dp/dt = K imp "
+                "(x - qpos0) + B v + a at the beginning, in the middle and at the end. Multiply body_invweight0 and "
+                "dof_invweight0 of the compiled model where the table says so. All equalities get the solref and "
+                "solimp given.",
+                "PyBullet: set the velocity motor of each actuated joint to (x(t + dt) - q) / dt with gain 1 and no "
+                "force limit, read the effort by getJointState after the step, and switch all damping off. Start as "
+                "many steps before the span as given, with the velocities of half a step earlier.",
+                "A redundantly actuated robot: drive as many joints as it has degrees of freedom.",
+            ],
+            *parts,
+        ],
+    )
+
+
+def _advice_table(rows: pd.DataFrame) -> Block:
+    shown = rows.assign(
+        answer=[answer(row) for row in rows.to_dict("records")],
+        dt=1e3 * rows["dt"],
+        target=[f"{target:g}" for target in rows["target"]],
+    )
+    columns = ["route", "target", "allowed", "answer", "dt", "settings", "relative_error", "cost"]
+    return table(shown[columns].rename(columns=_HEADERS))
+
+
+def routes(rungs: pd.DataFrame) -> Part:
+    """Where the settings of the routes themselves stand."""
+    own = own_settings(rungs, targets())
+    blocks: list[Block] = [
+        "The settings that run and check use, beside the cheapest measured that meet the tolerance of the route. "
+        "The route goes on from there for the margin that its tolerance has over its noise, and for robots that "
+        "nobody has measured. MuJoCo: the finest of its steps, which is the one reported."
+    ]
+    blocks.append(table(own.rename(columns=_HEADERS)) if len(own) else "The settings of no route are among the rungs.")
+    return Part(title="The settings of the routes", anchor="routes", blocks=blocks)
+
+
+def orders(rungs: pd.DataFrame) -> Part:
+    """How near to theory the observed orders are, by route and ladder over all cases."""
+    ladders = summarized(rungs)
+    rows = []
+    for (route, ladder), of_ladder in ladders[ladders["theory"].notna()].groupby(["route", "ladder"], sort=False):
+        told = of_ladder["order"].dropna()
+        off = (told - of_ladder["theory"].iloc[0]).abs()
+        row = {"route": route, "ladder": ladder, "theory": float(of_ladder["theory"].iloc[0])}
+        row |= {"least": float(told.min()), "median": float(told.median()), "most": float(told.max())}
+        verdicts = {name: int((of_ladder["verdict"] == name).sum()) for name in (CONVERGES, STALLED, DIVERGES)}
+        rows.append({**row, "within 0.1": f"{int((off <= CLOSE).sum())} of {len(told)}", **verdicts})
+    shown = pd.DataFrame(rows).rename(columns=_HEADERS)
+    return Part(
+        title="Orders and verdicts",
+        anchor="orders",
+        blocks=[_order_sentence(ladders), _index_sentence(ladders), table(shown), *_MEANINGS],
+    )
+
+
+_MEANINGS: Sequence[Block] = (
+    "Order by theory: the classical Runge-Kutta method 4; Euler's, and every integrator of mj_step, which holds the "
+    "targets over a step, 1; Richardson n, on a method of first order, n; softness, that is compliance or "
+    "1 - impedance, 1. The order observed is that of the finest three rungs whose changes are at least ten times the "
+    "registered noise of the route.",
+    [
+        "converges: the error falls to the finest rung, or to a floor below the tolerance of the route",
+        "stalled: the error stops falling above that tolerance, whatever the order of the changes says",
+        "diverges: the finest rung failed, or its error is above the tolerance and above that of the coarsest",
+        "floor: the smallest error, where the finest rung brings less than half the order of theory",
+    ],
+)
+
+
+def _order_sentence(ladders: pd.DataFrame) -> str:
+    told = ladders[ladders["order"].notna() & (ladders["refined"] == STEP)]
+    off = (told["order"] - told["theory"]).abs().groupby([told["route"], told["ladder"]], sort=False).max()
+    near = [_named(key) for key, most in off.items() if most <= CLOSE]
+    bad = told[told["verdict"].isin([STALLED, DIVERGES])]
+    wrong = [name for name in near if name in {_named(key) for key in zip(bad["route"], bad["ladder"], strict=True)}]
+    return (
+        f"Orders in the step within {CLOSE:g} of theory in every case: {'; '.join(near) or 'none'}. An order alone "
+        f"proves nothing: of these, some case stalls or diverges all the same with {'; '.join(wrong) or 'none'}."
+    )
+
+
+def _index_sentence(ladders: pd.DataFrame) -> str:
+    told = ladders[ladders["index"].notna() & ladders["error"].notna()]
+    covered = told["index"] >= told["error"]
+    missed = told[~covered]
+    stalled = int((missed["floor"].notna()).sum())
+    return (
+        f"The grid-convergence index covers the true error of {int(covered.sum())} of {len(told)} ladders at their "
+        f"finest rung; of the {len(missed)} that it does not, {stalled} have reached a floor: a refinement of the step "
+        "cannot see what the solver or the softness leaves."
+    )
+
+
+def everywhere(rungs: pd.DataFrame) -> Sequence[Part]:
+    """Work and precision over all robots, if there are several."""
+    rungs = worst(rungs)
+    count = rungs["robot"].nunique()
+    if count < 2:
+        return []
+    steps = rungs[rungs["refined"] == STEP]
+    octave = np.round(np.log2(steps["dt"] / steps["dt"].max()))
+    groups = steps.assign(octave=octave).groupby(["route", "ladder", "refined", "octave"], sort=False)
+    everyone = groups.agg(
+        relative_error=("relative_error", "max"),
+        cost=("cost", "median"),
+        own=("own", "all"),
+        robots=("robot", "nunique"),
+    ).reset_index()
+    shown = everyone[everyone["robots"] == count].sort_values(
+        ["route", "ladder", "octave"], ascending=[True, True, False]
+    )
+    pictures = _work_pictures(shown, "all robots")
+    text = (
+        f"Worst error of {count} robots at about the same step, against the median of their wall times; only steps "
+        "that all of them were run with."
+    )
+    return [Part(title="Over all robots", anchor="everywhere", blocks=[text, *pictures])]
+
+
+def robot_part(robot: str, rungs: pd.DataFrame) -> Part:
+    """Diagrams and tables of one robot."""
+    said = summarized(rungs)
+    of_settings = settings_figure(rungs, targets())
+    folded = [
+        Part(title="Ladders", anchor=f"ladders-{robot}", folded=True, blocks=[_summary_table(said)]),
+        Part(title="Rungs", anchor=f"rungs-{robot}", folded=True, blocks=[_rung_table(rungs)]),
+    ]
+    pictures: list[Block] = [*_work_pictures(worst(rungs), robot)]
+    if of_settings:
+        pictures.append(
+            Picture(
+                of_settings,
+                alt=f"{robot}: effort error against each setting of the solvers",
+                caption="Error against each setting of the solvers, finer to the right. Dashed: the route's tolerance.",
+            )
+        )
+    return Part(title=robot, anchor=f"robot-{robot}", blocks=[_sentence(said), *pictures, *folded])
+
+
+def _sentence(said: pd.DataFrame) -> str:
+    """How the ladders of a robot end."""
+    texts = [f"{verdict} {count}" for verdict, count in said["verdict"].value_counts(sort=False).items()]
+    bad = said[said["verdict"] == STALLED].groupby(["route", "ladder"], sort=False)["floor"].max()
+    named = [f"{_named(key)} at {digits(floor)}" for key, floor in bad.items()]
+    return f"{len(said)} ladders: {', '.join(texts)}. Stalled: {'; '.join(named) or 'none'}."
+
+
+def _named(key: Any) -> str:
+    """An engine and a ladder."""
+    route, ladder = key
+    return f"{route.split('/')[0]}: {ladder}"
+
+
+def _work_pictures(rungs: pd.DataFrame, who: str) -> list[Picture]:
+    pictures = []
+    for route, rows in rungs.groupby("route", sort=False):
+        svg = work_figure(rows, targets().get(str(route)))
+        if svg:
+            caption = (
+                f"{route}, {who}: effort error over its scale, the worst case, against wall time. Filled: each step "
+                "alone. Hollow: Richardson n, extrapolated from n steps, the time of all of them counted."
+            )
+            pictures.append(Picture(svg, alt=f"{route}, {who}: error against wall time", caption=caption))
+    return pictures
+
+
+def _summary_table(said: pd.DataFrame) -> Block:
+    columns = ["route", "ladder", "refined", "mode", "configuration", "theory", "order", "error", "index", "floor"]
+    return table(said[[*columns, "verdict", "wall_time"]].rename(columns=_HEADERS))
+
+
+def _rung_table(rungs: pd.DataFrame) -> Block:
+    columns = ["route", "ladder", *CASE[1:], "refined", "value", "relative_error", "change", "order", "index"]
+    headers = {**_HEADERS, "index": "grid-convergence index [-]"}
+    return table(rungs[[*columns, "wall_time", "note"]].rename(columns=headers))
+
+
+def how(record: Mapping[str, Any]) -> Part:
+    """What it takes to get the same again."""
+    shown = {name: record[name] for name in ("start", "duration_s", "loopcheck", "versions", "cpu", "models")}
+    shown["command"] = " ".join(map(str, record["command"]))
+    about = (
+        "Errors are against analytic/noc, the largest over time and actuators, each over its own scale; for a "
+        "redundantly actuated robot, of the part of the efforts that moves it. Wall times are those of the simulations "
+        "alone, and as steady as the machine: what else runs on it shows in them."
+    )
+    return Part(title="How it is measured", anchor="how", blocks=[about, facts(shown)])

@@ -1,0 +1,111 @@
+"""Climbs the ladders of all routes: what steps and solver settings cost and give."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+import engines
+from engines import ladder as declared
+from engines.ladder import Ladder
+from robots.errors import NotFoundError
+from robots.robot import DEFAULT, Case, load, regular_modes
+from robots.robot import names as robot_names
+from validation.execution.journal import Task
+from validation.execution.tables import TableSpec
+from validation.execution.workers import WorkerFailure, WorkerPool
+from validation.selection import Selection, plan
+from validation.studies.ladder.climb import RUNGS, Scene, climb, not_climbed, scene_of
+from validation.studies.ladder.report import cheapest, derived, how, sections
+from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+
+TABLE, TITLE = "ladder_rungs", "loopcheck: ladders"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderStudy(Study):
+    """What is measured; an empty tuple means what the comment says."""
+
+    name: ClassVar[str] = "ladder"
+    page: ClassVar[str] = "ladder"
+    tables: ClassVar[dict[str, TableSpec]] = {TABLE: RUNGS}
+
+    robots: tuple[str, ...] = ()
+    """By default all."""
+    configurations: tuple[str, ...] = ()
+    """By default all."""
+    modes: tuple[str, ...] = ()
+    """By default the first of each robot that meets no singularity."""
+    sources: tuple[str, ...] = ()
+    """Routes; by default all that have ladders and are installed."""
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`."""
+        cases = _cases(self)
+        scenes = pool.results([Task(scene_of, (case,), WorkerFailure) for case in cases], "motions")
+        climbs = [(scene, ladder) for scene in scenes if isinstance(scene, Scene) for ladder in _ladders(self, scene)]
+        rungs = pool.results([Task(climb, pair, partial(not_climbed, *pair)) for pair in climbs], "ladders")
+        table = pd.concat(rungs, ignore_index=True) if rungs else RUNGS.frame([])
+        return Computed({TABLE: table}, {"models": _models(cases)})
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        rungs = result.tables[TABLE]
+        page = result.folder / "ladder.html"
+        if rungs.empty:  # every motion was lost
+            return Conclusion(
+                title=TITLE, sections=[how(result.record)], summary=["no ladder was climbed"], verdicts=[]
+            )
+        return Conclusion(
+            title=TITLE,
+            sections=sections(rungs, result.record),
+            summary=[*cheapest(rungs), f"what to set in full, and the diagrams: {page}"],
+            verdicts=[MEASURED] * len(rungs),
+            tables=derived(rungs),
+        )
+
+
+STUDY = LadderStudy
+
+
+def _models(cases: Sequence[Case]) -> Mapping[str, Any]:
+    """The file of each robot, with its digest."""
+    files = {case.robot.name: case.mechanism.model.path for case in cases}
+    return {
+        name: {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        for name, path in files.items()
+    }
+
+
+def _cases(study: LadderStudy) -> list[Case]:
+    """The cases of a study, in the default variant."""
+    _want_known(study.sources)
+    cases = []
+    for name in study.robots or robot_names():
+        modes = study.modes or regular_modes(load(name))[:1]
+        cases += plan(Selection(robots=(name,), variants=(DEFAULT,), modes=modes, configurations=study.configurations))
+    return cases
+
+
+def _want_known(sources: Sequence[str]) -> None:
+    known = tuple(name for name in engines.names() if name.endswith("/forward"))
+    for name in sources:
+        if name not in known:
+            raise NotFoundError("route with ladders", name, known)
+        engines.load(name)
+
+
+def _ladders(study: LadderStudy, scene: Scene) -> Iterator[Ladder]:
+    """The ladders of the routes that are asked for, but those that the robot goes without."""
+
+    def wanted(route: str) -> bool:
+        return route in study.sources if study.sources else not engines.on_request(route.split("/")[0])
+
+    for ladder in declared.ladders(scene.motion):
+        if wanted(ladder.route) and ladder.route not in scene.case.robot.without:
+            yield ladder

@@ -1,0 +1,401 @@
+"""Seeds faults in a judged route of a robot, and lets the ordinary comparison judge the result.
+
+The effect of a fault is what it does to the efforts of the reference (analytic/noc) in the same states; that of a fault
+of an adapter, which the reference cannot have, is what it does to the efforts of its route. A simulation finds the
+states by itself: to one that still agrees, a fault that makes the mirror image of the robot, moving likewise, is none.
+
+Faults of what both sides share are seeded in both: the reference and the motion are computed anew with them, and the
+route is judged against that. What a route takes from the model, by its own word, it cannot notice; then the files of
+the robot, read past our own reading, must, and stand as one more judge beside the routes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from analytic.assembly import prescribe
+from analytic.noc import Noc
+from analytic.papers import Paper
+from robots.efforts import EffortHistory, Source
+from robots.errors import INTERNAL, HarnessError
+from robots.motion import Motion
+from robots.robot import Case, load, names, representative_case
+from validation import sources
+from validation.audit import audit, doubts, wanted_of
+from validation.compare import relative_error, summarize, summarize_resolved
+from validation.evaluate import SIMULATED, Outcome, evaluate, outcome_of, prescribe_or_error
+from validation.findings import FILE, SEVERITY
+from validation.independence import FROM_FILES, shares
+from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
+from validation.studies.mutants.faults import MUTANTS, Mutant, NotCarriedError
+from validation.tolerances import Tolerance, audits, registered
+
+MEANING: Mapping[str, str] = {
+    "killed": "the comparison reads disagree",
+    "refused": "the source or the comparison gives a reason why there is nothing to compare: caught as well",
+    "below tolerance": "it agrees, because the fault changes the efforts by less than the tolerance of the route",
+    "shared": "it agrees, because it takes what is wrong from the same model; where the robot's files are read past "
+    "our own reading, the fault is noticed, and nothing in the case agrees",
+    "survived": "it agrees although the fault changes the efforts by more than the tolerance: a bug of loopcheck",
+    "broken": "something was raised that is no error of ours, or a fault of an adapter does nothing: nothing is known",
+    "not run": "the worker process died, ran out of time or was interrupted: nothing is known",
+    "not carried": "the route or the robot has no place for the fault, or the route does not agree without it",
+}
+"""What can come of a mutant."""
+CAUGHT = ("killed", "refused")
+BUGS = ("survived", "broken")
+TIMES = 10.0
+"""A fault is counted for the kill rate of a route if its effect is more than this many tolerances [-]."""
+
+Fault: TypeAlias = Mutant | CommonFault
+FAULTS: tuple[Fault, ...] = (*MUTANTS, *COMMON_FAULTS)
+"""All there are."""
+WITHOUT = ("not carried", "not run")
+"""Results that say nothing of whether a fault is caught."""
+
+_Effects: TypeAlias = Mapping[str, tuple[float, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeded:
+    """What a fault of what is shared makes of a case."""
+
+    motion: Motion | None
+    """None if it cannot be assembled."""
+    reference: Outcome
+    doubt: str
+    """What the robot's files say otherwise, if anything."""
+    effect: float
+    """Change of the efforts over their scales [-]; infinite where there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A case with its motion, its reference, and what each fault does to the reference."""
+
+    case: Case
+    motion: Motion
+    reference: Outcome
+    effects: _Effects
+    """By mutant: change of the efforts over their scales [-], infinite where the reference refuses it; and a note."""
+    common: Mapping[str, Seeded | NotCarriedError]
+    """By fault of what is shared: what it does, or why the robot has no place for it."""
+
+
+def cases_of(robots: Sequence[str]) -> list[Case]:
+    """Each robot in its first variant, in its first mode that meets no singularity, upright where it has gravity.
+
+    Args:
+        robots: Names of robots; by default all.
+
+    Raises:
+        HarnessError: If a robot is unknown or its model is bad.
+    """
+    return [representative_case(load(name)) for name in robots or names()]
+
+
+def judged(case: Case) -> list[str]:
+    """The sources of a case that are held against the reference."""
+    return [
+        name
+        for name in sources.names(case.robot)
+        if name != sources.REFERENCE and name in registered() and registered()[name].relative_error is not None
+    ]
+
+
+def prepare(case: Case, faults: Sequence[Fault] = FAULTS) -> Prepared:
+    """Assemble the motion of a case, and measure what each fault does to its reference."""
+    motion = prescribe(case)
+    reference = evaluate(case, motion, sources.REFERENCE)
+    effects = {
+        fault.key: _effect_on_reference(fault, case, motion, reference)
+        for fault in faults
+        if isinstance(fault, Mutant) and not fault.in_adapter
+    }
+    common = {fault.key: _seeded(fault, case, reference) for fault in _common(faults)}
+    return Prepared(case=case, motion=motion, reference=reference, effects=effects, common=common)
+
+
+def judge(prepared: Prepared, source: str, faults: Sequence[Fault] = FAULTS) -> list[Mapping[str, Any]]:
+    """A row for each fault of a source; of the files of the robot, for each fault of what is shared."""
+    case, motion = prepared.case, prepared.motion
+    if source == FILE:
+        return [_row(case, FILE, fault, _by_file(prepared, fault)) for fault in _common(faults)]
+    sound = evaluate(case, motion, source)
+    verdict, _, note = _verdict(summarize_resolved([prepared.reference, sound], motion), source)
+    why_not = "" if verdict == "agree" else f"without a fault it reads {verdict}: {note}"
+    found = [
+        _judged_in_both(prepared, source, fault, why_not)
+        if isinstance(fault, CommonFault)
+        else _judged(prepared, sound, fault, why_not)
+        for fault in faults
+    ]
+    return [_row(case, source, fault, result) for fault, result in zip(faults, found, strict=True)]
+
+
+def kill_rate(found: pd.DataFrame, limit: str = "tolerance", *, times: float = 1.0) -> tuple[int, int]:
+    """How many of the faults with an effect above a limit were caught by the route itself, and how many there are.
+
+    Args:
+        found: Rows of the table of a study.
+        limit: `tolerance` or `noise`, those of the route.
+        times: How many times the limit [-].
+    """
+    above = _above(found, limit, times)
+    return int(above["result"].isin(CAUGHT).sum()), len(above)
+
+
+def caught_by_file(found: pd.DataFrame, *, times: float = 1.0) -> int:
+    """How many of the faults with an effect above the tolerance a route shares, and the robot's files catch."""
+    return int((_above(found, "tolerance", times)["result"] == "shared").sum())
+
+
+def kill_rates(found: pd.DataFrame) -> pd.DataFrame:
+    """What each route has caught of the faults with an effect of more than `TIMES` tolerances.
+
+    Args:
+        found: Rows of the table of a study.
+
+    Returns:
+        A row for each source: how many it caught by itself, how many it shares with the reference so that the robot's
+        files catch them, how many there are, and caught over all [-].
+    """
+    rows = []
+    for source, of_source in found.groupby("source", sort=False):
+        caught, above = kill_rate(of_source, times=TIMES)
+        shared = caught_by_file(of_source, times=TIMES)
+        rate = caught / above if above else np.nan
+        rows.append({"source": source, "caught": caught, "shared": shared, "above": above, "kill_rate": rate})
+    return pd.DataFrame(rows)
+
+
+def _above(found: pd.DataFrame, limit: str, times: float) -> pd.DataFrame:
+    return found[~found["result"].isin(WITHOUT) & ~(found["effect"] <= times * found[limit])]
+
+
+def not_run(case: Case, source: str, faults: Sequence[str], reason: str) -> list[Mapping[str, Any]]:
+    """Rows of a route, or of the files of the robot, of which nothing is known."""
+    nothing, seeded = _Judged(result="not run", verdict="not run", note=reason), _by_keys(faults)
+    return [_row(case, source, fault, nothing) for fault in (_common(seeded) if source == FILE else seeded)]
+
+
+def prepare_named(case: Case, faults: Sequence[str]) -> Prepared:
+    """`prepare`, for a worker: faults cannot be pickled."""
+    return prepare(case, _by_keys(faults))
+
+
+def judge_named(prepared: Prepared, source: str, faults: Sequence[str]) -> list[Mapping[str, Any]]:
+    """`judge`, for a worker: faults cannot be pickled."""
+    return judge(prepared, source, _by_keys(faults))
+
+
+def _by_keys(keys: Sequence[str]) -> list[Fault]:
+    return [fault for fault in FAULTS if fault.key in keys]
+
+
+def _common(faults: Sequence[Fault]) -> list[CommonFault]:
+    """The faults of what is shared."""
+    return [fault for fault in faults if isinstance(fault, CommonFault)]
+
+
+class _Anew:
+    """The reference in states that the robot at hand has when its actuators move as prescribed."""
+
+    name = Noc.name
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        return Noc().compute_efforts(case, prescribe(case).assemble(motion.t))
+
+
+def _effect_anew(prepared: Prepared, mutant: Mutant) -> float:
+    case, motion, reference = prepared.case, prepared.motion, prepared.reference
+    return _effect_on_reference(mutant, case, motion, reference, source=_Anew())[0]
+
+
+def _effect_on_reference(
+    mutant: Mutant, case: Case, motion: Motion, reference: Outcome, *, source: Source | None = None
+) -> tuple[float, str]:
+    if reference.history is None or reference.scale is None:
+        return np.nan, reference.note
+    try:
+        spoilt = mutant.compute(source or Noc(), case, motion)
+    except NotCarriedError as error:
+        return 0.0, str(error)
+    except (HarnessError, np.linalg.LinAlgError) as error:
+        return np.inf, f"the reference refuses it: {error}"
+    return relative_error(spoilt.effort, reference.history.effort, reference.scale), ""
+
+
+def _seeded(fault: CommonFault, case: Case, sound: Outcome) -> Seeded | NotCarriedError:
+    """What a fault of what is shared makes of a case: motion, reference, and what the files say to it."""
+    try:
+        with fault.seed(case) as wrong:
+            motion = prescribe_or_error(wrong, None)
+            if isinstance(motion, HarnessError):
+                refused = Outcome(
+                    case=wrong, source=sources.REFERENCE, history=None, failure="not comparable", note=str(motion)
+                )
+                return Seeded(motion=None, reference=refused, doubt="", effect=np.inf)
+            reference = evaluate(wrong, motion, sources.REFERENCE)
+            doubt = doubts(audit(wrong, wanted_of(wrong, motion), FILE)).get(case.key, "")
+    except NotCarriedError as error:
+        return error
+    return Seeded(motion=motion, reference=reference, doubt=doubt, effect=_change(reference, sound, sound))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    result: str
+    effect: float = np.nan
+    verdict: str = ""
+    error: float = np.nan
+    note: str = ""
+
+
+def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) -> _Judged:
+    """What came of one fault in one source."""
+    effect, note = prepared.effects.get(mutant.key, (np.nan, ""))
+    if why_not:
+        return _Judged(result="not carried", effect=effect, note=why_not)
+    spoilt = _spoilt(prepared, sound.source, mutant)
+    if isinstance(spoilt, str):
+        return _Judged(result="not carried", effect=effect, note=spoilt)
+    if sound.source == Paper.name and _same(spoilt, sound):
+        return _Judged(result="not carried", effect=effect, note="the paper's model does not read this from the robot")
+    if mutant.in_adapter:
+        effect = _change(spoilt, sound, prepared.reference)
+        if not effect:
+            return _Judged(result="broken", effect=effect, note="the fault changes no effort of its route")
+    verdict, error, said = _verdict(summarize([prepared.reference, spoilt]), sound.source)
+    tolerance = registered()[sound.source]
+    if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sound.source.split("/")[1] in SIMULATED:
+        effect, note = _effect_anew(prepared, mutant), "; ".join(filter(None, (note, "in states found anew")))
+    result = _result(verdict, effect, tolerance, said)
+    why = _explained(effect, tolerance) if verdict == "agree" else _reason(spoilt, said)
+    return _Judged(
+        result=result, effect=effect, verdict=verdict, error=error, note="; ".join(filter(None, (why, note)))
+    )
+
+
+def _judged_in_both(prepared: Prepared, source: str, fault: CommonFault, why_not: str) -> _Judged:
+    """What came of one fault of what is shared in one source."""
+    seeded = prepared.common[fault.key]
+    if isinstance(seeded, NotCarriedError):
+        return _Judged(result="not carried", effect=0.0, note=str(seeded))
+    if why_not:
+        return _Judged(result="not carried", effect=seeded.effect, note=why_not)
+    if seeded.motion is None:
+        note = f"the reference refuses it: {seeded.reference.note}"
+        return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=note)
+    with fault.seed(prepared.case) as wrong:
+        outcome = evaluate(wrong, seeded.motion, source)
+    verdict, error, said = _verdict(summarize([seeded.reference, outcome]), outcome.source)
+    tolerance = registered()[source]
+    result = _result(verdict, seeded.effect, tolerance, said)
+    if result == "survived" and fault.what in shares(source) and seeded.doubt:
+        result = "shared"
+    why = _explained(seeded.effect, tolerance) if verdict == "agree" else _reason(outcome, said)
+    note = "; ".join(filter(None, (why, seeded.doubt if result == "shared" else "")))
+    return _Judged(result=result, effect=seeded.effect, verdict=verdict, error=error, note=note)
+
+
+def _by_file(prepared: Prepared, fault: CommonFault) -> _Judged:
+    """What the files of the robot say to a fault of what is shared."""
+    seeded = prepared.common[fault.key]
+    if isinstance(seeded, NotCarriedError):
+        return _Judged(result="not carried", effect=0.0, note=str(seeded))
+    if fault.what not in FROM_FILES:
+        return _Judged(result="not carried", effect=seeded.effect, note="it is no number of the robot's files")
+    if seeded.motion is None:
+        return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=seeded.reference.note)
+    verdict = "disagree" if seeded.doubt else "agree"
+    result = _result(verdict, seeded.effect, audits()["static"], "")
+    return _Judged(result=result, effect=seeded.effect, verdict=verdict, note=seeded.doubt)
+
+
+def _spoilt(prepared: Prepared, source: str, mutant: Mutant) -> Outcome | str:
+    """The outcome of a source with a fault, or why it cannot have it."""
+    refusals: list[str] = []
+
+    def compute() -> Any:
+        try:
+            return mutant.compute(sources.load(source), prepared.case, prepared.motion)
+        except NotCarriedError as error:
+            refusals.append(str(error))
+            raise
+
+    outcome = outcome_of(prepared.case, prepared.motion, source, compute)
+    return refusals[0] if refusals else outcome
+
+
+def _verdict(summary: pd.DataFrame, source: str) -> tuple[str, float, str]:
+    """The worst verdict of a source's actuators, the largest error, and what is noted."""
+    mine = summary[summary["source"] == source]
+    return min(mine["verdict"], key=SEVERITY.index), float(mine["relative_error"].max()), str(mine["note"].iloc[0])
+
+
+def _result(verdict: str, effect: float, tolerance: Tolerance, note: str) -> str:
+    if note.startswith(INTERNAL):
+        return "broken"
+    if verdict != "agree":
+        return "killed" if verdict == "disagree" else "refused"
+    return "below tolerance" if effect <= (tolerance.relative_error or 0.0) else "survived"
+
+
+def _same(spoilt: Outcome, sound: Outcome) -> bool:
+    return bool(spoilt.history and sound.history and np.array_equal(spoilt.history.effort, sound.history.effort))
+
+
+def _change(spoilt: Outcome, sound: Outcome, reference: Outcome) -> float:
+    """What the fault did to the efforts of its route, over their scales [-]; infinite where there are none."""
+    if spoilt.compared is None or sound.compared is None or reference.scale is None:
+        return np.inf
+    if len(spoilt.compared.t) != len(sound.compared.t):
+        return np.inf
+    return relative_error(spoilt.compared.effort, sound.compared.effort, reference.scale)
+
+
+def _reason(outcome: Outcome, note: str) -> str:
+    """Why there is nothing to compare, or which limit besides the error is exceeded; nothing if the error says it."""
+    if outcome.history is None:
+        return outcome.note
+    usual = tuple(filter(None, (outcome.note, "power balance", "no motion", "terms cancel")))
+    return "" if note.startswith(usual) else note.split("; ")[0]
+
+
+def _explained(effect: float, tolerance: Tolerance) -> str:
+    """The effect of a fault that was not noticed, against the tolerance and the noise of the route."""
+    limits = {"tolerance": tolerance.relative_error, "noise": tolerance.noise}
+    parts = [
+        f"{'below' if effect <= limit else 'above'} the {name} {limit:.1e} by a factor {_factor(effect, limit):.3g}"
+        for name, limit in limits.items()
+        if limit is not None
+    ]
+    return f"the fault changes the efforts by {effect:.1e}: {', '.join(parts)}"
+
+
+def _factor(a: float, b: float) -> float:
+    smaller, larger = sorted((a, b))
+    return larger / smaller if smaller > 0 else np.inf
+
+
+def _row(case: Case, source: str, mutant: Fault, found: _Judged) -> Mapping[str, Any]:
+    tolerance = audits()["static"] if source == FILE else registered()[source]
+    return {
+        "robot": case.robot.name,
+        "mode": case.mode,
+        "configuration": case.configuration,
+        "source": source,
+        "mutant": mutant.key,
+        "fault": mutant.text,
+        "result": found.result,
+        "verdict": found.verdict,
+        "relative_error": found.error,
+        "effect": found.effect,
+        "tolerance": tolerance.relative_error,
+        "noise": tolerance.noise,
+        "note": found.note,
+    }

@@ -1,0 +1,173 @@
+"""What the page and the terminal say of the mutants."""
+
+import math
+
+import pandas as pd
+from rich.console import RenderableType
+
+from validation.blocks import NOTHING, Block, Cell, Part, Table, digits
+from validation.console import coloured, table
+from validation.findings import FILE
+from validation.studies.mutants.judge import (
+    BUGS,
+    CAUGHT,
+    MEANING,
+    TIMES,
+    caught_by_file,
+    kill_rate,
+    kill_rates,
+)
+
+KINDS = {
+    "killed": "agree",
+    "refused": "agree",
+    "shared": "informational",
+    "below tolerance": "not comparable",
+    "survived": "disagree",
+    "broken": "disagree",
+    "not run": "not run",
+    "not carried": "informational",
+}
+"""Colour of each result, by the name of a verdict; the text says the same."""
+
+
+def sections(found: pd.DataFrame) -> list[Part]:
+    """The page, from the table of the study."""
+    parts = [_robot(str(robot), rows) for robot, rows in found.groupby("robot", sort=False)]
+    return [_answer(found), _faults(found), *parts]
+
+
+def summary(found: pd.DataFrame) -> list[RenderableType]:
+    """The kill matrix of each robot, what was not noticed, and the kill rates."""
+    matrices: list[RenderableType] = []
+    for robot, rows in found.groupby("robot", sort=False):
+        wide = rows.pivot(index="mutant", columns="source", values="result").reindex(rows["mutant"].unique())
+        cells = (
+            [str(mutant), *(coloured(cell, KINDS[cell]) if cell else "" for cell in row)]
+            for mutant, row in wide.fillna("").iterrows()
+        )
+        matrices.append(table(["mutant", *wide.columns], cells, title=f"{robot}: what came of each fault"))
+    unseen = found[~found["result"].isin([*CAUGHT, "shared", "not carried"])]
+    texts = unseen[["robot", "source", "mutant", "result", "note"]].itertuples(index=False)
+    rates = [
+        [source, *map(str, numbers), percent(rate)]
+        for source, *numbers, rate in kill_rates(found).itertuples(index=False)
+    ]
+    columns = ["source", "caught", "shared", "above", "kill rate"]
+    title = f"faults with an effect above {TIMES:g} tolerances, by route"
+    return [
+        *matrices,
+        *(", ".join(map(str, row)) for row in texts),
+        table(columns, rates, title=title),
+        sentence(found),
+    ]
+
+
+def sentence(found: pd.DataFrame) -> str:
+    """The kill rate, and what became of the rest."""
+    caught, above = kill_rate(found)
+    shared = caught_by_file(found)
+    by_file = f", {shared} more, which the route shares with the reference, by the robot's files" if shared else ""
+    seen, perceptible = kill_rate(found, "noise")
+    counts = found["result"].value_counts()
+    bugs = int(sum(counts.get(name, 0) for name in BUGS))
+    return (
+        f"{caught} of {above} faults with an effect above the tolerance of their route were caught{by_file}; with an "
+        f"effect above its noise, {seen} of {perceptible}. {counts.get('below tolerance', 0)} agree because their "
+        f"effect is below the tolerance, {counts.get('not carried', 0)} are not carried, "
+        f"{counts.get('not run', 0)} did not run, {bugs} survived or broke."
+    )
+
+
+def _answer(found: pd.DataFrame) -> Part:
+    return Part(
+        title="Answer",
+        anchor="answer",
+        blocks=[
+            sentence(found),
+            "Every fault is seeded in every judged route of every robot, and the ordinary comparison judges what comes "
+            "of it. Each robot runs in one case: its first variant and mode, upright where it has gravity. Nothing is "
+            "random. The effect of a fault is the change it makes to the efforts of the reference, over their scales; "
+            "that of a fault in an engine's adapter, which the reference cannot have, is the change in its route.",
+            "Faults that begin with 'model' are in what the reference shares with routes: the reference, the motion "
+            "and what the engines are given are computed anew with them. What a route takes from the model it cannot "
+            f"notice; the {FILE} then must: the robot's files, read by MuJoCo's compiler past our own reading.",
+            [f"{name}: {meaning}" for name, meaning in MEANING.items()],
+            rates_table(found),
+        ],
+    )
+
+
+def rates_table(found: pd.DataFrame) -> Table:
+    """The kill rate of each route."""
+    headers = ["source", "caught", "shared, caught by the robot's files", f"above {TIMES:g} tolerances", "kill rate"]
+    rows = [
+        [Cell(source), *(Cell(str(number), "number") for number in numbers), Cell(percent(rate), "number")]
+        for source, *numbers, rate in kill_rates(found).itertuples(index=False)
+    ]
+    return Table(headers, rows)
+
+
+def percent(rate: float) -> str:
+    """A kill rate as text; nothing where there was nothing to catch."""
+    return NOTHING if math.isnan(rate) else f"{rate:.0%}"
+
+
+def _faults(found: pd.DataFrame) -> Part:
+    texts = found.drop_duplicates("mutant")[["mutant", "fault"]]
+    rows = [[Cell(key), Cell(text)] for key, text in texts.itertuples(index=False)]
+    return Part(title="Faults", anchor="faults", blocks=[Table(["mutant", "what is wrong"], rows)])
+
+
+def _robot(robot: str, found: pd.DataFrame) -> Part:
+    mode, configuration = found["mode"].iloc[0], found["configuration"].iloc[0]
+    unseen = found[~found["result"].isin([*CAUGHT, "shared", "not carried"])]
+    without = found[found["result"] == "not carried"]
+    blocks: list[Block] = [
+        f"Mode {mode}, {configuration}. {sentence(found)} Below each result: the effort error of the route [-].",
+        _matrix(found),
+    ]
+    if len(unseen):
+        blocks.append(Part(title="Not noticed", anchor=f"unseen-{robot}", blocks=[_unseen(unseen)]))
+    reasons = Part(title="Why not carried", anchor=f"without-{robot}", folded=True, blocks=[_reasons(without)])
+    return Part(title=robot, anchor=f"mutants-{robot}", blocks=[*blocks, *([reasons] if len(without) else [])])
+
+
+def _matrix(found: pd.DataFrame) -> Table:
+    """The kill matrix: a row for each fault, a column for each route."""
+    routes = list(found["source"].unique())
+    rows = []
+    for mutant, of_mutant in found.groupby("mutant", sort=False):
+        effects = of_mutant["effect"].dropna().to_numpy(float)
+        effect = digits(float(effects.max())) if effects.size else NOTHING
+        outcomes = dict(
+            zip(of_mutant["source"], zip(of_mutant["result"], of_mutant["relative_error"], strict=True), strict=True)
+        )
+        rows.append(
+            [
+                Cell(str(mutant)),
+                Cell(effect, "number"),
+                *(_cell(*outcomes[route]) if route in outcomes else Cell(NOTHING) for route in routes),
+            ]
+        )
+    return Table(["mutant", "largest effect [-]", *routes], rows)
+
+
+def _cell(result: str, error: float) -> Cell:
+    return Cell(result if math.isnan(error) else f"{result}\n{error:.1e}", KINDS[result])
+
+
+def _unseen(rows: pd.DataFrame) -> Table:
+    cells = [
+        [Cell(mutant), Cell(source), Cell(result, KINDS[result]), Cell(note)]
+        for mutant, source, result, note in rows[["mutant", "source", "result", "note"]].itertuples(index=False)
+    ]
+    return Table(["mutant", "source", "result", "why"], cells)
+
+
+def _reasons(rows: pd.DataFrame) -> Table:
+    routes: dict[tuple[str, str], list[str]] = {}
+    for mutant, note, source in rows[["mutant", "note", "source"]].itertuples(index=False):
+        routes.setdefault((mutant, note), []).append(source)
+    cells = [[Cell(mutant), Cell(", ".join(of_both)), Cell(note)] for (mutant, note), of_both in routes.items()]
+    return Table(["mutant", "sources", "why"], cells)

@@ -1,0 +1,94 @@
+"""Options that commands share, and how a command computes its study and ends."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from validation.studies.study import Conclusion, Study, StudyResult
+
+RESULTS = Path("results")
+robots_argument = click.argument("robots", metavar="[ROBOT]...", nargs=-1)
+folders_option = click.option(
+    "--robots",
+    "folders",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Folder of your own robots, DIR/NAME/robot.toml; may repeat.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """Where a command writes, and with how many workers it computes."""
+
+    out: Path
+    jobs: int | None
+    time_limit: float | None
+
+    def compute(self, study: "Study") -> "tuple[StudyResult, Conclusion]":
+        """Compute a study and write all that it says into the folder."""
+        from validation.execution.workers import TIME_LIMIT, Workers
+        from validation.studies.study import run_study
+
+        workers = Workers(self.jobs, self.time_limit or TIME_LIMIT)
+        return run_study(study, self.out, workers=workers, command=["loopcheck", *sys.argv[1:]])
+
+    def end(self, result: "StudyResult", conclusion: "Conclusion") -> int:
+        """Print what a study says; returns the exit status."""
+        from validation.console import show
+        from validation.studies.study import exit_status
+
+        show(conclusion.summary)
+        for reason in dict.fromkeys(result.record["not_run"]):
+            click.echo(f"not run: {reason}")
+        for line in result.record["internal_errors"]:
+            click.echo(f"loopcheck: {line}", err=True)
+        return exit_status(conclusion.verdicts, result.record)
+
+    def run(self, study: "Study") -> int:
+        """Compute a study and print what it says; returns the exit status."""
+        return self.end(*self.compute(study))
+
+
+def execution_options(folder: Path) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command the options of where and how it computes, as its argument `execution`.
+
+    Args:
+        folder: Where it writes by default.
+    """
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        @wraps(command)
+        def with_options(*, out: Path, jobs: int | None, time_limit: float | None, **options: Any) -> int:
+            return command(execution=Execution(out=out, jobs=jobs, time_limit=time_limit), **options)
+
+        return _time_limit(_jobs(out_option(folder)(with_options)))
+
+    return decorate
+
+
+def out_option(folder: Path) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The option of where a command writes."""
+    return click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default=folder,
+        show_default=True,
+        help="Folder of the results; the same command in it goes on after a kill.",
+    )
+
+
+_jobs = click.option("--jobs", type=click.IntRange(min=1), help="Worker processes; default: one for each core.")
+_time_limit = click.option(
+    "--time-limit",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Stop what takes longer, as a source on a case: it reads not run; default: 1800.",
+)

@@ -1,0 +1,241 @@
+"""Every source and every audit of some cases, computed in worker processes and collected in tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from math import nan
+from pathlib import Path
+from typing import ClassVar
+
+from robots.errors import HarnessError, SingularityError
+from robots.mjcf import files_of
+from robots.motion import Motion
+from robots.robot import Case, Robot
+from validation import report, sources
+from validation.audit import Row, Wanted, audit, doubts, failed_row, lost, wanted_of
+from validation.compare import Evidence, summarize, unexplained
+from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from validation.execution.journal import Task
+from validation.execution.tables import TableSpec
+from validation.execution.workers import ALL_CORES, WorkerFailure, WorkerPool, Workers
+from validation.findings import FILE, Key
+from validation.record import Found, Request, collect
+from validation.rendering import NO_MOVIES, movies
+from validation.resolution import Resolution, measure_resolution
+from validation.studies.run.terminal import summary, verdicts
+from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
+from validation.tables import TABLES, Results
+from validation.tolerances import with_own_limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run(Study):
+    """All sources on all cases, held against the reference."""
+
+    name: ClassVar[str] = "run"
+    page: ClassVar[str] = "report"
+    tables: ClassVar[Mapping[str, TableSpec]] = TABLES
+
+    cases: Sequence[Case]
+    sources: tuple[str, ...] = ()
+    """Names; by default all. The reference always runs."""
+    dt: float | None = None
+    """Step of the report grid [s]; by default that of `robots.motion.report_grid`."""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """The user's own limits of the relative error by source [-], instead of the registered ones."""
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
+        sources.want_known(self.sources)
+        request = Request(dt=self.dt, tolerances=with_own_limits(self.limits))
+        results = collect(self.cases, _computed(self, request, pool), request)
+        return Computed({name: getattr(results, name) for name in TABLES}, results.run)
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        results = results_of(result)
+        return Conclusion(
+            title=report.title(results),
+            sections=[section(results) for section in report.SECTIONS],
+            summary=[*summary(results), f"report: {result.folder / 'report.html'}"],
+            verdicts=verdicts(results),
+        )
+
+
+STUDY = Run
+
+
+def run(
+    cases: Sequence[Case],
+    *,
+    wanted: tuple[str, ...] = (),
+    dt: float | None = None,
+    workers: Workers = ALL_CORES,
+    own_limits: Mapping[str, float] | None = None,
+) -> Results:
+    """Run all sources on all cases in worker processes, without writing anything.
+
+    What is interrupted, or does not survive or come to an end, reads `not run`.
+
+    Args:
+        cases: What to run.
+        wanted: Names of the sources; by default all. The reference always runs.
+        dt: Step of the report grid [s]; by default that of `robots.motion.report_grid`.
+        workers: Worker processes, by default one for each core.
+        own_limits: The user's own limits of the relative error by source [-], instead of the registered ones.
+
+    Raises:
+        HarnessError: If a source is unknown, a limit makes no sense, or a motion cannot be assembled and this is not
+            expected.
+    """
+    study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {})
+    return results_of(computed(study, Path(), workers=workers))
+
+
+def results_of(result: StudyResult) -> Results:
+    """The tables of a run by their names."""
+    return Results(**result.tables, run=result.record)
+
+
+def _computed(study: Run, request: Request, pool: WorkerPool) -> Found:
+    """What the workers of a run find."""
+    cases = study.cases
+    pairs = [(case, source) for case in cases for source in _sources_of(case.robot, study.sources)]
+    audits = [(case, engine) for case in cases for engine in (FILE, *_engines(pairs))]
+    motions = _motions(cases, study.dt, pool)
+    expected = _expected({case.key: case for case, _ in audits}.values(), motions, pool)
+    evaluated = {(case.key, source): _evaluation(case, motions[case.key], source) for case, source in pairs}
+    audited = {(case.key, engine): _audit(case, expected[case.key], engine) for case, engine in audits}
+    every = {**evaluated, **audited}
+    tasks = {key: task for key, task in every.items() if isinstance(task, Task)}  # short ones last
+    results = {**every, **dict(zip(tasks, pool.results(list(tasks.values()), "sources and audits"), strict=True))}
+    outcomes, rows = [results[key] for key in evaluated], [row for key in audited for row in results[key]]
+    evidence = Evidence(tolerances=request.tolerances, lost=lost(rows), doubts=doubts(rows))
+    return Found(
+        motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
+        outcomes=outcomes,
+        audited=rows,
+        resolutions=_resolutions(outcomes, evidence, motions, pool),
+        movies=NO_MOVIES if pool.log.interrupted else movies(cases, motions, pool),
+    )
+
+
+def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """The sources to run, the reference always and first."""
+    return tuple(dict.fromkeys((sources.REFERENCE, *(wanted or sources.names(robot)))))
+
+
+def _motions(
+    cases: Sequence[Case], dt: float | None, pool: WorkerPool
+) -> Mapping[Key, Motion | HarnessError | WorkerFailure]:
+    """The motion of each case, the same for all cases that share it; or why there is none.
+
+    Raises:
+        HarnessError: If a motion cannot be assembled, and the robot's file does not expect a singularity.
+    """
+    keys = {case.key: motion_key(case) for case in cases}
+    one_per_motion = {keys[case.key]: case for case in reversed(cases)}
+    tasks = [Task(prescribe_or_error, (case, dt), WorkerFailure, _files(case)) for case in one_per_motion.values()]
+    by_key = dict(zip(one_per_motion, pool.results(tasks, "motions"), strict=True))
+    for case in cases:
+        motion = by_key[keys[case.key]]
+        expected = case.robot.expected.get(case.mode) == "not comparable" and isinstance(motion, SingularityError)
+        if isinstance(motion, HarnessError) and not expected:
+            raise motion
+    return {case.key: by_key[keys[case.key]] for case in cases}
+
+
+def _expected(
+    cases: Iterable[Case], motions: Mapping[Key, Motion | HarnessError | WorkerFailure], pool: WorkerPool
+) -> Mapping[Key, Wanted | HarnessError | WorkerFailure]:
+    """What the engines are held against in each case, once for all of them; or why there is nothing."""
+    moving = [case for case in cases if isinstance(motions[case.key], Motion)]
+    tasks = [Task(wanted_of, (case, motions[case.key]), WorkerFailure, _files(case)) for case in moving]
+    inventories = pool.results(tasks, "models")
+    without = {key: motion for key, motion in motions.items() if not isinstance(motion, Motion)}
+    return {**without, **{case.key: inventory for case, inventory in zip(moving, inventories, strict=True)}}
+
+
+def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, source: str) -> Task | Outcome:
+    """The task of computing a source, or its outcome where there is no motion."""
+    if isinstance(motion, Motion):
+        on_failure = partial(_no_efforts, case, source, "not run")
+        return Task(evaluate, (case, motion, source), on_failure, _files(case), _has_run)
+    return _no_efforts(case, source, *_reason(motion))
+
+
+def _audit(case: Case, expected: Wanted | HarnessError | WorkerFailure, engine: str) -> Task | list[Row]:
+    """The task of auditing an engine, or its rows where there is nothing to hold it against."""
+    if isinstance(expected, Wanted):
+        on_failure = partial(_no_audit, case, engine, "not run")
+        return Task(audit, (case, expected, engine), on_failure, _files(case), _is_audited)
+    return _no_audit(case, engine, *_reason(expected))
+
+
+def _resolutions(
+    outcomes: Sequence[Outcome],
+    evidence: Evidence,
+    motions: Mapping[Key, Motion | HarnessError | WorkerFailure],
+    pool: WorkerPool,
+) -> Mapping[tuple[Key, str], Resolution]:
+    """What each source resolves of which an effort disagrees; measured for those alone, by case and source."""
+    pairs = unexplained(summarize(outcomes, evidence))
+    beyond = [outcome for outcome in outcomes if (outcome.case.key, outcome.source) in pairs]
+    tasks = [
+        Task(
+            measure_resolution,
+            (outcome.case, motions[outcome.case.key], outcome.source, outcome.compared),
+            partial(_unresolved, outcome.case),
+            _files(outcome.case),
+            _is_whole,
+        )
+        for outcome in beyond
+    ]
+    keys = [(outcome.case.key, outcome.source) for outcome in beyond]
+    return dict(zip(keys, pool.results(tasks, "resolution"), strict=True))
+
+
+def _unresolved(case: Case, reason: str) -> Resolution:
+    return Resolution(effort={actuator.name: nan for actuator in case.mechanism.actuators}, note=reason)
+
+
+def _has_run(outcome: Outcome) -> bool:
+    return outcome.failure != "not run"
+
+
+def _is_audited(rows: Sequence[Row]) -> bool:
+    return all(row["verdict"] != "not run" for row in rows)
+
+
+def _is_whole(resolution: Resolution) -> bool:
+    return not resolution.note
+
+
+def _no_efforts(case: Case, source: str, verdict: str, note: str) -> Outcome:
+    return Outcome(case=case, source=source, history=None, failure=verdict, note=note)
+
+
+def _no_audit(case: Case, engine: str, verdict: str, note: str) -> list[Row]:
+    return [failed_row(case.key, engine, verdict, note)]
+
+
+def _reason(failure: HarnessError | WorkerFailure) -> tuple[str, str]:
+    """Verdict and note on what cannot be computed."""
+    return ("not run", failure.reason) if isinstance(failure, WorkerFailure) else ("not comparable", str(failure))
+
+
+@cache
+def _files_of_model(path: Path) -> tuple[Path, ...]:
+    return tuple(path.parent / file for file in files_of(path))
+
+
+def _files(case: Case) -> tuple[Path, ...]:
+    """The files that a case is read from: its MJCF with the parts and meshes it names, and its recorded motion."""
+    recording = case.robot.motion.parameters.get("file")
+    return (*_files_of_model(case.mechanism.model.path), *([case.robot.folder / str(recording)] if recording else []))
+
+
+def _engines(tasks: Iterable[tuple[Case, str]]) -> list[str]:
+    """Names of the engines whose routes run."""
+    return list(dict.fromkeys(source.split("/")[0] for _, source in tasks if source not in sources.ANALYTIC))

@@ -1,0 +1,55 @@
+"""What the terminal says of a run, and the verdicts that its exit status follows from."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import RenderableType
+
+from validation.console import table, verdict_cell
+from validation.findings import Finding, about_robots, findings, verdict_counts
+from validation.independence import bases
+from validation.tables import Results
+
+
+def verdicts(results: Results) -> list[str]:
+    """The verdict on each source in each case."""
+    return [finding.verdict for of_case in findings(results).values() for finding in of_case.values()]
+
+
+def summary(results: Results) -> Iterator[RenderableType]:
+    """The worst verdict of each source in each configuration, the counts, and what the verdicts rest on."""
+    grounds = bases(results)
+    for robot, by_source in _by_robot(results).items():
+        columns = list(dict.fromkeys(configuration for cells in by_source.values() for configuration in cells))
+        rows = (
+            [source, *(verdict_cell(cells.get(configuration, [])) for configuration in columns)]
+            for source, cells in by_source.items()
+        )
+        yield table(["source", *columns], rows, title=f"{robot}: worst relative effort error")
+        yield from _about(about_robots(results).get(robot, {}))
+        texts = dict.fromkeys(basis.text for case, basis in grounds.items() if case[0] == robot)
+        yield f"rests on {', '.join(texts) or 'nothing that agrees'}"
+    counts = verdict_counts(results)
+    counted = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    yield f"{sum(counts.values())} comparisons: {counted}"
+    own = (results.run.get("tolerances") or {}).get("own") or {}
+    if own:
+        yield f"your own tolerances: {', '.join(f'{source} {limit:g}' for source, limit in own.items())}"
+
+
+def _by_robot(results: Results) -> Mapping[str, Mapping[str, Mapping[str, list[Finding]]]]:
+    """The findings of each robot, by source and configuration."""
+    by_robot: dict[str, dict[str, dict[str, list[Finding]]]] = {}
+    for (robot, _, _, configuration), of_case in findings(results).items():
+        for source, finding in of_case.items():
+            by_robot.setdefault(robot, {}).setdefault(source, {}).setdefault(configuration, []).append(finding)
+    return by_robot
+
+
+def _about(robot: Mapping[str, Any]) -> Iterator[str]:
+    """What kind of mechanism a robot is, what is unactuated, odd or left out, a line each."""
+    if robot.get("in_words"):
+        yield str(robot["in_words"])
+    for text, key in (("nothing drives", "undriven"), ("odd", "oddities"), ("left out", "left_out")):
+        if robot.get(key):
+            yield f"{text}: {'; '.join(robot[key])}"

@@ -1,0 +1,250 @@
+"""What a study is, and how every one of them is computed, written, shown, rebuilt and ended."""
+
+import importlib.metadata
+import platform
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import pandas as pd
+from joblib import cpu_count
+from rich.console import RenderableType
+
+import engines
+from robots.errors import INTERNAL, OutputError
+from validation.blocks import Part
+from validation.completion import completed
+from validation.execution.errors import internal_errors
+from validation.execution.files import RECORD, locked
+from validation.execution.journal import Journal, journal_in
+from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
+from validation.execution.workers import ALL_CORES, ALONE, TaskLog, WorkerPool, Workers, worker_pool
+from validation.pages import write_pages
+
+LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
+MEASURED = "measured"
+"""Verdict on what is a figure by itself, with nothing that it must agree with."""
+PASSED = frozenset({"agree", "as expected", MEASURED})
+OPEN = frozenset({"not run", "not comparable"})
+
+
+class Computed(NamedTuple):
+    """What a study has computed."""
+
+    tables: Mapping[str, pd.DataFrame]
+    """By the names of the study's `tables`."""
+    record: Mapping[str, Any] = {}
+    """What else `run.json` holds, besides what it holds of every study."""
+    notes: Iterable[str] = ()
+    """What is said of rows that are in no table, where errors of our own are looked for as in the notes of tables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyResult:
+    """All that the page of a study is made from: its folder holds it, and nothing else is needed."""
+
+    folder: Path
+    tables: Mapping[str, pd.DataFrame]
+    record: Mapping[str, Any]
+    """What `run.json` holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """What follows from the result of a study."""
+
+    title: str
+    """Of the page."""
+    sections: Sequence[Part]
+    """Of the page."""
+    summary: Sequence[RenderableType]
+    """What the terminal says."""
+    verdicts: Sequence[str]
+    """`agree`, `as expected`, `disagree`, `not comparable`, `not run`, `measured`; others are not judged."""
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Tables that follow from the others, written beside them."""
+
+
+class Study(ABC):
+    """A question asked of many cases: what is computed, what a row is, and what follows from it."""
+
+    name: ClassVar[str]
+    """The command."""
+    page: ClassVar[str]
+    """Stem of the page's files, without a page empty."""
+    tables: ClassVar[Mapping[str, TableSpec]]
+    """What is computed, by name."""
+
+    @abstractmethod
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """Compute the tables.
+
+        Args:
+            pool: What computes tasks: the rows of one that is lost are those of its `on_failure`.
+            folder: Where files go that are too large for a table.
+
+        Raises:
+            HarnessError: If what is asked for is not there, or bad.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """Page, summary and verdicts, from what the folder holds alone."""
+
+
+def run_study(
+    study: Study, folder: Path, *, workers: Workers = ALL_CORES, command: Sequence[str] = ()
+) -> tuple[StudyResult, Conclusion]:
+    """Compute a study, but what its folder's journal holds, and write tables, record and page.
+
+    Args:
+        study: What to compute.
+        folder: Where everything goes; it is for studies of one name.
+        workers: Worker processes; by default one for each core.
+        command: The command line, to be recorded.
+
+    Raises:
+        HarnessError: If what is asked for is not there, or bad, or the folder cannot be written.
+    """
+    with locked(folder):
+        _want_own(folder, study.name)
+        with journal_in(folder) as journal:
+            result = computed(study, folder, workers=workers, journal=journal, command=command)
+        write_tables(folder, study.tables, result.tables, result.record)
+        return result, write_conclusion(study, result, workers)
+
+
+def computed(
+    study: Study,
+    folder: Path,
+    *,
+    workers: Workers = ALL_CORES,
+    journal: Journal | None = None,
+    command: Sequence[str] = (),
+) -> StudyResult:
+    """The tables and the record of a study.
+
+    Args:
+        study: What to compute.
+        folder: Where files go that are too large for a table.
+        workers: Worker processes; by default one for each core.
+        journal: Where results of tasks are kept; by default nowhere.
+        command: The command line, to be recorded.
+
+    Raises:
+        HarnessError: If what is asked for is not there, or bad.
+    """
+    start = datetime.now(UTC)
+    with worker_pool(workers, journal) as pool:
+        tables, record, notes = study.compute(pool, folder)
+    said = [*notes, *(failure.reason for failure in pool.log.failures), *notes_of(tables.values())]
+    errors = {"internal_errors": internal_errors(said)}
+    return StudyResult(
+        folder=folder, tables=tables, record={**_record(study, command, start, pool.log), **errors, **record}
+    )
+
+
+def notes_of(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
+    """What tables say of their rows, each note once."""
+    for table in tables:
+        if "note" in table:
+            yield from table["note"].dropna().unique()
+
+
+def write_conclusion(study: Study | type[Study], result: StudyResult, workers: Workers = ALONE) -> Conclusion:
+    """Write what follows from the result of a study into its folder: its page, and the tables derived.
+
+    Raises:
+        OutputError: If the folder cannot be written.
+    """
+    conclusion = study.conclude(result)
+    if conclusion.tables:
+        write_csv(result.folder, conclusion.tables)
+    if study.page:
+        sections = completed([*conclusion.sections, *_open_tasks(result.record)], workers)
+        write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
+    return conclusion
+
+
+def rebuild(folder: Path, workers: Workers = ALL_CORES) -> Conclusion:
+    """Write the page of a study again, from what its folder holds.
+
+    Raises:
+        OutputError: If a table is missing or not what it should be, or the folder cannot be written.
+    """
+    record = read_record(folder)
+    study = _study_named(str(record.get("study")), folder)
+    with locked(folder):
+        result = StudyResult(folder=folder, tables=read_tables(folder, study.tables), record=record)
+        return write_conclusion(study, result, workers)
+
+
+def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:
+    """How every command ends: 70 an error of our own, 1 a disagreement, 3 something open or nothing judged, else 0.
+
+    Args:
+        verdicts: Of the study's conclusion.
+        record: What `run.json` holds.
+    """
+    kinds = set(verdicts)
+    if record["internal_errors"]:
+        return 70
+    if "disagree" in kinds:
+        return 1
+    return 3 if record["not_run"] or kinds & OPEN or not kinds & PASSED else 0
+
+
+def _study_named(name: str, folder: Path) -> type[Study]:
+    if not (Path(__file__).parent / name / "study.py").is_file():
+        raise OutputError(f"{folder / RECORD}: want the record of a study, got one of '{name}'")
+    study: type[Study] = import_module(f"validation.studies.{name}.study").STUDY
+    return study
+
+
+def _open_tasks(record: Mapping[str, Any]) -> list[Part]:
+    """What workers have not computed, if anything, and why."""
+    counts = Counter([*record.get("not_run", ()), *record.get("internal_errors", ())])
+    reasons = [f"{reason} ({count} {'tasks' if count > 1 else 'task'})" for reason, count in counts.items()]
+    return [Part(title="What did not run", anchor="not-run", blocks=[reasons])] if reasons else []
+
+
+def _want_own(folder: Path, name: str) -> None:
+    if (folder / RECORD).exists():
+        other = read_record(folder).get("study", "unknown")
+        if other != name:
+            raise OutputError(f"{folder}: want a folder for '{name}', this one holds a study '{other}'")
+
+
+def _record(study: Study, command: Sequence[str], start: datetime, log: TaskLog) -> dict[str, Any]:
+    """What is recorded of every study."""
+    return {
+        "study": study.name,
+        "loopcheck": importlib.metadata.version("loopcheck"),
+        "command": list(command),
+        "start": start.isoformat(timespec="seconds"),
+        "duration_s": (datetime.now(UTC) - start).total_seconds(),
+        "tasks": {"computed": log.computed, "known": log.known},
+        "not_run": sorted(failure.reason for failure in log.failures if not failure.reason.startswith(INTERNAL)),
+        "versions": {
+            "python": platform.python_version(),
+            **{library: importlib.metadata.version(library) for library in LIBRARIES},
+            **engines.versions(),
+        },
+        "cpu": {"model": _cpu_model(), "cores": cpu_count(), "platform": platform.platform()},
+        "units": {name: dict(spec.units) for name, spec in study.tables.items() if spec.units},
+    }
+
+
+def _cpu_model() -> str:
+    """Name of the processor, where the system tells it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )

@@ -1,0 +1,246 @@
+"""What the page and the terminal say of a sweep."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from rich.console import RenderableType
+
+from validation import console, sources
+from validation.blocks import Block, Part, Picture, digits, facts, table
+from validation.studies.sweep import motions
+from validation.studies.sweep.cases import COMPUTED, NO_MOTION, RESULTS, Variation, nominal
+from validation.studies.sweep.pictures import BARS, distribution_figure, sensitivity_figure
+from validation.studies.sweep.statistics import KEPT, PER_DECADE, QUANTILES, Statistics
+from validation.tolerances import registered
+
+_VARIED = {
+    "all": "masses, moments of inertia, mass centres and lengths",
+    "geometry": "lengths",
+    "inertia": "masses, moments of inertia and mass centres",
+}
+_HEADERS = {
+    "slope": "effort per +1 % [unit]",
+    "interval": "± [unit]",
+    "elasticity": "effort per +1 % [% of it]",
+    "standardised": "standardised slope [-]",
+    "value": "nominal value",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """All that the page is made from."""
+
+    variation: Variation
+    cases: int
+    statistics: Statistics
+    record: Mapping[str, Any]
+
+
+def sections(found: Findings) -> list[Part]:
+    """The page."""
+    return [answer(found), distributions(found), sensitivities(found), failures(found), how(found)]
+
+
+def derived(found: Findings) -> Mapping[str, pd.DataFrame]:
+    """The tables that are written beside the data set."""
+    return {
+        "sweep_quantiles": quantiles(found),
+        "sweep_sensitivity": found.statistics.sensitivity,
+        "sweep_failures": found.statistics.reasons,
+    }
+
+
+def summary(found: Findings) -> Iterator[RenderableType]:
+    """The quantiles of the error of each source, and what was not compared, for the terminal."""
+    shown = quantiles(found)[["source", "motion", "cases", "median", "99 %", "largest", "its case", "beyond it"]]
+    shown = shown.rename(columns={"beyond it": "beyond tolerance"})
+    rows = (
+        [f"{value:.1e}" if isinstance(value, float) else str(value) for value in row.values()]
+        for row in shown.to_dict("records")
+    )
+    yield console.table(list(shown.columns), rows, title="relative effort error")
+    for reason in found.statistics.reasons.to_dict("records"):
+        line = f"{reason['source']}: {reason['result']}: {reason['cases']} cases, as {reason['first cases'][0]}"
+        yield f"{line}: {reason['reason']}"
+    yield sentence(found)
+
+
+def tolerances() -> Mapping[str, float]:
+    """The registered tolerance of each source [-]."""
+    return {name: of.relative_error for name, of in registered().items() if of.relative_error is not None}
+
+
+def quantiles(found: Findings) -> pd.DataFrame:
+    """Quantiles of the error by source and kind of motion [-]."""
+    rows = []
+    for (kind, source), tally in found.statistics.tallies.items():
+        worst = tally.worst[0] if tally.worst else None
+        rows.append(
+            {
+                "source": source,
+                "motion": kind,
+                "cases": tally.count,
+                **{_percent(fraction): tally.quantile(fraction) for fraction in QUANTILES},
+                "largest": worst.error if worst else math.nan,
+                "its case": worst.case if worst else "",
+                "tolerance": tolerances().get(source, math.nan),
+                "beyond it": tally.beyond,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def sentence(found: Findings) -> str:
+    """What came of the cases."""
+    count = dict.fromkeys(RESULTS, 0)
+    for (source, _, result), rows in found.statistics.results.items():
+        count[result] += rows if source != sources.REFERENCE else 0
+    others = len(found.variation.every_source) - 1
+    beyond = sum(tally.beyond for tally in found.statistics.tallies.values())
+    compared = sum(tally.count for tally in found.statistics.tallies.values())
+    unmoved = count.pop(NO_MOTION) // others
+    lost = ", ".join(f"{result} {rows}" for result, rows in count.items() if rows and result != COMPUTED)
+    return (
+        f"{found.cases} cases of {found.variation.robot}, {others} source{'s' * (others != 1)} against "
+        f"{sources.REFERENCE}: {compared} "
+        f"comparisons, {beyond} with an error beyond the tolerance of the source. {unmoved} cases have no motion "
+        f"to compare in. Of the others, not compared: {lost or 'none'}."
+    )
+
+
+def verdicts(found: Findings) -> list[str]:
+    """One for all errors of a source in a kind of motion, and one for each kind of what did not run."""
+    tallies = found.statistics.tallies.values()
+    results = found.statistics.results.items()
+    return [
+        *("disagree" if tally.beyond else "agree" for tally in tallies if tally.count),
+        *("not run" for (_, _, result), rows in results if rows and result == "not run"),
+    ]
+
+
+def answer(found: Findings) -> Part:
+    """What came of it, and the quantiles."""
+    variation, case = found.variation, nominal(found.variation).case
+    about = (
+        f"Mode {case.mode}, {case.configuration}. In every case each of {len(nominal(variation).varied)} parameters, "
+        f"{_VARIED[variation.vary]}, is off by up to ±{variation.spread:g} %, uniformly and independently, and all "
+        "sources get that robot. Kinds of motion, in turn:"
+    )
+    said = quantiles(found).rename(columns={"tolerance": "tolerance [-]", "largest": "largest [-]"})
+    said = said.rename(columns={_percent(fraction): f"{_percent(fraction)} [-]" for fraction in QUANTILES})
+    return Part(
+        title="Answer",
+        anchor="answer",
+        blocks=[
+            sentence(found),
+            about,
+            [f"{kind}: {motions.MEANING[kind]}" for kind in motions.KINDS if kind in variation.motions],
+            "The error of a case is the largest over time and actuators, each over its own scale. Quantiles are "
+            f"told to {100 * (10 ** (1 / PER_DECADE) - 1):.0f} % of the error; the largest is exact. To see a case "
+            f"alone: {_again(found)}",
+            table(said),
+        ],
+    )
+
+
+def _again(found: Findings) -> str:
+    variation, case = found.variation, nominal(found.variation).case
+    options = [
+        f"--seed {variation.seed}",
+        f"--spread {variation.spread:g}",
+        f"--vary {variation.vary}",
+        f"--mode {case.mode}",
+    ]
+    options += [f"--configuration {case.configuration}", *(f"--motion {kind}" for kind in variation.motions)]
+    options += [f"--source {source}" for source in variation.sources]
+    return f"loopcheck sweep {variation.robot} {' '.join(options)} --case NUMBER"
+
+
+def distributions(found: Findings) -> Part:
+    """Histograms, and the worst cases."""
+    svg = distribution_figure(found.statistics.tallies, tolerances())
+    blocks: list[Block] = []
+    if svg:
+        caption = "Cases by effort error, on a logarithmic axis. Dotted: the registered tolerance of the source."
+        blocks.append(Picture(svg, alt=f"{found.variation.robot}: distribution of the effort errors", caption=caption))
+    worst = [
+        {"source": source, "motion": kind, "case": one.case, "error [-]": one.error}
+        for (kind, source), tally in found.statistics.tallies.items()
+        for one in tally.worst
+    ]
+    if worst:
+        part = Part(title="Worst cases", anchor="worst", folded=True, blocks=[table(pd.DataFrame(worst))])
+        blocks.append(part)
+    return Part(title="Distribution of the error", anchor="errors", blocks=blocks or ["Nothing was compared."])
+
+
+def sensitivities(found: Findings) -> Part:
+    """What efforts hang on."""
+    said = found.statistics.sensitivity
+    svg = sensitivity_figure(said)
+    if svg is None:
+        why = "Not told: it takes cases with the robot's own motion, more than there are parameters, and a spread."
+        return Part(title="What efforts hang on", anchor="sensitivity", blocks=[why])
+    values = {
+        parameter.name: f"{digits(parameter.value)} {parameter.unit}" for parameter in nominal(found.variation).varied
+    }
+    shown = said.assign(value=said["parameter"].map(values)).drop(columns=["told", "cases"]).rename(columns=_HEADERS)
+    told = said.groupby("actuator", sort=False)["told"].first()
+    text = (
+        f"A linear regression of the root mean square effort of each actuator over the robot's own motion, of "
+        f"{sources.REFERENCE}, on the changes of all parameters together, over the {int(said['cases'].iloc[0])} cases "
+        "that have it. It tells "
+        + ", ".join(f"{100 * part:.3g} % of the variance of {name}" for name, part in told.items())
+        + "; the rest is not linear. The standardised slope is that of the effort in its standard deviations on the "
+        "parameter in its own: its square is the part of the variance that the parameter makes. Intervals are 95 %."
+    )
+    return Part(
+        title="What efforts hang on",
+        anchor="sensitivity",
+        blocks=[
+            text,
+            Picture(
+                svg,
+                alt=f"{found.variation.robot}: effect of each parameter on the effort of each actuator",
+                caption=f"Change of the root mean square effort where a parameter is 1 % larger; the {BARS} parameters "
+                "with the largest effects, with 95 % intervals. Blue: more effort; vermilion: less.",
+            ),
+            Part(title="All parameters", anchor="parameters", folded=True, blocks=[table(shown)]),
+        ],
+    )
+
+
+def failures(found: Findings) -> Part:
+    """What could not be compared, and why."""
+    reasons = found.statistics.reasons
+    meaning = [f"{name}: {text}" for name, text in RESULTS.items()]
+    if reasons.empty:
+        return Part(title="What was not compared", anchor="failures", blocks=["Everything was compared.", meaning])
+    shown = reasons.assign(**{"first cases": [", ".join(map(str, cases)) for cases in reasons["first cases"]]})
+    text = f"By reason, without the numbers in it, with the first {KEPT} cases of each."
+    return Part(title="What was not compared", anchor="failures", blocks=[text, table(shown), meaning])
+
+
+def how(found: Findings) -> Part:
+    """What it takes to get the same again."""
+    record = {"command": " ".join(map(str, found.record["command"])), "cases": found.cases}
+    record |= {name: found.record[name] for name in ("start", "loopcheck", "versions", "scheduler", "model")}
+    record |= {"duration [s]": found.record["duration_s"], **found.record["variation"]}
+    record["spread [%]"] = record.pop("spread")
+    seconds = {f"mean wall time of {source} [s]": value for source, value in found.statistics.seconds.items()}
+    about = (
+        f"Every motion has {motions.SAMPLES} samples, a pose one: each is an exact comparison at that state. The robot "
+        "and the motion of a case depend on the seed and the number of the case alone, whatever the number of workers. "
+        "A length is counted from the origin of its body's frame, the base's from the middle of its points; points "
+        "move along their direction, so that what is parallel stays so. The data set, a row for each case and source, "
+        "is in sweep_cases; it can be read with pandas.read_parquet."
+    )
+    return Part(title="How it is measured", anchor="how", blocks=[about, facts(record), facts(seconds)])
+
+
+def _percent(fraction: float) -> str:
+    return "median" if fraction == 0.5 else f"{100 * fraction:g} %"

@@ -1,0 +1,146 @@
+"""Computes thousands of cases of a robot: wrong parameters, random motions, random poses."""
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pydantic import TypeAdapter
+
+from robots.errors import MechanismError, NotFoundError
+from validation import sources
+from validation.execution.cluster import cluster
+from validation.execution.errors import internal_errors
+from validation.execution.journal import Task
+from validation.execution.tables import TableSpec
+from validation.execution.workers import WorkerFailure, WorkerPool
+from validation.studies.study import Computed, Conclusion, Study, StudyResult
+from validation.studies.sweep import motions
+from validation.studies.sweep.cases import Variation, compute_cases, effort_columns, lost_cases, nominal
+from validation.studies.sweep.dataset import chunks, clear, part, write_part
+from validation.studies.sweep.report import Findings, derived, sections, summary, verdicts
+from validation.studies.sweep.statistics import gather, nominal_efforts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep(Study):
+    """All cases of a variation, in a data set that grows a chunk at a time."""
+
+    name: ClassVar[str] = "sweep"
+    page: ClassVar[str] = "sweep"
+    tables: ClassVar[Mapping[str, TableSpec]] = {}
+
+    variation: Variation
+    cases: int = 1000
+    scheduler: str | None = None
+    """Address of a Dask scheduler whose workers compute, but for cases that are tried one at a time."""
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`.
+
+        Cases that are computed together and are lost, because their process died or ran out of time, are computed again
+        one at a time, each with that time.
+        """
+        _want_known(self.variation)
+        clear(folder)
+        parts = chunks(self.cases)
+        errors: set[str] = set()
+        for k, rows in _computed(self, parts, pool):
+            write_part(rows, part(folder, k))
+            errors.update(internal_errors(rows["note"].unique().drop_null().to_pylist()))
+        record = {"scheduler": self.scheduler, "cases": self.cases, **_settled(self.variation)}
+        return Computed({}, record, sorted(errors))
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        varied, cases = TypeAdapter(Variation).validate_python(result.record["variation"]), result.record["cases"]
+        statistics = gather(varied, result.folder, len(chunks(cases)), nominal_efforts(varied))
+        findings = Findings(variation=varied, cases=cases, statistics=statistics, record=result.record)
+        return Conclusion(
+            title=f"loopcheck: sweep of {varied.robot}",
+            sections=sections(findings),
+            summary=[*summary(findings), f"report: {result.folder / 'sweep.html'}"],
+            verdicts=verdicts(findings),
+            tables=derived(findings),
+        )
+
+
+STUDY = Sweep
+
+
+def describe_case(variation: Variation, case: int) -> Iterator[str]:
+    """What every source makes of a case, and the changes of the parameters, a line each."""
+    frame = compute_cases(variation, (case,)).to_pandas()
+    columns = ["motion", "source", "result", "relative_error", "note", *effort_columns(nominal(variation))]
+    for row in frame[columns].to_dict("records"):
+        yield ", ".join(f"{name} {value}" for name, value in row.items() if not _is_nothing(value))
+    for parameter in nominal(variation).varied:
+        yield f"{frame[parameter.name].iloc[0]:+.6f} %  {parameter.name}"
+
+
+def _is_nothing(value: object) -> bool:
+    return value in (None, "") or (isinstance(value, float) and math.isnan(value))
+
+
+def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) -> Iterator[tuple[int, pa.Table]]:
+    """Number and rows of each part, as they come."""
+    lost = []
+    with _on_cluster(pool, study.scheduler) as many:
+        tasks = [Task(compute_cases, (study.variation, cases)) for cases in parts]
+        for k, rows in many.completed(tasks, "cases, some at a time"):
+            if isinstance(rows, WorkerFailure):
+                lost.append(k)
+            else:
+                yield k, rows
+    yield from _one_by_one(study.variation, {k: parts[k] for k in lost}, pool)
+
+
+@contextmanager
+def _on_cluster(pool: WorkerPool, scheduler: str | None) -> Iterator[WorkerPool]:
+    """The pool, with the workers of a cluster if there is a scheduler."""
+    if scheduler is None:
+        yield pool
+        return
+    with cluster(scheduler) as executor:
+        yield replace(pool, executor=executor)
+
+
+def _one_by_one(
+    variation: Variation, parts: Mapping[int, Sequence[int]], pool: WorkerPool
+) -> Iterator[tuple[int, pa.Table]]:
+    """Rows of parts, each once all of its cases have come to an end; those lost again say why."""
+    cases = [(k, case) for k, of_part in parts.items() for case in of_part]
+    tasks = [Task(compute_cases, (variation, (case,)), partial(lost_cases, variation, (case,))) for _, case in cases]
+    tables: dict[int, dict[int, pa.Table]] = {k: {} for k in parts}
+    for number, rows in pool.completed(tasks, "cases, one at a time"):
+        k, case = cases[number]
+        tables[k][case] = rows
+        if len(tables[k]) == len(parts[k]):
+            of_part = tables.pop(k)
+            yield k, pa.concat_tables([of_part[case] for case in parts[k]])
+
+
+def _want_known(variation: Variation) -> None:
+    sources.want_known(variation.sources)
+    for name in variation.sources:
+        sources.load(name)
+    for kind in variation.motions:
+        if kind not in motions.KINDS:
+            raise NotFoundError("kind of motion", kind, motions.KINDS)
+    if variation.motions == ():
+        raise MechanismError("want a kind of motion")
+
+
+def _settled(variation: Variation) -> Mapping[str, Any]:
+    """What all rows of the data set share, with what was left to be chosen."""
+    case = nominal(variation).case
+    return {
+        "variation": asdict(variation) | {"mode": case.mode, "configuration": case.configuration},
+        "model": hashlib.sha256(case.mechanism.model.path.read_bytes()).hexdigest(),
+    }

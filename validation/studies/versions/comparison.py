@@ -1,0 +1,134 @@
+"""What changes from one version of MuJoCo to the next, in the results of the same command."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from validation.execution.tables import number, table_of, text
+from validation.findings import CASE, Finding, findings
+from validation.sources import REFERENCE
+from validation.tables import Results
+from validation.tolerances import registered
+
+NOTICEABLE = 0.01
+"""Change of an effort of a source that is not judged, over its scale, from which on it is named [-]."""
+SAME = "analytic/lagrange"
+"""The source whose tolerance says how far the reference may move: it depends on MuJoCo's compiler alone."""
+TABLE = table_of(
+    {
+        **{name: text() for name in (*CASE, "source", "mujoco", "verdict")},
+        **{name: number() for name in ("relative_error", "tolerance")},
+        "closure_drift": number("m or rad"),
+        "wall_time": number("s"),
+        **{name: number() for name in ("wall_time_ratio", "effort_change")},
+        **{name: text() for name in ("change", "note")},
+    }
+)
+"""Errors and changes of effort over their scale; the ratio of wall times is to the oldest version that ran, changes are
+from the version before."""
+
+
+_BLANK = {name: np.nan if name in TABLE.units else "" for name in TABLE.schema.columns}
+
+
+def versions_table(found: Mapping[str, Results | str]) -> pd.DataFrame:
+    """A row for each case, source and version, with what has changed from the version before.
+
+    Args:
+        found: The results of each version, the oldest first, or why there are none.
+    """
+    seen = {version: _Seen.of(results) for version, results in found.items() if isinstance(results, Results)}
+    keys = dict.fromkeys(chain.from_iterable(of.findings for of in seen.values()))
+    rows = [row for key in keys or [("",) * 5] for row in _rows(key, found, seen)]
+    return TABLE.frame(rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """The results of a version, by robot, variant, mode, configuration and source."""
+
+    findings: Mapping[tuple[str, ...], Finding]
+    summary: Mapping[tuple[str, ...], pd.DataFrame]
+    efforts: Mapping[tuple[str, ...], pd.DataFrame]
+
+    @classmethod
+    def of(cls, results: Results) -> "_Seen":
+        found = findings(results)
+        return cls(
+            findings={(*case, source): finding for case, of in found.items() for source, finding in of.items()},
+            summary=_by_source(results.summary),
+            efforts=_by_source(results.efforts),
+        )
+
+    def largest(self, key: tuple[str, ...], column: str) -> float:
+        return float(self.summary[key][column].max())
+
+
+def _by_source(frame: pd.DataFrame) -> Mapping[tuple[str, ...], pd.DataFrame]:
+    return {tuple(map(str, key)): rows for key, rows in frame.groupby([*CASE, "source"], sort=False)}
+
+
+def _rows(
+    key: tuple[str, ...], found: Mapping[str, Results | str], seen: Mapping[str, _Seen]
+) -> Sequence[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]] = []
+    before: _Seen | None = None
+    first = float("nan")
+    for version, results in found.items():
+        row: dict[str, Any] = {**dict(zip([*CASE, "source"], key, strict=True)), "mujoco": version}
+        of = seen.get(version)
+        if of is None or key not in of.findings:
+            note = results if isinstance(results, str) else "it is not among its results"
+            rows.append({**_BLANK, **row, "verdict": "not run", "note": note})
+            continue
+        finding, seconds = of.findings[key], of.largest(key, "wall_time")
+        first = seconds if np.isnan(first) else first
+        moved = np.nan if before is None else _effort_change(key, before, of)
+        rows.append(
+            {
+                **row,
+                "verdict": finding.verdict,
+                "relative_error": finding.error,
+                "tolerance": finding.tolerance,
+                "closure_drift": of.largest(key, "closure_drift"),
+                "wall_time": seconds,
+                "wall_time_ratio": seconds / first if first > 0 else np.nan,
+                "effort_change": moved,
+                "change": "" if before is None else _change(before.findings[key], finding, moved, _limit(key, finding)),
+                "note": finding.note,
+            }
+        )
+        before = of
+    return rows
+
+
+def _limit(key: tuple[str, ...], finding: Finding) -> float:
+    """From which change of an effort on it is named [-]."""
+    if key[-1] == REFERENCE:
+        return registered()[SAME].relative_error or 0.0
+    return NOTICEABLE if np.isnan(finding.tolerance) else finding.tolerance
+
+
+def _change(before: Finding, after: Finding, moved: float, limit: float) -> str:
+    """What has changed, in words; empty if nothing that matters has."""
+    parts = [f"{before.verdict} → {after.verdict}"] if before.verdict != after.verdict else []
+    if moved > limit:
+        parts.append(f"efforts move by {moved:.1e} of their scale")
+    return "; ".join(parts)
+
+
+def _effort_change(key: tuple[str, ...], before: _Seen, after: _Seen) -> float:
+    """Largest change of an effort over time and actuators, over its scale [-]; NaN if the two do not compare."""
+    if key not in before.efforts or key not in after.efforts:
+        return np.nan
+    one, other = (of.efforts[key] for of in (before, after))
+    alike = len(one) == len(other) and (one["actuator"].to_numpy() == other["actuator"].to_numpy()).all()
+    if not alike or not np.allclose(one["t"], other["t"], rtol=0, atol=1e-9):
+        return np.nan
+    scale = one["actuator"].map(after.summary[key].set_index("actuator")["scale"]).to_numpy(float)
+    changes = np.abs(one["effort"].to_numpy() - other["effort"].to_numpy())[scale > 0] / scale[scale > 0]
+    return float(changes.max()) if len(changes) else np.nan

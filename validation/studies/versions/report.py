@@ -1,0 +1,232 @@
+"""What the page and the terminal say of the versions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import RenderableType
+
+from validation import console
+from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, table
+from validation.findings import CASE, MEANING, WORST_FIRST, Finding
+from validation.ledger import Issue, known_issues
+from validation.sources import REFERENCE
+from validation.studies.versions.comparison import NOTICEABLE
+from validation.studies.versions.pictures import errors_figure
+
+IN_A_CELL = (
+    "The worst verdict and the largest relative error over variants, modes and actuators; gap: the largest opening of "
+    "the loops [m or rad]; ×: the wall time over that of the oldest version that ran, the median of the cases, which a "
+    "busy machine spoils."
+)
+"""What a cell of the matrix says."""
+_FINDING = ["verdict", "relative_error", "tolerance", "note"]
+_STEP = ["robot", "source", "change"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What the study has found, and all that its page is made from."""
+
+    table: pd.DataFrame
+    """What `versions.csv` holds."""
+    run: Mapping[str, Any]
+    """What `run.json` holds."""
+
+    @property
+    def ran(self) -> tuple[str, ...]:
+        """The versions that ran, the oldest first."""
+        return tuple(of["mujoco"] for of in self.run["environments"] if not of["lacks"])
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """All versions that were asked for, the oldest first."""
+        return tuple(of["mujoco"] for of in self.run["environments"])
+
+
+def sections(found: Findings) -> list[Part]:
+    """The page."""
+    robots = [_robot(str(robot), rows, found.versions) for robot, rows in found.table.groupby("robot", sort=False)]
+    return [_answer(found), _environments(found), _matrix(found), _changes(found), _explained(found), *robots]
+
+
+def summary(found: Findings) -> Iterator[RenderableType]:
+    """The worst verdict of each source on each robot in each version, and what changes, for the terminal."""
+    headers = ["source", "configuration", *(f"MuJoCo {version}" for version in found.versions)]
+    for robot, of_robot in found.table.groupby("robot", sort=False):
+        cells = []
+        for (source, configuration), rows in of_robot.groupby(["source", "configuration"], sort=False):
+            by_version = [rows.loc[rows["mujoco"] == version, _FINDING] for version in found.versions]
+            verdicts = [[Finding(*row) for row in some.itertuples(index=False)] for some in by_version]
+            cells.append([str(source), str(configuration), *map(console.verdict_cell, verdicts)])
+        yield console.table(headers, cells, title=f"{robot}: worst relative effort error")
+    yield from steps(found)
+
+
+def steps(found: Findings) -> list[str]:
+    """What each upgrade changes, a sentence each, and which versions did not run, and why."""
+    sentences = [_step(found.table, before, after) for before, after in pairwise(found.ran)]
+    missing = [of for of in found.run["environments"] if of["lacks"]]
+    return [*sentences, *(f"MuJoCo {of['mujoco']} did not run: {of['lacks']}" for of in missing)]
+
+
+def _step(rows: pd.DataFrame, before: str, after: str) -> str:
+    there = rows[rows["mujoco"] == after]
+    changed = there[there["change"] != ""]
+    words = f"From MuJoCo {before} to {after}, {len(changed)} of {len(there)} comparisons change"
+    if changed.empty:
+        return f"{words}."
+    turned = changed["change"].str.split("; ").str[0]
+    counts = turned[turned.str.contains("→")].value_counts()
+    said = [f"{count} {verdicts}" for verdicts, count in counts.items()]
+    moved = changed[np.isfinite(changed["effort_change"])].sort_values("effort_change", kind="stable")
+    for robot, source, most in moved[["robot", "source", "effort_change"]].tail(1).itertuples(index=False):
+        said.append(f"efforts move by up to {most:.1e} of their scale ({robot}, {source})")
+    reread = changed[changed["source"] == REFERENCE]
+    if len(reread):
+        robots = ", ".join(dict.fromkeys(reread["robot"]))
+        most = reread["effort_change"].max()
+        said.append(f"MuJoCo's compiler reads {robots} otherwise: the reference itself moves by up to {most:.1e}")
+    return f"{words}: {'; '.join(said)}."
+
+
+def _answer(found: Findings) -> Part:
+    counts = found.table.groupby("mujoco", sort=False)["verdict"].value_counts().unstack(fill_value=0)
+    shown = [verdict for verdict in MEANING if verdict in counts.columns]
+    rows = [
+        [Cell(version), *(cell(int(counts.loc[version, verdict])) for verdict in shown)] for version in counts.index
+    ]
+    return Part(
+        title="Answer",
+        anchor="answer",
+        blocks=[
+            *(steps(found) or ["One version ran, so there is nothing to hold it against."]),
+            Table(["MuJoCo", *shown], rows),
+            "The same command is run in an environment for each version; all that loopcheck itself needs has the same "
+            "version in those made by uv. A change is another verdict, or an effort that moves between two versions by "
+            "more than the tolerance of its source, over its scale; for sources that are not judged by more "
+            f"than {NOTICEABLE:g}. The reference is computed from what MuJoCo's compiler makes of the model, and by "
+            "nothing else of it: where it moves, the compiler reads another robot.",
+            facts(
+                {
+                    "command": " ".join(found.run["command"]),
+                    "start": found.run["start"],
+                    "duration [s]": found.run["duration_s"],
+                    "loopcheck": found.run["loopcheck"],
+                }
+            ),
+        ],
+    )
+
+
+def _environments(found: Findings) -> Part:
+    rows = []
+    for of in found.run["environments"]:
+        versions = of["versions"] or {}
+        report = f"{of['folder']}/report.html" if of["folder"] else NOTHING
+        python, numpy = (versions.get(name, NOTHING) for name in ("python", "numpy"))
+        state = Cell(f"not run: {of['lacks']}", "not run") if of["lacks"] else Cell("ran")
+        rows.append([Cell(of["mujoco"]), Cell(of["made"]), state, Cell(python), Cell(numpy), Cell(report)])
+    columns = ["MuJoCo", "environment", "state", "Python", "numpy", "its own report"]
+    return Part(title="Environments", anchor="environments", blocks=[Table(columns, rows)])
+
+
+def _matrix(found: Findings) -> Part:
+    svg = errors_figure(found.table, found.ran)
+    picture = Picture(
+        svg or "",
+        alt=f"error of each source on each robot in MuJoCo {', '.join(found.ran)}",
+        caption="The largest error over variants, modes and actuators. Dashed: the tolerance.",
+    )
+    return Part(
+        title="Versions side by side",
+        anchor="matrix",
+        blocks=[
+            *([picture] if svg else []),
+            _table_of_verdicts(found),
+            IN_A_CELL,
+        ],
+    )
+
+
+def _table_of_verdicts(found: Findings) -> Table:
+    rows = []
+    for names, of_line in found.table.groupby(["robot", "configuration", "source"], sort=False):
+        cells = [_summed(of_line[of_line["mujoco"] == version]) for version in found.versions]
+        rows.append([*(Cell(str(name) or NOTHING) for name in names), *cells])
+    return Table(["robot", "configuration", "source", *(f"MuJoCo {version}" for version in found.versions)], rows)
+
+
+def _summed(rows: pd.DataFrame) -> Cell:
+    """Several cases in one version: the worst verdict, the largest error and drift, the median ratio of wall times."""
+    verdict = min(rows["verdict"], key=WORST_FIRST.index)
+    drift, error, ratio = rows["closure_drift"].max(), rows["relative_error"].max(), rows["wall_time_ratio"].median()
+    numbers = [f"{error:.1e}"] if np.isfinite(error) and verdict != "reference" else []
+    numbers += [f"gap {drift:.0e}"] if np.isfinite(drift) else []
+    time = [f"× {ratio:.2f}"] if np.isfinite(ratio) else []
+    return Cell("\n".join(filter(None, (verdict, ", ".join(numbers), *time))), verdict)
+
+
+def _changes(found: Findings) -> Part:
+    return Part(title="What changes", anchor="changes", blocks=_named(found))
+
+
+def _named(found: Findings) -> Sequence[Block]:
+    """Every change with the robots and cases that it is seen in."""
+    rows = []
+    for before, after in pairwise(found.ran):
+        new = found.table[(found.table["mujoco"] == after) & (found.table["change"] != "")]
+        old = found.table[found.table["mujoco"] == before].set_index([*CASE, "source"])["relative_error"]
+        kinds = new["change"].str.split("; efforts").str[0].where(new["change"].str.contains("→"), "efforts move")
+        for (robot, source, change), cases in new.assign(change=kinds).groupby(_STEP, sort=False):
+            errors = old.reindex(pd.MultiIndex.from_frame(cases[[*CASE, "source"]]))
+            is_worse = "→" in str(change) and not str(change).endswith("→ agree")
+            notes = dict.fromkeys(filter(None, cases["note"])) if is_worse else []
+            rows.append(
+                [
+                    *map(Cell, (f"{before} → {after}", str(robot), str(source), str(change))),
+                    cell(len(cases)),
+                    *map(cell, (errors.max(), cases["relative_error"].max(), cases["effort_change"].max())),
+                    Cell("; ".join(notes) or NOTHING),
+                ]
+            )
+    columns = ["upgrade", "robot", "source", "change", "cases", "error before [-]", "error after [-]"]
+    shown = Table([*columns, "effort moves by [-]", "note"], rows)
+    return [shown] if rows else ["Nothing that matters changes between these versions."]
+
+
+def _explained(found: Findings) -> Part:
+    """Entries of the ledger that hold for some of the versions and not for others."""
+    told = [(issue, [v for v in found.ran if issue.applies(v)]) for issue in known_issues() if issue.engine == "mujoco"]
+    rows = [_issue(issue, versions) for issue, versions in told if 0 < len(versions) < len(found.ran)]
+    columns = ["MuJoCo", "difference", "size", "cause", "what loopcheck does"]
+    text = "Entries of the ledger of explained differences that hold for some of these versions only."
+    blocks: Sequence[Block] = (
+        [text, Table(columns, rows)] if rows else ["None is known that sets these versions apart."]
+    )
+    return Part(title="Explained differences", anchor="explained", blocks=blocks)
+
+
+def _issue(issue: Issue, versions: Sequence[str]) -> Sequence[Cell]:
+    low, high = issue.size
+    size = f"{digits(low)} to {digits(high)} [{issue.unit}]: {issue.quantity}"
+    return [Cell(", ".join(versions)), Cell(issue.title), Cell(size), Cell(issue.cause), Cell(issue.remedy)]
+
+
+def _robot(robot: str, rows: pd.DataFrame, versions: Sequence[str]) -> Part:
+    headers = {
+        **{name: name for name in ("variant", "mode", "configuration", "source", "mujoco", "verdict")},
+        "relative_error": "relative error [-]",
+        "tolerance": "tolerance [-]",
+        "closure_drift": "closure drift [m or rad]",
+        "wall_time": "wall time [s]",
+        "wall_time_ratio": f"wall time over that of {versions[0]} [-]",
+        "effort_change": "effort moves by [-]",
+        "change": "change",
+        "note": "note",
+    }
+    shown = table(rows[list(headers)].rename(columns=headers))
+    return Part(title=robot or "No robot", anchor=f"versions-{robot}", folded=True, blocks=[shown])
