@@ -37,28 +37,17 @@ constants: dict[str, list[str]] = {}
 """Docstrings of those that napoleon has at hand."""
 
 
-def _errata() -> str:
-    """The errata of all papers, as a table in Markdown."""
-    names = sorted(module.name for module in pkgutil.iter_modules(papers.__path__))
-    rows = [
-        {"paper": name, **erratum.model_dump(exclude={"computes"})}
-        for name in names
-        for erratum in papers.paper_model(name).ERRATA
-    ]
-    return pd.DataFrame(rows).to_markdown(index=False, tablefmt="github")
-
-
 extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 root_doc = "README"
 include_patterns = ["README.md", *(f"{page}.*" for pages in CONTENTS.values() for page in pages), "docs/api/**"]
 exclude_patterns = ["docs/api/*/modules.rst"]
 suppress_warnings = ["ref.python"]  # a type may have the name of another one elsewhere
 
-myst_enable_extensions = ["substitution"]
 myst_heading_anchors = 3
-myst_substitutions = {"errata": _errata()}
 
-apidoc_modules = [{"path": f"../{room}", "destination": f"docs/api/{room}", "module_first": True} for room in ROOMS]
+apidoc_modules = [
+    {"path": f"../{room}", "destination": f"docs/api/{room}", "module_first": True, "max_depth": 1} for room in ROOMS
+]
 autodoc_member_order = "bysource"
 default_role = "code"  # docstrings write names as Markdown does
 python_display_short_literal_types = True
@@ -85,7 +74,7 @@ def setup(app: Sphinx) -> None:
     """Put the README before all pages, and its sections before their titles at the side."""
     app.connect("autodoc-process-docstring", _escape_bars, priority=400)  # before napoleon
     app.connect("autodoc-process-docstring", _restore_constants, priority=600)
-    app.connect("source-read", _add_contents)
+    app.connect("source-read", _add_data)
     app.connect("html-page-context", _list_sections)
 
 
@@ -102,11 +91,24 @@ def _restore_constants(app: Sphinx, kind: str, name: str, thing: object, options
         lines[:] = constants.pop(name)
 
 
-def _add_contents(app: Sphinx, page: str, source: list[str]) -> None:
+def _add_data(app: Sphinx, page: str, source: list[str]) -> None:
     if page == root_doc:
-        for caption, pages in CONTENTS.items():
-            listed = "\n".join(pages)
-            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n{listed}\n```\n" if pages else ""
+        source[0] += "\n".join(_listed(caption, pages) for caption, pages in CONTENTS.items() if pages)
+    elif page == "docs/errata":
+        source[0] += "\n".join(_errata(module.name) for module in pkgutil.iter_modules(papers.__path__))
+
+
+def _listed(caption: str, pages: list[str]) -> str:
+    listed = "\n".join(pages)
+    return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n{listed}\n```"
+
+
+def _errata(paper: str) -> str:
+    """The errata of a paper, as a table in Markdown."""
+    model = papers.paper_model(paper)
+    rows = [erratum.model_dump(exclude={"computes"}) for erratum in model.ERRATA]
+    title = (model.__doc__ or "").split(":")[0]
+    return f"\n## {title}\n\n{pd.DataFrame(rows).to_markdown(index=False, tablefmt='github')}\n"
 
 
 def _list_sections(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document) -> None:
