@@ -8,7 +8,7 @@ import numpy as np
 
 from analytic.closures import RANK_TOLERANCE, closure_jacobian_at, closure_names, null_space
 from analytic.kinematics import poses
-from analytic.redundancy import independent_rows
+from analytic.redundancy import independent_rows, rates_of_drives
 from robots.arrays import Array
 from robots.mechanism import WORLD, ConnectClosure, Mechanism, WeldClosure
 
@@ -56,7 +56,7 @@ def anatomy(mechanism: Mechanism, q: Array) -> Anatomy:
     """
     Phi = closure_jacobian_at(mechanism, q[None])[0]
     N = null_space(Phi)
-    driven = len(independent_rows(mechanism.selection @ N))
+    driven = len(independent_rows(rates_of_drives(mechanism) @ N))
     return Anatomy(
         bodies=len(mechanism.bodies),
         joints=len(mechanism.joints),
@@ -93,7 +93,7 @@ def _loops(mechanism: Mechanism) -> int:
 
 def _undriven(mechanism: Mechanism, N: Array) -> Iterator[str]:
     """A phrase for each dof that nothing drives; floating bases first, then what springs hold, then the rest."""
-    left = N @ null_space(mechanism.selection @ N)
+    left = N @ null_space(rates_of_drives(mechanism) @ N)
     dofs = [
         (joint, dof)
         for joint, s in zip(mechanism.joints, mechanism.dof_slices, strict=True)

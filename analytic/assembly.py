@@ -11,6 +11,7 @@ import numpy as np
 
 from analytic.automatic import SHORT_SPAN, SPAN, WELL_AWAY, swing, within_limits
 from analytic.closures import (
+    RANK_TOLERANCE,
     closure_jacobian,
     closure_jacobian_at,
     closure_jacobian_rate,
@@ -19,19 +20,21 @@ from analytic.closures import (
     null_space,
 )
 from analytic.continuation import CLOSED, State, Tracer, close, conditioning, follow
-from analytic.kinematics import poses, retract, twists
+from analytic.kinematics import poses, position_rate, retract, twists
 from analytic.laws import AUTOMATIC, RECORDED, prescription
 from analytic.recorded import Recording, read_recording
 from analytic.redundancy import independent_drives, undriven_dofs
-from analytic.undriven import MovingState, accelerations, at_rest, coast
+from analytic.undriven import MovingState, accelerations, at_rest, coast, settled
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, SingularityError
 from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Law, Motion, report_grid
+from robots.motion import Drive, Law, Motion, report_grid
 from robots.robot import Case, Robot
 
 SIDESTEPS = (1e-3, 1e-2, 3e-2)
 """How far joints are moved to find a regular pose beside a singular one [m or rad]."""
+NUDGE = 1e-3
+"""How far a dof of a closed pose must be able to move, or the loops lock it [m or rad]."""
 MOST_HALVINGS = 10
 """How often the automatic motion is halved before giving up."""
 
@@ -82,6 +85,7 @@ def _largest_swing(mechanism: Mechanism, guess: Array, dt: float | None, where: 
     free = Tracer(mechanism=mechanism, law=still, drives=(), where=where)
     start = _regular(free, free.start(guess, 0.0).q)[0]  # every joint may give way to close the loops
     drives = _want_drives(mechanism, start, where)
+    _want_mobile(free, start)
     span = SHORT_SPAN if undriven_dofs(mechanism, start) else SPAN
     t = report_grid(span, dt=dt)
     for halvings in range(MOST_HALVINGS):
@@ -129,8 +133,42 @@ def _want_drives(mechanism: Mechanism, q: Array, where: str) -> tuple[Coordinate
     )
 
 
+def _want_mobile(tracer: Tracer, q: Array) -> None:
+    """Refuse a closed pose (nq,) with dofs that are free to first order only, as those of a stretched linkage.
+
+    Each is nudged, and the loops are closed again: what can move stays where it was moved to, what cannot comes back.
+
+    Raises:
+        MechanismError: If one comes back; it names the joints.
+    """
+    mechanism = tracer.mechanism
+    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
+    if not mechanism.closures or not N.size:
+        return
+    every_dof = np.ones(mechanism.nv, dtype=bool)
+    nudged = np.concatenate([retract(mechanism, q[None], NUDGE * direction[None]) for direction in N.T])
+    closed = np.concatenate([close(mechanism, pose[None], every_dof)[0] for pose in nudged])
+    rates = position_rate(mechanism, np.repeat(q[None], len(closed), axis=0), N.T)
+    kept = np.linalg.lstsq(rates.T, (closed - q).T / NUDGE)[0]  # [-], shape (dof, dof): 1 where free, 0 where locked
+    _, fractions, directions = np.linalg.svd(kept)
+    locked = N @ directions[fractions < 0.5].T
+    if locked.size:
+        moved = np.abs(locked).max(axis=1) > RANK_TOLERANCE
+        names = [
+            joint.name for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True) if moved[dofs].any()
+        ]
+        part = "" if len(locked.T) == len(N.T) else "part of "
+        raise MechanismError(
+            f"{tracer.where}: the loops lock {part}it: of {len(N.T)} dofs that are free to first order, "
+            f"{len(locked.T)} cannot move by {NUDGE:g} (m or rad), those of {', '.join(names)}"
+        )
+
+
 def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: str) -> Motion:
-    """A motion from a file; a full state is taken as given once it is seen to close the loops."""
+    """A motion from a file; of a full state that closes the loops, positions and what the drives do are as given.
+
+    The other rates follow: all sources find them by themselves, and would differ by what a log is rounded to.
+    """
     t, law = recording.t, recording.law
     if recording.states is None:
         return assemble(mechanism, law, guess, t, where=where)
@@ -157,15 +195,19 @@ def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: s
             )
     tracer = Tracer(mechanism=mechanism, law=law, drives=mechanism.drives, where=where)
     if tracer.undriven(q[[0]]):
+        _want_mobile(tracer, q[0])
         return _logged_coasting(tracer, t, recording.states)
     known = [State(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
     tracer.refuse_singularities(known, tracer.dependent_jacobian(q))
+    W_T = mechanism.rates_of(mechanism.drives).T
+    qd, qdd = tracer.rates(q, Drive(q=mechanism.values_of(mechanism.drives, q), qd=qd @ W_T, qdd=qdd @ W_T))
     return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law, assemble=partial(follow, tracer, known))
 
 
 def _logged_coasting(tracer: Tracer, t: Array, states: tuple[Array, Array, Array]) -> Motion:
     """A logged motion with dofs that nothing drives: their accelerations follow from the dynamics, whatever the log."""
-    q, qd, logged = states
+    q, given, logged = states
+    qd = np.concatenate([settled(tracer, q[[k]], given[[k]], float(time)) for k, time in enumerate(t)])
     qdd = accelerations(tracer, t, q, qd)
     known = [MovingState(t=float(time), q=q[[k]], qd=qd[[k]]) for k, time in enumerate(t)]
     return Motion(
@@ -211,6 +253,7 @@ def _assembled(tracer: Tracer, guess: Array, t: Array) -> Motion:
     """The motion from a guess; what nothing drives starts at rest."""
     start = tracer.start(guess, float(t[0]))
     if tracer.undriven(start.q):
+        _want_mobile(tracer, start.q[0])
         return coast(tracer, [at_rest(tracer, start.q, start.t)], t)
     return follow(tracer, [start], t)
 

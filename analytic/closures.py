@@ -11,7 +11,10 @@ from robots.arrays import AnyArray, Array
 from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
 
 RANK_TOLERANCE = 1e-5
-"""Singular values below this fraction of the largest count as zero [-]: CAD models never close below 1e-7 m."""
+"""Singular values below this count as zero where rows have length one [-]: CAD models never close below 1e-7 m.
+
+So do rows that are shorter than this fraction of the longest.
+"""
 
 
 def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
@@ -177,7 +180,8 @@ def solve_dependent(Phi_u: Array, right: Array) -> Array:
     Returns:
         The rates, least squares and of least norm where rows or columns are redundant, shape (nt, nu, any).
     """
-    return -np.linalg.pinv(Phi_u, rcond=RANK_TOLERANCE) @ right
+    factors = row_factors(Phi_u)
+    return -np.linalg.pinv(factors * Phi_u, rcond=RANK_TOLERANCE) @ (factors * right)
 
 
 def closure_jacobian_at(mechanism: Mechanism, q: Array) -> Array:
@@ -205,5 +209,19 @@ def null_space(Phi: Array) -> Array:
     """
     if not Phi.size:
         return np.eye(Phi.shape[1])
-    rank = int(np.linalg.matrix_rank(Phi, rtol=RANK_TOLERANCE))
-    return np.linalg.svd(Phi)[2][rank:].T
+    _, values, V_T = np.linalg.svd(row_factors(Phi) * Phi)
+    return V_T[int((values > RANK_TOLERANCE).sum()) :].T
+
+
+def row_factors(rows: Array) -> Array:
+    """What gives rows length one before a rank is judged, lest large ones hide small ones.
+
+    Args:
+        rows: Matrices [any unit], shape (..., rows, columns).
+
+    Returns:
+        Factor of each row, zero where it is next to nothing beside the longest [1/unit], shape (..., rows, 1).
+    """
+    length = np.linalg.norm(rows, axis=-1, keepdims=True)
+    least = RANK_TOLERANCE * length.max(axis=-2, keepdims=True, initial=0.0)
+    return np.divide(1, length, out=np.zeros_like(length), where=length > least)

@@ -97,9 +97,8 @@ class Tracer:
         Args:
             q: Closed pose [m or rad], shape (1, nq).
         """
-        N = null_space(closure_jacobian_at(self.mechanism, q)[0])
-        W = self.mechanism.rates_of(self.drives) @ N
-        return int(N.shape[1] - (np.linalg.matrix_rank(W, rtol=RANK_TOLERANCE) if W.size else 0))
+        Phi, W = closure_jacobian_at(self.mechanism, q)[0], self.mechanism.rates_of(self.drives)
+        return null_space(np.concatenate([Phi, W])).shape[1]
 
     def start(self, guess: Array, t: float) -> State:
         """Close the loops at a time.

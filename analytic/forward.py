@@ -21,7 +21,7 @@ from analytic.closures import (
     solve_dependent,
 )
 from analytic.continuation import CLOSED, close, conditioning
-from analytic.kinematics import poses, position_rate, retract, twist_matrices, twists
+from analytic.kinematics import poses, position_rate, twists
 from analytic.lagrange import lagrange_model
 from analytic.noc import noc_model
 from robots.arrays import AnyArray, Array
@@ -89,7 +89,7 @@ def accelerations_by_multipliers(mechanism: Mechanism, q: Array, qd: Array, effo
     Phi, Phi_T = model.Phi, model.Phi.swapaxes(1, 2)
     unconstrained = np.linalg.solve(model.M, force[..., None])
     compliance = Phi @ np.linalg.solve(model.M, Phi_T)
-    right = Phi @ unconstrained + _velocity_term(mechanism, q, qd)[..., None]
+    right = Phi @ unconstrained + model.closure_bias[..., None]
     lam = -np.linalg.pinv(compliance, rcond=RANK_TOLERANCE**2, hermitian=True) @ right
     qdd = unconstrained + np.linalg.solve(model.M, Phi_T @ lam)
     return qdd[..., 0], lam[..., 0]
@@ -226,11 +226,3 @@ def dependent_velocities(mechanism: Mechanism, q: Array, free: Array, independen
     Phi = closure_jacobian(mechanism, at, twists(mechanism, at, qd).K, q)
     qd[:, ~independent] = solve_dependent(Phi[..., ~independent], Phi @ qd[..., None])[..., 0]
     return qd
-
-
-def _velocity_term(mechanism: Mechanism, q: Array, qd: Array) -> Array:
-    """Φ̇ q̇ by the complex step along the motion, not by the closed form that `noc` uses, shape (nt, nc)."""
-    moved = retract(mechanism, q, 1j * STEP * qd)
-    at = poses(mechanism, moved)
-    Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), moved)
-    return (Phi.imag / STEP @ qd[..., None])[..., 0]

@@ -1,8 +1,9 @@
 """Inverse dynamics by Lagrange's equations: energies of the spanning tree differentiated, multipliers for the loops.
 
-T(q, q̇) = ½ q̇ᵀ M(q) q̇ and V(q) are written down for the tree whose loops are cut. Their derivatives, and that of the
-closure residual, are taken by the complex step, which is exact to round-off. Nothing is shared with `noc` but poses and
-the directions of the joints: no rates of Jacobians, no Newton-Euler equation.
+T(q, q̇) = ½ q̇ᵀ M(q) q̇ and V(q) are written down for the tree whose loops are cut. Their derivatives, that of the
+closure residual, and that of Φ(q) q̇ along q̇, are taken by the complex step, which is exact to round-off. Of the motion
+only q and the rates of independent drives are used; the other rates follow from these derivatives. With `noc` it shares
+poses, the directions of the joints, the closure residual and Φ, but no rate of a Jacobian and no Newton-Euler equation.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.closures import RANK_TOLERANCE, closure_residual
+from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_residual, row_factors
 from analytic.kinematics import Poses, point_of, poses, retract, rotation_of, skew, twist_matrices
-from analytic.redundancy import undriven_dofs
+from analytic.redundancy import independent_drives, undriven_dofs
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
 from robots.mechanism import Joint, Mechanism
@@ -41,6 +42,38 @@ class LagrangeModel:
     """Virtual work of the constant external wrenches, per displacement of each dof [N or N m], shape (nt, nv)."""
     Phi: Array
     """Derivative of the closure residual [m/rad or m/m], shape (nt, nc, nv)."""
+    closure_bias: Array
+    """Derivative of Φ(q) q̇ along q̇, Φ̇ q̇ [m/s² or rad/s²], shape (nt, nc)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """What closures and independent drives hold of the rates: Φ q̇ = 0 and W q̇ = ṡ."""
+
+    inverse: Array
+    """Rates per opening of the closures and per rate of the drives, least squares, shape (nt, nv, nc + drives)."""
+    W: Array
+    """Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv)."""
+    Z_T: Array
+    """Orthonormal basis of the rates that nothing holds, in rows [-], shape (nt, undriven, nv)."""
+
+    @property
+    def closed(self) -> Array:
+        """Rates of closures that stay closed, shape (nt, nc)."""
+        nt, _, rows = self.inverse.shape
+        return np.zeros((nt, rows - len(self.W)))
+
+    def rates(self, opening: Array, rates: Array) -> Array:
+        """Rates of least norm (nt, nv) that open the closures at some rates (nt, nc), the drives moving as in others.
+
+        So they are for accelerations: what closures and drives do not hold is left out.
+        """
+        right = np.concatenate([opening, rates @ self.W.T], axis=1)
+        return (self.inverse @ right[..., None])[..., 0]
+
+    def free(self, rates: Array) -> Array:
+        """The part of rates that nothing holds (nt, nv)."""
+        return (self.Z_T.swapaxes(1, 2) @ (self.Z_T @ rates[..., None]))[..., 0]
 
 
 class Lagrange:
@@ -50,20 +83,23 @@ class Lagrange:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism, scale = case.mechanism, case.mechanism.effort_scales
-        model = lagrange_model(mechanism, motion.q, motion.qd)
-        inertial = (model.M @ motion.qdd[..., None])[..., 0]
+        mechanism = case.mechanism
+        held = _held(mechanism, motion.q)
+        qd = held.rates(held.closed, motion.qd) + held.free(motion.qd)
+        model = lagrange_model(mechanism, motion.q, qd)
+        qdd = held.rates(-model.closure_bias, motion.qdd)
+        inertial = (model.M @ qdd[..., None])[..., 0]
         force = inertial + model.coriolis + model.gravity + model.dissipation - model.load
-        undriven = undriven_dofs(mechanism, motion.q[len(motion.t) // 2])
-        force = force + _correction(model, mechanism.selection, force, undriven)
+        force = force + _correction(model.M, held.Z_T, force)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=scale * _eliminate_multipliers(model.Phi, scale[:, None] * mechanism.selection, force),
+            effort=_eliminate_multipliers(model.Phi, mechanism, force, len(held.W)),
             settings={
+                "state": "q, and rates of independent drives; the others by the complex step of the closures",
                 "derivatives": f"complex step of {STEP:g}",
-                "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",
+                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
         )
 
@@ -77,11 +113,8 @@ def lagrange_model(mechanism: Mechanism, q: Array, qd: Array) -> LagrangeModel:
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
 
-    def partials(of: Callable[[AnyArray], AnyArray]) -> Array:
-        """Derivatives of a function of q along each dof, as a new last axis."""
-        steps = 1j * STEP * np.eye(mechanism.nv)
-        columns = [of(np.broadcast_to(step, (len(q), mechanism.nv))).imag / STEP for step in steps]
-        return np.stack(columns, axis=-1) if columns else np.zeros((len(q), 0, 0))
+    def partials(function: Callable[[AnyArray], AnyArray]) -> Array:
+        return _partials(function, len(q), mechanism.nv)
 
     M = inertia_matrix(mechanism, poses(mechanism, q))
     M_q = partials(lambda step: _inertia_near(mechanism, q, step))  # (nt, i, j, k): ∂M_ij/∂q_k
@@ -95,6 +128,28 @@ def lagrange_model(mechanism: Mechanism, q: Array, qd: Array) -> LagrangeModel:
         dissipation=_dissipation(mechanism, qd, partials(lambda step: _lengths_near(mechanism, q, step))),
         load=partials(lambda step: _work_of_wrenches(mechanism, q, step)[:, None])[:, 0],
         Phi=partials(lambda step: _residual_near(mechanism, q, step)),
+        closure_bias=_opening_rate_near(mechanism, q, 1j * STEP * qd, qd).imag / STEP,
+    )
+
+
+def _partials(function: Callable[[AnyArray], AnyArray], nt: int, nv: int) -> Array:
+    """Derivatives along each dof of a function of small steps (nt, nv), as a new last axis."""
+    steps = 1j * STEP * np.eye(nv)
+    columns = [function(np.broadcast_to(step, (nt, nv))).imag / STEP for step in steps]
+    return np.stack(columns, axis=-1) if columns else np.zeros((nt, 0, 0))
+
+
+def _held(mechanism: Mechanism, q: Array) -> _Held:
+    middle = q[len(q) // 2]
+    W = mechanism.rates_of(independent_drives(mechanism, middle))
+    Phi = _partials(lambda step: _residual_near(mechanism, q, step), len(q), mechanism.nv)
+    rows = np.concatenate([Phi, np.broadcast_to(W, (len(q), *W.shape))], axis=1)
+    factors = row_factors(rows)
+    undriven = undriven_dofs(mechanism, middle)
+    return _Held(
+        inverse=np.linalg.pinv(factors * rows, rcond=RANK_TOLERANCE) * factors.swapaxes(1, 2),
+        W=W,
+        Z_T=np.linalg.svd(factors * rows)[2][:, mechanism.nv - undriven :],
     )
 
 
@@ -207,6 +262,13 @@ def _residual_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     return closure_residual(mechanism, poses(mechanism, moved), moved)
 
 
+def _opening_rate_near(mechanism: Mechanism, q: Array, step: AnyArray, qd: Array) -> AnyArray:
+    """Φ q̇ after a small step from q, q̇ the same, shape (nt, nc)."""
+    moved = retract(mechanism, q, step)
+    at = poses(mechanism, moved)
+    return (closure_jacobian(mechanism, at, twist_matrices(mechanism, at), moved) @ qd[..., None])[..., 0]
+
+
 def _lengths_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     return lengths(mechanism, poses(mechanism, retract(mechanism, q, step)))
 
@@ -247,25 +309,28 @@ def _dissipation(mechanism: Mechanism, qd: Array, slopes: Array) -> Array:
     return qd @ D + np.einsum("tk,tkj->tj", rates, slopes)
 
 
-def _correction(model: LagrangeModel, S: Array, force: Array, undriven: int) -> Array:
+def _correction(M: Array, Z_T: Array, force: Array) -> Array:
     """What the accelerations of dofs that nothing drives add to the generalized force [N or N m], shape (nt, nv).
 
-    Along the motions that neither open a loop nor move an actuator, M δ + force must vanish.
+    Along the motions Z that neither open a loop nor move an actuator, M δ + force must vanish.
     """
-    if not undriven:
-        return np.zeros_like(force)
-    held = np.concatenate([model.Phi, np.broadcast_to(S, (len(force), *S.shape))], axis=1)
-    Z_T = np.linalg.svd(held)[2][:, held.shape[2] - undriven :]
-    delta = Z_T.swapaxes(1, 2) @ -np.linalg.solve(Z_T @ model.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
-    return (model.M @ delta)[..., 0]
+    delta = Z_T.swapaxes(1, 2) @ -np.linalg.solve(Z_T @ M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+    return (M @ delta)[..., 0]
 
 
-def _eliminate_multipliers(Phi: Array, S: Array, force: Array) -> Array:
-    """Efforts τ of least norm in force = Sᵀτ + Φᵀλ, shape (nt, na).
+def _eliminate_multipliers(Phi: Array, mechanism: Mechanism, force: Array, driven: int) -> Array:
+    """Efforts τ of least norm |τ / scale| in force = Sᵀτ + Φᵀλ, shape (nt, na), where actuators move some dofs.
 
-    What no multipliers can balance is left to the actuators: P = 1 − Φᵀ (Φᵀ)⁺ takes the rest away, also where
-    constraints are redundant.
+    What no multipliers can balance is left to the actuators: P = 1 − Φ⁺Φ takes the rest away, also where constraints
+    are redundant. Gears are taken off first, lest the rank of P Sᵀ depends on them.
     """
-    Phi_T = Phi.swapaxes(1, 2)
-    P = np.eye(Phi.shape[2]) - Phi_T @ np.linalg.pinv(Phi_T, rcond=RANK_TOLERANCE)
-    return (np.linalg.pinv(P @ S.T, rcond=RANK_TOLERANCE) @ (P @ force[..., None]))[..., 0]
+    S = mechanism.selection
+    gear = np.linalg.norm(S, axis=1)
+    rows = row_factors(Phi) * Phi
+    P = np.eye(Phi.shape[2]) - np.linalg.pinv(rows, rcond=RANK_TOLERANCE) @ rows
+    A = P @ (S / gear[:, None]).T
+    effort = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ (P @ force[..., None])
+    internal = np.linalg.svd(A)[2][:, driven:].swapaxes(1, 2)  # efforts that move nothing
+    weight = (gear * mechanism.effort_scales)[:, None]
+    effort = effort - internal @ (np.linalg.pinv(internal / weight) @ (effort / weight))
+    return effort[..., 0] / gear

@@ -10,7 +10,7 @@ import numpy as np
 
 from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_rate, solve_dependent
 from analytic.kinematics import Poses, Twists, cross, point_of, poses, rotation_vector, skew, twists
-from analytic.redundancy import independent_dofs, minimum_norm, undriven_dofs
+from analytic.redundancy import independent_dofs, minimum_norm, rates_of_drives, undriven_dofs
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
 from robots.mechanism import WORLD, Joint, Mechanism
@@ -47,7 +47,8 @@ class Noc:
         qdd, qd = motion.qdd[:, independent, None], motion.qd[:, independent, None]
         force = (model.M @ qdd + model.C @ qd)[..., 0] + model.G
         A = mechanism.selection @ model.L
-        driving, coasting = _driving_and_coasting(A, undriven_dofs(mechanism, motion.q[len(motion.t) // 2]))
+        undriven = undriven_dofs(mechanism, motion.q[len(motion.t) // 2])
+        driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
         force = force + _force_of_coasting(model.M, coasting, force)
         on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
         return EffortHistory(
@@ -57,7 +58,7 @@ class Noc:
             effort=minimum_norm(A @ driving, on_driving, mechanism.effort_scales),
             settings={
                 "independent coordinates": ", ".join(_dof_names(mechanism)[i] for i in np.flatnonzero(independent)),
-                "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",
+                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
         )
 
@@ -114,7 +115,10 @@ def _model(
 
 
 def _driving_and_coasting(A: Array, undriven: int) -> tuple[Array, Array]:
-    """Independent velocities that actuators see, and those that none sees, as directions (nt, n, how many)."""
+    """Independent velocities that move a drive, and those that move none, as directions (nt, n, how many).
+
+    A has the rates of the drives per independent velocity (nt, drives, n).
+    """
     if not undriven:
         n = A.shape[-1]
         return np.eye(n)[None], np.zeros((1, n, 0))

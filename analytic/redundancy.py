@@ -6,7 +6,7 @@ The norm is over the efforts divided by their scales, `Actuator.effort_scale`, s
 import numpy as np
 from scipy.linalg import qr
 
-from analytic.closures import RANK_TOLERANCE, closure_jacobian_at, null_space
+from analytic.closures import RANK_TOLERANCE, closure_jacobian_at, null_space, solve_dependent
 from robots.arrays import AnyArray, Array
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
@@ -16,7 +16,7 @@ def minimum_norm(A: Array, force: Array, scale: Array) -> Array:
     """Efforts of least norm that act on the independent coordinates as a given generalized force.
 
     From the QR decomposition W A = Q U, W = diag(scale), the efforts are W Q U⁻ᵀ f; if there are as many actuators as
-    dofs they are unique.
+    dofs they are unique, A⁻ᵀ f.
 
     Args:
         A: Actuator velocities per independent velocity [-], shape (nt, na, n) with na ≥ n and full column rank.
@@ -26,6 +26,8 @@ def minimum_norm(A: Array, force: Array, scale: Array) -> Array:
     Returns:
         Efforts of the actuators [N or N m], shape (nt, na).
     """
+    if A.shape[-2] == A.shape[-1]:
+        return np.asarray(np.linalg.solve(A.swapaxes(1, 2), force[..., None])[..., 0], dtype=np.float64)
     Q, U = np.linalg.qr(scale[:, None] * A)
     return scale * (Q @ np.linalg.solve(U.swapaxes(1, 2), force[..., None]))[..., 0]
 
@@ -33,8 +35,8 @@ def minimum_norm(A: Array, force: Array, scale: Array) -> Array:
 def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
     """The projector of efforts on the part that moves a redundantly actuated robot; the rest is internal.
 
-    With N = null(Φ) the motions that keep the loops closed, W the scales of the efforts and U an orthonormal basis of
-    the range of W S N, it is Π = W U Uᵀ W⁻¹: Π τ moves the robot as τ does and has the least norm.
+    With D the motions of independent drives, each by itself, W the scales of the efforts and U an orthonormal basis of
+    the range of W S D, it is Π = W U Uᵀ W⁻¹: Π τ moves the robot as τ does and has the least norm.
 
     Args:
         mechanism: Robot.
@@ -44,14 +46,14 @@ def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
         Π at each sample [ratios of the units of the efforts], shape (nt, na, na). None if there are no more actuators
         than degrees of freedom that they move, whose efforts are unique.
     """
-    Phi = closure_jacobian_at(mechanism, motion.q)
-    dof = null_space(Phi[len(motion.t) // 2]).shape[1]
-    driven = dof - undriven_dofs(mechanism, motion.q[len(motion.t) // 2])
-    if mechanism.na <= driven:
+    drives = independent_drives(mechanism, motion.q[len(motion.t) // 2])
+    if mechanism.na <= len(drives):
         return None
-    N = np.linalg.svd(Phi)[2][:, mechanism.nv - dof :].swapaxes(1, 2) if Phi.size else np.eye(dof)
+    W, Phi = mechanism.rates_of(drives), closure_jacobian_at(mechanism, motion.q)
+    held = np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
+    D = solve_dependent(held, -np.eye(held.shape[1])[:, Phi.shape[1] :])
     scale = mechanism.effort_scales
-    U = np.linalg.svd(scale[:, None] * (mechanism.selection @ N))[0][..., :driven]
+    U = np.linalg.qr((scale[:, None] * mechanism.selection) @ D)[0]
     return scale[:, None] * (U @ U.swapaxes(-1, -2)) / scale
 
 
@@ -105,7 +107,7 @@ def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]
         q: Closed pose [m or rad], shape (nq,).
     """
     N = null_space(closure_jacobian_at(mechanism, q[None])[0])
-    return tuple(mechanism.drives[k] for k in independent_rows(mechanism.rates_of(mechanism.drives) @ N))
+    return tuple(mechanism.drives[k] for k in independent_rows(rates_of_drives(mechanism) @ N))
 
 
 def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
@@ -147,14 +149,26 @@ def undriven_dofs(mechanism: Mechanism, q: Array) -> int:
         q: Closed pose [m or rad], shape (nq,).
     """
     N = null_space(closure_jacobian_at(mechanism, q[None])[0])
-    return N.shape[1] - len(independent_rows(mechanism.selection @ N))
+    return N.shape[1] - len(independent_rows(rates_of_drives(mechanism) @ N))
+
+
+def rates_of_drives(mechanism: Mechanism) -> Array:
+    """Rates of all driven coordinates per joint velocity, in rows of length one and before the gears of actuators.
+
+    Ranks are judged of these: a gear of 1e6 does not hide what the others drive.
+
+    Returns:
+        Rows in the order of `Mechanism.drives` [-], shape (drives, nv).
+    """
+    W = mechanism.rates_of(mechanism.drives)
+    return W / np.linalg.norm(W, axis=1, keepdims=True)
 
 
 def independent_rows(A: Array) -> list[int]:
     """Rows that span all others, chosen by pivoting.
 
     Args:
-        A: Matrix [any unit], shape (rows, columns).
+        A: Rows of length one times an orthonormal basis [-], shape (rows, columns).
 
     Returns:
         Their indices, ascending.
@@ -163,4 +177,4 @@ def independent_rows(A: Array) -> list[int]:
         return []
     R, order = qr(A.T, pivoting=True, mode="r")
     size = np.abs(np.diag(R))
-    return sorted(int(k) for k in order[: int((size > RANK_TOLERANCE * size[0]).sum())])
+    return sorted(int(k) for k in order[: int((size > RANK_TOLERANCE).sum())])

@@ -11,16 +11,25 @@ from functools import partial
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from analytic.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_at, closure_jacobian_rate
+from analytic.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_jacobian_rate,
+    row_factors,
+    solve_dependent,
+)
 from analytic.continuation import CLOSED, Tracer, law_of_drives
 from analytic.kinematics import poses, position_rate, retract, twists
 from analytic.noc import tree_model
 from robots.arrays import Array
-from robots.errors import SingularityError
+from robots.errors import MechanismError, SingularityError
 from robots.motion import Motion
 
 ACCURACY = 1e-9
 """Relative error of the integration in a step [-]."""
+MOST_EVALUATIONS = (10_000, 200_000.0)
+"""How often accelerations are computed at most: in any case [-], and besides for each second of the motion [1/s]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +76,7 @@ def at_rest(tracer: Tracer, q: Array, t: float) -> MovingState:
         q: Closed pose [m or rad], shape (1, nq).
         t: Time [s].
     """
-    return MovingState(t=t, q=q, qd=_settled(tracer, q, np.zeros((1, tracer.mechanism.nv)), t))
+    return MovingState(t=t, q=q, qd=settled(tracer, q, np.zeros((1, tracer.mechanism.nv)), t))
 
 
 def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
@@ -91,13 +100,18 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
     Phi = closure_jacobian(mechanism, at, moving.K, q)
     Phi_dot = closure_jacobian_rate(mechanism, at, moving, q, qd)
     right = np.concatenate([-(Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
-    U, values, V_T = np.linalg.svd(_held(tracer, Phi), full_matrices=True)
+    held = _held(tracer, Phi)
+    factors = row_factors(held)
+    U, values, V_T = np.linalg.svd(factors * held, full_matrices=True)
     rank = _rank(tracer, t, values)
-    particular = (U[..., :rank].swapaxes(1, 2) @ right[..., None])[..., 0] / values[:, :rank]
+    particular = (U[..., :rank].swapaxes(1, 2) @ (factors * right[..., None]))[..., 0] / values[:, :rank]
     qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
     tree, Z_T = tree_model(mechanism, at, moving, q, qd), V_T[:, rank:]
     force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
-    free = np.linalg.solve(Z_T @ tree.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+    try:
+        free = np.linalg.solve(Z_T @ tree.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+    except np.linalg.LinAlgError as error:
+        raise _stuck(tracer, float(t[0]), "no mass moves with them") from error
     return qdd - (Z_T.swapaxes(1, 2) @ free)[..., 0]
 
 
@@ -111,8 +125,17 @@ def _before(tracer: Tracer, first: MovingState, t: float) -> MovingState:
 def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState]:
     """States at increasing times from that of a state on."""
     nq = tracer.mechanism.nq
+    once, per_second = MOST_EVALUATIONS
+    left = iter(range(once + round(per_second * float(times[-1] - start.t))))
 
     def rate(t: float, y: Array) -> Array:
+        if next(left, None) is None:
+            raise MechanismError(
+                f"{tracer.where}: the dofs that nothing drives are too stiff for steps of a tenth of a millisecond: is "
+                "there next to no mass where a spring or a damper acts?"
+            )
+        if not np.isfinite(y).all():
+            return np.full_like(y, np.nan)  # the step is too long, and is taken again
         q, qd = y[None, :nq], y[None, nq:]
         qdd = accelerations(tracer, np.array([t]), q, qd)
         return np.concatenate([position_rate(tracer.mechanism, q, qd)[0], qdd[0]])
@@ -131,15 +154,25 @@ def _on_closures(tracer: Tracer, t: float, q: Array, qd: Array) -> MovingState:
     q, residual = tracer.close(q, t)
     if residual > CLOSED:
         raise _stuck(tracer, t, f"the loops come open by {residual:.3g} (m or rad)")
-    return MovingState(t=t, q=q, qd=_settled(tracer, q, qd, t))
+    return MovingState(t=t, q=q, qd=settled(tracer, q, qd, t))
 
 
-def _settled(tracer: Tracer, q: Array, qd: Array, t: float) -> Array:
-    """The velocities nearest to some that keep the loops closed and move the drives as prescribed, shape (1, nv)."""
+def settled(tracer: Tracer, q: Array, qd: Array, t: float) -> Array:
+    """The velocities nearest to some that keep the loops closed and move the drives as prescribed.
+
+    Args:
+        tracer: Mechanism and law.
+        q: Closed pose [m or rad], shape (1, nq).
+        qd: Joint velocities [m/s or rad/s], shape (1, nv).
+        t: Time [s].
+
+    Returns:
+        Joint velocities [m/s or rad/s], shape (1, nv).
+    """
     held = _held(tracer, closure_jacobian_at(tracer.mechanism, q))
     wanted = np.concatenate([np.zeros(held.shape[1] - len(tracer.drives)), tracer.law(np.array([t])).qd[0]])
     miss = wanted - (held @ qd[..., None])[0, :, 0]
-    return qd + (np.linalg.pinv(held, rcond=RANK_TOLERANCE) @ miss[None, :, None])[..., 0]
+    return qd + solve_dependent(held, -miss[None, :, None])[..., 0]
 
 
 def _held(tracer: Tracer, Phi: Array) -> Array:
@@ -150,7 +183,7 @@ def _held(tracer: Tracer, Phi: Array) -> Array:
 
 def _rank(tracer: Tracer, t: Array, values: Array) -> int:
     """Rank of what is held, the same at all samples, from the singular values (nt, any)."""
-    ranks = (values > RANK_TOLERANCE * values[:, :1]).sum(axis=1)
+    ranks = (values > RANK_TOLERANCE).sum(axis=1)
     if np.any(ranks != ranks[0]):
         raise _stuck(tracer, float(t[np.argmax(ranks != ranks[0])]), "the rank of the closures changes")
     return int(ranks[0])

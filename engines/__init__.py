@@ -2,7 +2,8 @@
 
 A route is found by its place: `engines/<engine>/<route>.py` holds the class whose `name` is `<engine>/<route>`; files
 that start with an underscore are not routes. The package of an engine says what it needs: `REQUIRES`, the module that
-must be importable, `EXTRA`, the extra that brings it, `LINEAGE`, whose code computes; also `DISTRIBUTION`, what is
+must be importable, `EXTRA`, the extra that brings it, `LINEAGE`, whose code computes, `SHARES`, what its routes take
+from our model of the robot, so that a fault there is in them and in the reference alike; also `DISTRIBUTION`, what is
 installed, where its name is another than the engine's, and `ON_REQUEST`, why it runs only where it is named. Its
 `_audit.py` reads back what the engine simulates; `_faults.py`, where there is one, holds faults that can be seeded in
 its routes.
@@ -20,6 +21,7 @@ from robots.efforts import Fault, Source
 from robots.errors import EngineNotInstalledError, NotFoundError
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
+from robots.robot import Case
 
 __all__ = [
     "Source",
@@ -33,6 +35,8 @@ __all__ = [
     "matrices",
     "names",
     "on_request",
+    "read_file",
+    "shares",
     "versions",
 ]
 
@@ -61,6 +65,12 @@ def extra(engine: str) -> str:
 def lineage(engine: str) -> str:
     """Whose code computes: engines of one lineage are one vote."""
     return str(importlib.import_module(f"engines.{engine}").LINEAGE)
+
+
+def shares(engine: str) -> tuple[str, ...]:
+    """What the routes of an engine take from our model of the robot, as the reference does."""
+    declared: tuple[str, ...] = importlib.import_module(f"engines.{engine}").SHARES
+    return declared
 
 
 def versions() -> Mapping[str, str]:
@@ -118,6 +128,21 @@ def audit(engine: str, mechanism: Mechanism, q: Array) -> Inventory:
     """
     _want_installed(engine)
     found: Inventory = importlib.import_module(f"engines.{engine}._audit").audit(mechanism, q)
+    return found
+
+
+def read_file(case: Case, q: Array) -> Inventory:
+    """What the files of a robot say, as MuJoCo's compiler reads them, past our own reading.
+
+    Args:
+        case: What is read; only the direction of gravity is taken from its mechanism.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+
+    Raises:
+        MechanismError: If the MJCF does not compile.
+        EngineError: If MuJoCo fails.
+    """
+    found: Inventory = importlib.import_module("engines.mujoco._file").read(case, q)
     return found
 
 

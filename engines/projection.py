@@ -1,4 +1,6 @@
-"""What routes do with the matrices they read from their engine."""
+"""What routes do with the matrices they read from their engine: linear algebra alone, of no engine and no model."""
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import qr
@@ -6,33 +8,91 @@ from scipy.linalg import qr
 from robots.arrays import Array
 
 RANK_TOLERANCE = 1e-5
-"""Singular values below this fraction of the largest count as zero [-]: CAD models never close below 1e-7 m."""
+"""Singular values below this count as zero where rows have length one [-]: CAD models never close below 1e-7 m."""
 
 
-def projected_efforts(M: Array, force: Array, J: Array, S: Array, scale: Array) -> Array:
-    """Efforts of least norm that balance a generalized force on the motions that keep the loops closed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopMotions:
+    """How a closed loop can move in a pose: its drives, each by itself, and what nothing drives.
 
-    With N = null(J), τ = pinv(NᵀSᵀ) Nᵀ (M q̈ + b): the multipliers of the loops drop out, redundant rows of J included.
-    Along the motions Z of N that no actuator sees nothing can be balanced: there q̈ is what leaves no force.
-    Where efforts have scales, what is internal to τ, B with NᵀSᵀB = 0, is then taken off in their norm |τ / scale|.
+    From the equations J q̇ = 0 and W q̇ = ṡ of the loops and of independent drives. D moves each drive alone, so that
+    the effort on it is the power of all forces in that motion: no multiplier enters, redundant rows of J drop out, and
+    what the other drives carry has no part in it.
+    """
+
+    W: Array
+    """Rates of independent drives per joint velocity [-, or m per rad], shape (drives, nv)."""
+    D: Array
+    """Joint velocities that move one drive at unit rate and no other, least squares [-], shape (nv, drives)."""
+    J_inverse: Array
+    """Joint velocities that open the loops at unit rates and move no drive [rad/m or m/m], shape (nv, nc)."""
+    Z: Array
+    """Orthonormal basis of the motions that neither open a loop nor move a drive [-], shape (nv, undriven)."""
+
+    def velocities(self, qd: Array) -> Array:
+        """Velocities that keep the loops closed: of a motion only those of the drives, and of what nothing drives.
+
+        Args:
+            qd: Joint velocities of the motion [m/s or rad/s], shape (nv,).
+
+        Returns:
+            Joint velocities [m/s or rad/s], shape (nv,).
+        """
+        return self.D @ (self.W @ qd) + self.Z @ (self.Z.T @ qd)
+
+    def accelerations(self, qdd: Array, closure_bias: Array) -> Array:
+        """Accelerations that keep the loops closed: of a motion only those of the drives.
+
+        Args:
+            qdd: Joint accelerations of the motion [m/s² or rad/s²], shape (nv,).
+            closure_bias: J̇ q̇ [m/s² or rad/s²], shape (nc,).
+
+        Returns:
+            Joint accelerations, without any of what nothing drives [m/s² or rad/s²], shape (nv,).
+        """
+        return self.D @ (self.W @ qdd) - self.J_inverse @ closure_bias
+
+    def efforts(self, M: Array, force: Array, S: Array, scale: Array) -> Array:
+        """Efforts of least norm |effort / scale| that balance a generalized force on the motions of the loop.
+
+        Along the motions Z nothing can be balanced: there q̈ is what leaves no force.
+
+        Args:
+            M: Mass matrix [kg, kg m or kg m²], shape (nv, nv).
+            force: Generalized force M q̈ + b on the joints [N or N m], shape (nv,).
+            S: Actuator velocities per joint velocity [-], shape (na, nv).
+            scale: Effort of each actuator that counts as one [N or N m], shape (na,).
+
+        Returns:
+            Efforts of the actuators [N or N m], shape (na,).
+        """
+        force = force - M @ self.Z @ np.linalg.solve(self.Z.T @ M @ self.Z, self.Z.T @ force)
+        gear = np.linalg.norm(S, axis=1)  # taken off, lest one of 1e6 hides what the others do
+        A, on_drives = (S / gear[:, None]) @ self.D, self.D.T @ force
+        if len(A) == A.shape[1]:
+            return np.linalg.solve(A.T, on_drives) / gear
+        weight = scale * gear
+        Q, R = np.linalg.qr(weight[:, None] * A)
+        return scale * (Q @ np.linalg.solve(R.T, on_drives))
+
+
+def loop_motions(J: Array, W: Array) -> LoopMotions:
+    """How a closed loop can move in a pose.
 
     Args:
-        M: Mass matrix [kg, kg m or kg m²], shape (nv, nv).
-        force: Generalized force M q̈ + b on the joints [N or N m], shape (nv,).
         J: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).
-        S: Actuator velocities per joint velocity [-], shape (na, nv).
-        scale: Effort of each actuator that counts as one [N or N m], shape (na,).
-
-    Returns:
-        Efforts of the actuators [N or N m], shape (na,).
+        W: Rates of independent drives per joint velocity [-, or m per rad], shape (drives, nv).
     """
-    N = null_space(J)
-    Z = N @ null_space(S @ N)
-    force = force - M @ Z @ np.linalg.solve(Z.T @ M @ Z, Z.T @ force)
-    on_motions = (S @ N).T
-    effort = np.linalg.pinv(on_motions, rcond=RANK_TOLERANCE) @ (N.T @ force)
-    B = null_space(on_motions)
-    return effort - B @ np.linalg.lstsq(B / scale[:, None], effort / scale)[0]
+    factors, nc = np.concatenate([_factors(J), 1 / np.linalg.norm(W, axis=1)]), len(J)
+    H = factors[:, None] * np.concatenate([J, W])
+    U, values, V_T = np.linalg.svd(H)
+    rank = _rank(values)
+    inverse = (V_T[:rank].T / values[:rank]) @ U[:, :rank].T
+    D = inverse[:, nc:]
+    # Newton's step for an inverse: motions that have nothing to do with each other are mixed by the SVD at round-off
+    # of the larger, which is much for the smaller; the step leaves the square of that.
+    D = D - inverse @ (H @ D - np.eye(len(H))[:, nc:])
+    return LoopMotions(W=W, D=D * factors[nc:], J_inverse=inverse[:, :nc] * factors[:nc], Z=V_T[rank:].T)
 
 
 def independent_drives(J: Array, W: Array) -> list[int]:
@@ -48,9 +108,9 @@ def independent_drives(J: Array, W: Array) -> list[int]:
     Returns:
         Places among the driven coordinates, ascending.
     """
-    R, order = qr((W @ null_space(J)).T, pivoting=True, mode="r")
-    size = np.abs(np.diag(R))
-    return sorted(int(place) for place in order[: int((size > RANK_TOLERANCE * size[0]).sum())])
+    unit_rows = W / np.linalg.norm(W, axis=1, keepdims=True)
+    R, order = qr((unit_rows @ null_space(J)).T, pivoting=True, mode="r")
+    return sorted(int(place) for place in order[: _rank(np.abs(np.diag(R)))])
 
 
 def null_space(J: Array) -> Array:
@@ -61,6 +121,15 @@ def null_space(J: Array) -> Array:
     """
     if not J.size:
         return np.eye(J.shape[1])
-    _, values, V = np.linalg.svd(J)
-    rank = int((values > RANK_TOLERANCE * values[0]).sum())
-    return V[rank:].T
+    _, values, V = np.linalg.svd(_factors(J)[:, None] * J)
+    return V[_rank(values) :].T
+
+
+def _factors(J: Array) -> Array:
+    """Factors that give rows length one, and zero to those that are next to nothing beside the longest, (rows,)."""
+    length = np.linalg.norm(J, axis=1)
+    return np.divide(1, length, out=np.zeros_like(length), where=length > RANK_TOLERANCE * length.max(initial=0.0))
+
+
+def _rank(values: Array) -> int:
+    return int((values > RANK_TOLERANCE).sum())

@@ -78,6 +78,10 @@ class EngineNotInstalledError(EngineError):
         super().__init__(f"engine '{engine}' is not installed: pip install 'loopcheck[{extra}]'")
 
 
+class NoResultError(EngineError):
+    """What all that follows needs was interrupted, or its worker process died or hung: nothing can be said."""
+
+
 def _restored(kind: type[HarnessError], args: tuple[Any, ...], attributes: dict[str, Any]) -> HarnessError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(attributes)

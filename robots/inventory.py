@@ -92,8 +92,10 @@ class Matrices:
     """Springs, dampers, what holds weights, and external wrenches [N or N m], shape (nt, nv)."""
     J: Array
     """Loop-closure Jacobian [m/rad or m/m], shape (nt, nc, nv)."""
-    closure_bias: Array | None = None
-    """J̇ q̇ in the rows of J [m/s² or rad/s²], shape (nt, nc); None if the engine does not tell."""
+    closure_bias: Array
+    """J̇ q̇ in the rows of J, by the engine's kinematics [m/s² or rad/s²], shape (nt, nc)."""
+    solver_bias: Array | None = None
+    """The same as the engine's constraint solver has it, shape (nt, nc); None if it has none of its own."""
 
     def __post_init__(self) -> None:
         nt, nv = len(self.M), self.M.shape[-1]
@@ -101,9 +103,10 @@ class Matrices:
             "M": (nt, nv, nv),
             **dict.fromkeys(("bias", "passive"), (nt, nv)),
             "J": (nt, None, nv),
+            "closure_bias": (nt, self.J.shape[1]),
         }
-        if self.closure_bias is not None:
-            shapes["closure_bias"] = (nt, self.J.shape[1])
+        if self.solver_bias is not None:
+            shapes["solver_bias"] = (nt, self.J.shape[1])
         for name, shape in shapes.items():
             object.__setattr__(self, name, frozen(getattr(self, name), shape, name=f"matrices, {name}"))
 

@@ -18,6 +18,8 @@ from robots.errors import NotFoundError
 WORLD = -1
 """Index of the world where a body is expected."""
 
+Overrides: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""New values by kind of element, its name and its attribute."""
 JointKind: TypeAlias = Literal["hinge", "slide", "ball", "free"]
 POSITIONS: Mapping[str, int] = {"hinge": 1, "slide": 1, "ball": 4, "free": 7}
 """Entries of q of a joint; quaternions are (w, x, y, z)."""
@@ -31,10 +33,23 @@ class ModelFile:
 
     path: Path
     """The MJCF."""
-    overrides: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    overrides: Overrides = field(default_factory=dict)
     """New values by kind of element, its name and its attribute, as `{"body": {"link1": {"mass": 0.5}}}`."""
     actuated: tuple[str, ...] = ()
     """Joints that get a motor each, instead of the actuators of the MJCF; none keeps those."""
+
+    def with_overrides(self, overrides: Overrides) -> Self:
+        """The same MJCF with more changes, which win over those it has.
+
+        Args:
+            overrides: As `ModelFile.overrides`.
+        """
+        merged = {kind: dict(elements) for kind, elements in self.overrides.items()}
+        for kind, elements in overrides.items():
+            changed = merged.setdefault(kind, {})
+            for name, values in elements.items():
+                changed[name] = {**changed.get(name, {}), **values}
+        return replace(self, overrides=merged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from robots.mechanism import (
     JointKind,
     Mechanism,
     ModelFile,
+    Overrides,
     PointSpring,
     Site,
     Tendon,
@@ -146,6 +147,22 @@ def read_mechanism(model: ModelFile) -> Mechanism:
     return mechanism
 
 
+def with_overrides(mechanism: Mechanism, overrides: Overrides) -> Mechanism:
+    """The mechanism with other values in its MJCF; what the MJCF cannot hold stays: gravity, wrenches, effort scales.
+
+    Args:
+        mechanism: Robot.
+        overrides: As `ModelFile.overrides`.
+
+    Raises:
+        MechanismError: If the MJCF does not compile with them.
+    """
+    read = read_mechanism(mechanism.model.with_overrides(overrides))
+    scales = {actuator.name: actuator.effort_scale for actuator in mechanism.actuators}
+    actuators = tuple(replace(actuator, effort_scale=scales[actuator.name]) for actuator in read.actuators)
+    return replace(read, gravity=mechanism.gravity, wrenches=mechanism.wrenches, actuators=actuators)
+
+
 def files_of(path: Path) -> tuple[Path, ...]:
     """An MJCF and the files it names: parts it includes, meshes, pictures; whether they are there or not.
 
@@ -198,9 +215,9 @@ def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping
     named = {element.name: element for element in elements[kind]}
     if name not in named:
         raise NotFoundError(f"{kind} in {model.path.name}", name, named)
+    known = [a for a, what in vars(type(named[name])).items() if getattr(what, "fset", None)]  # what can be set
     for attribute, value in values.items():
-        if attribute.startswith("_") or not hasattr(named[name], attribute):
-            known = [a for a in dir(named[name]) if not a.startswith("_")]
+        if attribute not in known:
             raise NotFoundError(f"attribute of {kind} '{name}' in {model.path.name}", attribute, known)
         try:
             setattr(named[name], attribute, value)

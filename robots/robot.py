@@ -223,6 +223,33 @@ def make_case(robot: Robot, *, variant: str, mode: str, configuration: str) -> C
     )
 
 
+def regular_modes(robot: Robot, variant: str = DEFAULT) -> tuple[str, ...]:
+    """Modes whose motion is not expected to meet a singularity; all modes where it is expected of each."""
+    every_mode = tuple(modes(robot.mechanism(variant)))
+    return tuple(mode for mode in every_mode if mode not in robot.expected) or every_mode
+
+
+def representative_case(robot: Robot, *, variant: str = DEFAULT, mode: str = "", configuration: str = "") -> Case:
+    """The case that stands for a robot where a study takes one: its first regular mode, upright if it has gravity.
+
+    Args:
+        robot: The robot.
+        variant: Name of the variant.
+        mode: Name of the mode, instead of the first regular one.
+        configuration: Name of the configuration, instead of the last.
+
+    Raises:
+        NotFoundError: If the variant, mode or configuration is unknown; the message lists the known ones.
+        MechanismError: If the MJCF is bad.
+    """
+    return make_case(
+        robot,
+        variant=variant,
+        mode=mode or regular_modes(robot, variant)[0],
+        configuration=configuration or list(configurations(robot.mechanism(variant)))[-1],
+    )
+
+
 def _wrench(mechanism: Mechanism, spec: WrenchSpec) -> Wrench:
     bodies = [body.name for body in mechanism.bodies]
     if spec.body not in bodies:

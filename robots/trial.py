@@ -4,7 +4,13 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import spawn
 from multiprocessing.connection import Connection
+from typing import Any
+from unittest.mock import patch
 
 from robots.errors import HarnessError, MechanismError
 from robots.mechanism import ModelFile
@@ -13,6 +19,7 @@ SECONDS = 60.0
 """How long a trial may take [s]; a real robot with all its meshes takes a few."""
 MEMORY = 8 << 30
 """Address space of a trial [byte]."""
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def want_readable(model: ModelFile) -> None:
@@ -24,7 +31,8 @@ def want_readable(model: ModelFile) -> None:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     reader = context.Process(target=_read, args=(model, sender), daemon=True)
-    reader.start()
+    with main_left_out():
+        reader.start()
     sender.close()  # so that a crash of the reader ends the pipe
     try:
         if not receiver.poll(SECONDS):
@@ -39,6 +47,19 @@ def want_readable(model: ModelFile) -> None:
         receiver.close()
     if refusal is not None:
         raise refusal
+
+
+@contextmanager
+def main_left_out() -> Iterator[None]:
+    """Processes that are started meanwhile do not run the user's program again, which may have no `__main__` guard."""
+
+    def without_main(name: str) -> dict[str, Any]:
+        return {key: value for key, value in whole(name).items() if not key.startswith("init_main")}
+
+    with _ONE_AT_A_TIME:
+        whole = spawn.get_preparation_data
+        with patch.object(spawn, "get_preparation_data", without_main):
+            yield
 
 
 def _read(model: ModelFile, sender: Connection) -> None:

@@ -15,9 +15,10 @@ from robots.errors import EngineNotInstalledError, HarnessError, SingularityErro
 from robots.motion import Motion
 from robots.robot import Case, configurations, load, make_case, modes, names
 from validation import sources
-from validation.audit import Wanted, audit, lost, wanted_of
+from validation.audit import Wanted, audit, doubts, lost, wanted_of
 from validation.compare import Evidence, summarize_resolved
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from validation.findings import FILE
 
 Folders: TypeAlias = tuple[Path, ...]
 """Folders of robots besides the catalogue."""
@@ -68,7 +69,8 @@ def test_agrees_with_the_reference(
         raise motion
     key = case.key
     outcomes = [_outcome(key, sources.REFERENCE, folders), _outcome(key, source, folders)]
-    rows = summarize_resolved(outcomes, motion, Evidence(lost=_lost(key, source.split("/")[0], folders)))
+    evidence = Evidence(lost=_lost(key, source.split("/")[0], folders), doubts=_doubts(key, folders))
+    rows = summarize_resolved(outcomes, motion, evidence)
     for row in rows[rows["source"] == source].to_dict("records"):
         for figure in FIGURES:
             record_property(f"{row['actuator']}.{figure}", row[figure])
@@ -137,6 +139,12 @@ def _outcome(key: Key, source: str, folders: Folders) -> Outcome:
 def _lost(key: Key, engine: str, folders: Folders) -> Mapping[Any, str]:
     """Why nothing of an engine can be compared: nothing, if its audit passes."""
     return {} if engine == "analytic" else lost(audit(_case(*key, folders), _wanted(key, folders), engine))
+
+
+@cache
+def _doubts(key: Key, folders: Folders) -> Mapping[Any, str]:
+    """Why the reference is in doubt: nothing, if the model file says what the model does."""
+    return doubts(audit(_case(*key, folders), _wanted(key, folders), FILE))
 
 
 @cache

@@ -2,7 +2,11 @@
 
 Static: masses, joints, loads and constraints in one pose. Instantaneous: the terms of the equations of motion at some
 states of the motion, and the efforts of routes that take the state as given. Trajectory: the efforts of routes that
-simulate. An engine that fails the first simulates another robot: nothing of it is compared.
+simulate. An engine that fails the first, or whose loops accelerate otherwise, simulates another robot: nothing of it is
+compared.
+
+The files of the robot are read once more, past our own reading, and audited in the same way: where they say otherwise
+the model is wrong, and with it the reference and every engine that is built from it. Nothing in that case agrees.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +24,8 @@ from robots.inventory import Inventory
 from robots.motion import Motion
 from robots.robot import Case
 from validation import sources, tiers
-from validation.findings import CASE, SEVERITY, Key
+from validation.findings import CASE, FILE, SEVERITY, Key
+from validation.statuses import internal_error
 from validation.tiers import Held
 from validation.tolerances import audits, registered
 from validation.wanted import wanted_inventory
@@ -70,7 +75,7 @@ def audit(case: Case, want: Wanted, engine: str) -> list[Row]:
     Args:
         case: What is audited.
         want: What the engine is held against.
-        engine: Name of the engine; what goes wrong with it is a row too.
+        engine: Name of the engine, or `FILE`; what goes wrong with it is a row too.
     """
     return list(_audit(case, want, engine))
 
@@ -79,10 +84,24 @@ def lost(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:
     """Why nothing of an engine can be compared, by case and engine: what it simulates otherwise, or why none knows."""
     reasons: dict[tuple[Key, str], str] = {}
     for row in rows:
-        if row["verdict"] != "agree" and (row["tier"] == "static" or row["quantity"] == ALL):
+        blocks = row["tier"] == "static" or row["quantity"] in (ALL, tiers.CLOSURE_ACCELERATION)
+        if row["verdict"] != "agree" and blocks:
             robot, variant, mode, configuration = (str(row[name]) for name in CASE)
             where = ((robot, variant, mode, configuration), str(row["engine"]))
             reasons.setdefault(where, _reason(row))
+    return reasons
+
+
+def doubts(rows: Iterable[Row]) -> Mapping[Key, str]:
+    """Why the reference is in doubt, by case: the first thing of which the robot's files say otherwise."""
+    reasons: dict[Key, str] = {}
+    for row in rows:
+        if row["engine"] == FILE and row["verdict"] == "disagree":
+            robot, variant, mode, configuration = (str(row[name]) for name in CASE)
+            unit = "" if row["unit"] == "-" else f" {row['unit']}"
+            values = f"the model has {row['wanted']:.17g}, the file {row['found']:.17g}{unit}"
+            reason = f"the model file says otherwise: {row['quantity']} of {row['element']}: {values}"
+            reasons.setdefault((robot, variant, mode, configuration), reason)
     return reasons
 
 
@@ -117,9 +136,10 @@ def _audit(case: Case, want: Wanted, engine: str) -> Iterator[Row]:
     """Rows of one engine; those found before it fails stay."""
     tier = "static"
     try:
-        found = engines.audit(engine, case.mechanism, want.q[0])
+        q = want.q[0]
+        found = engines.read_file(case, q) if engine == FILE else engines.audit(engine, case.mechanism, q)
         yield from (_row(case.key, engine, tier, held) for held in tiers.static(want.inventory, found, want.terms.M[0]))
-        if found.dofs != want.inventory.dofs:
+        if engine == FILE or found.dofs != want.inventory.dofs:
             return
         tier = "instantaneous"
         positions, velocities = np.concatenate([want.q, want.q]), np.concatenate([want.qd, 0 * want.qd])
@@ -131,8 +151,7 @@ def _audit(case: Case, want: Wanted, engine: str) -> Iterator[Row]:
     except HarnessError as error:
         yield failed_row(case.key, engine, "not run", str(error), tier=tier)
     except Exception as error:  # a bug of ours or of an engine must not take the other rows along
-        note = f"internal error: {type(error).__name__}: {error}"
-        yield failed_row(case.key, engine, "not run", note, tier=tier)
+        yield failed_row(case.key, engine, "not run", internal_error(error), tier=tier)
 
 
 def _row(key: Key, engine: str, tier: str, held: Held) -> Row:

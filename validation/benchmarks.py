@@ -20,6 +20,7 @@ from robots.benchmark import Benchmark, Instant, benchmark_names, load_benchmark
 from robots.errors import HarnessError
 from robots.mechanism import Mechanism
 from robots.robot import modes
+from validation import statuses
 from validation.blocks import Part, table
 from validation.pages import write_pages
 from validation.tables import write_csv
@@ -126,6 +127,12 @@ def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
 def _without_motion(benchmark: Benchmark, source: str, note: str) -> list[dict[str, Any]]:
     row = {"benchmark": benchmark.robot, "source": source, "t": benchmark.span, "quantity": "motion", "note": note}
     return [row]
+
+
+def exit_status(found: pd.DataFrame) -> int:
+    """Exit status, as `statuses.exit_status` says: nothing is judged, but a source may have no motion."""
+    lost = int(found["error"].isna().sum())
+    return statuses.exit_status({"agree": len(found) - lost, "not run": lost})
 
 
 def energy_drift(start: Start, q: Array, qd: Array) -> float:

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from robots.errors import HarnessError
+from robots.errors import HarnessError, NoResultError
+from validation.statuses import BAD_INPUT, INCOMPLETE, OWN_ERROR, internal_error
 
 if TYPE_CHECKING:
     from robots.robot import Case
     from validation.workers import Workers
 
-BAD_INPUT = 2
-
 
 def main() -> None:
-    """Entry point: bad input is one line on stderr and exit status 2."""
+    """Entry point: bad input is one line on stderr and exit status 2, an error of our own one line and status 70."""
     try:
         status = cli(standalone_mode=False)
+    except NoResultError as error:
+        click.echo(f"loopcheck: not run: {' '.join(str(error).split())}", err=True)
+        status = INCOMPLETE
     except (HarnessError, click.ClickException) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
         click.echo(f"loopcheck: {' '.join(message.split())}", err=True)
@@ -29,6 +31,9 @@ def main() -> None:
     except click.exceptions.Abort:
         click.echo("loopcheck: interrupted", err=True)
         status = 130
+    except Exception as error:
+        click.echo(f"loopcheck: {internal_error(error)}", err=True)
+        status = OWN_ERROR
     sys.exit(status)
 
 
@@ -46,8 +51,8 @@ def cli() -> None:
       loopcheck new my_robot my_robot.xml
       loopcheck report results
 
-    Exit status: 0 every judged comparison agrees; 1 at least one disagrees; 3 none disagrees but something was not
-    comparable or did not run; 2 bad input.
+    Exit status of all commands: 0 every judged comparison agrees; 1 at least one disagrees; 3 none disagrees but
+    something was not comparable or did not run; 2 bad input; 70 an error of our own, which is before 1 and 3.
     """
 
 
@@ -247,12 +252,12 @@ def errata(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
       loopcheck errata 3prr
     """
     from validation.console import print_errata
-    from validation.errata import errata_table, write_errata
+    from validation.errata import errata_table, exit_status, write_errata
 
     costs = errata_table(robots, workers=workers)
     write_errata(costs, out)
     print_errata(costs, out)
-    return 0
+    return exit_status(costs)
 
 
 @cli.command()
@@ -262,8 +267,10 @@ def errata(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
 def mutants(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
     """Seed faults in every route of the ROBOTs, see whether the comparison notices, and write mutants.csv and .html.
 
-    Each robot runs in one case: first variant, first mode, upright. Without a ROBOT: all of them, about ten minutes on
-    two cores. Exit status: 0 every fault with an effect above the tolerance of its route is caught; 1 one is not.
+    Faults of the model that the reference shares are seeded in both; those that a route shares as well are for the
+    robot's files, read past our own reading, to catch. Each robot runs in one case: first variant, first mode, upright.
+    Without a ROBOT: all of them, about fifteen minutes on two cores. Exit status: 0 every fault with an effect above
+    the tolerance of its route is caught; 1 one is not; 3 none was there, or a route did not run.
 
     \b
     Example:
@@ -298,12 +305,12 @@ def ladder(out: Path, workers: "Workers", **selection: Any) -> int:
     """
     from validation.console import print_advice
     from validation.ladder.report import write_report
-    from validation.ladder.study import Study, run_study
+    from validation.ladder.study import Study, exit_status, run_study
 
     found = run_study(Study(**selection), out, workers=workers, command=["loopcheck", *sys.argv[1:]])
     write_report(found, out)
     print_advice(found.rungs, out)
-    return 0
+    return exit_status(found)
 
 
 @cli.command()
@@ -426,13 +433,13 @@ def benchmarks(robots: tuple[str, ...], out: Path, workers: "Workers") -> int:
     Example:
       loopcheck benchmarks andrews
     """
-    from validation.benchmarks import benchmarks_table, write_benchmarks
+    from validation.benchmarks import benchmarks_table, exit_status, write_benchmarks
     from validation.console import print_benchmarks
 
     found = benchmarks_table(robots, workers=workers)
     write_benchmarks(found, out)
     print_benchmarks(found, out)
-    return 0
+    return exit_status(found)
 
 
 @cli.command(context_settings={"ignore_unknown_options": True})
@@ -553,7 +560,7 @@ def ctc(out: Path, workers: "Workers", **varied: Any) -> int:
 def _run_and_report(cases: "list[Case]", how: HowToRun, out: Path, workers: "Workers") -> int:
     """Run cases, write tables and report, print the summary; returns the exit status."""
     from validation.console import print_summary
-    from validation.findings import exit_status
+    from validation.findings import exit_status, internal_errors
     from validation.junit import write_junit
     from validation.report import write_report
     from validation.run import run as run_cases
@@ -574,4 +581,6 @@ def _run_and_report(cases: "list[Case]", how: HowToRun, out: Path, workers: "Wor
     if how.junit:
         write_junit(results, how.junit)
     print_summary(results, out)
+    for line in internal_errors(results):
+        click.echo(f"loopcheck: {line}", err=True)
     return exit_status(results)

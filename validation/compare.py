@@ -17,7 +17,7 @@ from robots.efforts import EffortHistory
 from robots.motion import Motion
 from validation import sources
 from validation.evaluate import Outcome
-from validation.findings import CASE, Key
+from validation.findings import CASE, FILE, Key
 from validation.resolution import Resolution, measure_resolution
 from validation.tables import table
 from validation.tolerances import Tolerance, registered
@@ -36,6 +36,8 @@ class Evidence:
     """By name of the source."""
     lost: Mapping[tuple[Key, str], str] = field(default_factory=dict)
     """Why nothing of an engine can be compared, by case and engine, as `audit.lost` says."""
+    doubts: Mapping[Key, str] = field(default_factory=dict)
+    """Why the reference is in doubt, by case, as `audit.doubts` says."""
     resolutions: Mapping[tuple[Key, str], Resolution] = field(default_factory=dict)
     """What sources resolve, by case and source, as far as it was measured; `unexplained` says where to."""
 
@@ -138,11 +140,12 @@ def _rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapp
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
     peaks = _peaks(reference, mechanism.actuator_units)
     resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
+    doubt = evidence.doubts.get(outcome.case.key, "") or _own_doubt(reference, evidence.tolerances)
     rows: list[Mapping[str, Any]] = []
     for k, (actuator, unit) in enumerate(zip(mechanism.actuators, mechanism.actuator_units, strict=True)):
         numbers = {**peaks[k], **_errors(outcome, reference, k)}
         resolved = resolution.effort.get(actuator.name) if resolution else None
-        verdict, reason = _verdict(outcome, reference, evidence, numbers, resolved)
+        verdict, reason = _verdict(outcome, doubt, evidence, numbers, resolved)
         history = outcome.history
         unmeasured = resolution.note if resolution else ""
         parts = (reason, unmeasured, outcome.note, _balance(outcome), _cancellation(tolerance, numbers))
@@ -194,15 +197,15 @@ def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: st
     return same_grid and len(reference.t) > 0 and actuator in candidate.actuators and actuator in reference.actuators
 
 
+def _own_doubt(reference: Outcome, tolerances: Mapping[str, Tolerance]) -> str:
+    """What speaks against the reference in its own numbers, or nothing."""
+    return _beyond(reference, tolerances[sources.REFERENCE]) if reference.history else "it did not run"
+
+
 def _verdict(
-    outcome: Outcome,
-    reference: Outcome,
-    evidence: Evidence,
-    numbers: Mapping[str, float],
-    resolution: float | None,
+    outcome: Outcome, doubt: str, evidence: Evidence, numbers: Mapping[str, float], resolution: float | None
 ) -> tuple[str, str]:
-    """Verdict of one actuator, and the reason where it is not plain."""
-    doubt = _beyond(reference, evidence.tolerances[sources.REFERENCE]) if reference.history else "it did not run"
+    """Verdict of one actuator, and the reason where it is not plain; `doubt` says what speaks against the reference."""
     tolerance = evidence.tolerances.get(outcome.source)
     if outcome.history is None:
         return outcome.failure, ""
@@ -214,9 +217,9 @@ def _verdict(
         return "not comparable", "no tolerance is registered for this source"
     if tolerance.relative_error is None:
         return "informational", ""
-    loss = evidence.lost.get((outcome.case.key, outcome.source.split("/")[0]))
-    if loss:
-        return "not comparable", loss
+    for reader in (outcome.source.split("/")[0], FILE):
+        if (outcome.case.key, reader) in evidence.lost:
+            return "not comparable", evidence.lost[outcome.case.key, reader]
     return _judged(numbers, tolerance.relative_error, resolution, _beyond(outcome, tolerance))
 
 

@@ -109,19 +109,24 @@ def print_errata(costs: pd.DataFrame, folder: Path) -> None:
 
 def print_mutants(found: pd.DataFrame, folder: Path) -> None:
     """Print the kill matrix of each robot, what was not noticed, and the kill rate."""
-    from validation.mutants.report import KINDS, sentence
-    from validation.mutants.study import CAUGHT
+    from validation.mutants.report import KINDS, percent, sentence
+    from validation.mutants.study import CAUGHT, TIMES, kill_rates
 
     console = _console()
     for robot, rows in found.groupby("robot", sort=False):
         wide = rows.pivot(index="mutant", columns="source", values="result").reindex(rows["mutant"].unique())
         matrix = Table("mutant", *wide.columns, title=f"{robot}: what came of each fault", title_justify="left")
-        for mutant, row in wide.iterrows():
-            matrix.add_row(str(mutant), *(f"[{COLOURS[KINDS[cell]]}]{cell}[/]" for cell in row))
+        for mutant, row in wide.fillna("").iterrows():
+            matrix.add_row(str(mutant), *(f"[{COLOURS[KINDS[cell]]}]{cell}[/]" if cell else "" for cell in row))
         console.print(matrix)
-    unseen = found[~found["result"].isin([*CAUGHT, "not carried"])]
+    unseen = found[~found["result"].isin([*CAUGHT, "shared", "not carried"])]
     for texts in unseen[["robot", "source", "mutant", "result", "note"]].itertuples(index=False):
         console.print(", ".join(map(str, texts)), soft_wrap=True)
+    title = f"faults with an effect above {TIMES:g} tolerances, by route"
+    rates = Table("source", "caught", "shared", "above", "kill rate", title=title, title_justify="left")
+    for source, *numbers, rate in kill_rates(found).itertuples(index=False):
+        rates.add_row(source, *map(str, numbers), percent(rate))
+    console.print(rates)
     console.print(sentence(found), soft_wrap=True)
     console.print(f"report: {folder / 'mutants.html'}", soft_wrap=True)
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from validation.audit import EFFORT, TIERS
 from validation.blocks import NOTHING, Block, Cell, Part, Table, table
-from validation.findings import CASE, SEVERITY
+from validation.findings import CASE, FILE, SEVERITY
 from validation.tables import Results
 
 NOWHERE = "nowhere"
@@ -34,7 +34,8 @@ def audit_section(results: Results) -> Part:
         "compared. Static: masses, joints, loads and constraints in one pose. Instantaneous: mass matrix, velocity "
         "terms, weights, dampers and constraints at three states of the motion. Errors are relative to the size of the "
         "quantity, those of efforts to their scales. An engine that fails the static tier simulates another robot: "
-        "nothing of it is compared."
+        f"nothing of it is compared. The {FILE} is no engine but the robot's files, read by MuJoCo's compiler past our "
+        "own reading: where it says otherwise, the model is wrong, and nothing of the case agrees."
     )
     columns = ["case", "engine", *TIERS[:2], "first leaves the reference"]
     blocks: Sequence[Block] = [text, Table(columns, rows), *folds] if rows else ["No engine was audited."]

@@ -11,7 +11,8 @@ from analytic.noc import Noc
 from analytic.papers import AS_CORRECTED, paper_model
 from analytic.powers import effort_scale
 from robots.errors import HarnessError
-from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
+from robots.robot import DEFAULT, Case, configurations, load, make_case, names, regular_modes
+from validation import statuses
 from validation.blocks import Part, table
 from validation.compare import relative_error
 from validation.pages import write_pages
@@ -59,15 +60,20 @@ def write_errata(costs: pd.DataFrame, folder: Path) -> None:
     write_pages([_introduction(), *parts], folder, stem="errata", title="loopcheck: errata of the papers")
 
 
+def exit_status(costs: pd.DataFrame) -> int:
+    """Exit status, as `statuses.exit_status` says: nothing is judged, but a case may not have run."""
+    corrected = costs[costs["erratum"] == CORRECTED]
+    lost = int(corrected["relative_error"].isna().sum())
+    return statuses.exit_status({"agree": len(corrected) - lost, "not run": lost})
+
+
 def _cases(name: str) -> Iterable[Case]:
     robot = load(name)
     if robot.paper is None:
         return
-    mechanism = robot.mechanism()
-    for mode in modes(mechanism):
-        if mode not in robot.expected:
-            for configuration in configurations(mechanism):
-                yield make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
+    for mode in regular_modes(robot):
+        for configuration in configurations(robot.mechanism()):
+            yield make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
 
 
 def _rows(case: Case, costs: list[Mapping[str, Any]] | Lost) -> list[Mapping[str, Any]]:

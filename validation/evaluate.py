@@ -9,7 +9,7 @@ import numpy as np
 from analytic.assembly import depends_on_gravity, prescribe
 from analytic.energy import power_imbalance
 from analytic.powers import effort_scale
-from analytic.redundancy import moving_part
+from analytic.redundancy import moving_part, undriven_dofs
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import HarnessError, NotRepresentableError
@@ -17,13 +17,12 @@ from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 from validation import sources
-
-INTERNAL = "internal error"
-"""How the note of an outcome begins where something was raised that is not ours."""
-
+from validation.statuses import internal_error
 
 SIMULATED = ("forward", "forward_single", "default")
 """Routes that simulate, and so cannot follow a motion that the dynamics do not make."""
+START = "positions, velocities and accelerations of our own dynamics (analytic); the simulation is its own from there"
+"""Where a simulation starts in dofs that nothing drives."""
 MOST_UNFORCED = 1e-6
 """Largest error of logged accelerations of dofs that nothing drives, relative to the largest acceleration [-]."""
 
@@ -67,7 +66,18 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
             f"that nothing drives are off by {motion.unforced:.2g} of the largest, so a simulation goes elsewhere"
         )
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
-    return outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
+    outcome = outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
+    return _with_origin_of_start(outcome, motion) if source.split("/")[1] in SIMULATED else outcome
+
+
+def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:
+    """The outcome of a simulation; settings and note say where the state of undriven dofs at its start comes from."""
+    history = outcome.history
+    if history is None or not undriven_dofs(outcome.case.mechanism, motion.q[0]):
+        return outcome
+    settings = {**history.settings, "start of what nothing drives": START}
+    note = "; ".join(filter(None, (outcome.note, f"what nothing drives starts with {START}")))
+    return replace(outcome, history=replace(history, settings=settings), note=note)
 
 
 def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], EffortHistory]) -> Outcome:
@@ -104,8 +114,7 @@ def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Ou
     except HarnessError as error:
         return Outcome(case=case, source=source, history=None, failure="not run", note=str(error))
     except Exception as error:  # a bug of ours or of an engine is a result too: the other rows must not be lost
-        note = f"{INTERNAL}: {type(error).__name__}: {error}"
-        return Outcome(case=case, source=source, history=None, failure="not run", note=note)
+        return Outcome(case=case, source=source, history=None, failure="not run", note=internal_error(error))
     return Outcome(case=case, source=source, history=history, note=history.note, wall_time=time.perf_counter() - start)
 
 

@@ -1,11 +1,14 @@
 """What a run has found: a verdict for each source in a case, their counts, and the exit status that follows."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
+from validation import statuses
+from validation.statuses import INTERNAL, WHOLE
 from validation.tables import Results
 
 CASE = ["robot", "variant", "mode", "configuration"]
@@ -16,12 +19,16 @@ WORST_FIRST = ("disagree", "not run", "not comparable", "agree", "as expected", 
 MEANING: Mapping[str, str] = {
     "agree": "for every actuator, the largest error over time is within the tolerance",
     "disagree": "for at least one actuator it is not, or another limit of the source is exceeded; the note says which",
-    "not comparable": "the source simulates another robot, or nothing finite is there to compare; the note says why",
+    "not comparable": "the source simulates another robot or resolves no such error, or nothing finite is there to "
+    "compare; the note says why",
     "not run": "there is no result; the note says why",
     "as expected": "not comparable, as the robot's file says of this mode: not counted",
     "informational": "shown for what it is, never judged",
 }
 JUDGED = ("agree", "disagree", "not comparable", "not run")
+
+FILE = "model file"
+"""Stands in the place of an engine in the audit: the files of the robot, read past our own reading."""
 
 Key: TypeAlias = tuple[str, str, str, str]
 """Robot, variant, mode and configuration."""
@@ -79,17 +86,19 @@ def verdict_counts(results: Results) -> Mapping[str, int]:
     return {verdict: found.count(verdict) for verdict in MEANING}
 
 
+def internal_errors(results: Results) -> list[str]:
+    """What was raised in a run that is an error of our own, a line each."""
+    notes = pd.concat([results.summary["note"], results.audit["note"]]).fillna("")
+    lines = (re.search(rf"{INTERNAL}: .*?; {WHOLE}[^;]*", str(note)) for note in notes)
+    return list(dict.fromkeys(line[0] for line in lines if line))
+
+
 def exit_status(results: Results) -> int:
-    """Exit status of a run: 0 if all agree, 1 if one disagrees, 3 if none does but something was not compared.
+    """Exit status of a run, as `statuses.exit_status` says.
 
     What a robot's file expects of a mode does not count when it is met. A run that judged nothing is no pass.
     """
-    counts = verdict_counts(results)
-    if counts["disagree"]:
-        return 1
-    if counts["not comparable"] or counts["not run"]:
-        return 3
-    return 0 if counts["agree"] or counts["as expected"] else 3
+    return statuses.exit_status(verdict_counts(results), len(internal_errors(results)))
 
 
 def about_robots(results: Results) -> Mapping[str, Mapping[str, Any]]:

@@ -3,12 +3,16 @@
 The reference is ours, and so is the Lagrangian model beside it: both are one lineage, which cannot vouch for itself. An
 engine and its ports are one lineage, too. Two lineages besides ours, or the closed form of a paper, make a verdict more
 than the agreement of two programs.
+
+For what a source shares with the reference it cannot vouch: a fault there is in both. `loopcheck mutants` seeds one in
+each thing that can be shared; a source that does not notice it must have said so, here or in its engine.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import engines
+from analytic.lagrange import Lagrange
 from analytic.papers import Paper
 from validation import sources
 from validation.findings import Finding, Key, findings
@@ -18,6 +22,29 @@ CLOSED_FORM = "closed form"
 """Lineage of the models that are taken from a paper."""
 OURS = "loopcheck"
 """Lineage of the reference."""
+
+Shared: TypeAlias = Literal[
+    "geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity", "velocity term", "ranks"
+]
+"""What a source can have in common with the reference, beside the motion that is asked for."""
+FROM_FILES: tuple[Shared, ...] = get_args(Shared)[:8]
+"""Numbers of the robot's files: a fault in one is noticed where the files are read past our own reading."""
+IN_WORDS: Mapping[str, str] = {
+    "geometry": "frames, axes and closure points",
+    "inertia": "masses, mass centres and inertias",
+    "gears": "what actuators drive, and their gears",
+    "springs": "springs",
+    "dampers": "dampers",
+    "rotors": "inertia of rotors",
+    "loads": "external wrenches",
+    "gravity": "gravity",
+    "velocity term": "J̇v of the loops",
+    "ranks": "how many dofs are driven",
+}
+OF_OURS: Mapping[str, tuple[Shared, ...]] = {
+    Lagrange.name: (*FROM_FILES, "ranks"),
+    Paper.name: ("geometry", "inertia", "loads", "gravity"),
+}
 
 
 class Basis(NamedTuple):
@@ -49,6 +76,13 @@ def lineage(source: str) -> str:
     if source == Paper.name:
         return CLOSED_FORM
     return OURS if source in sources.ANALYTIC else engines.lineage(source.split("/")[0])
+
+
+def shares(source: str) -> tuple[str, ...]:
+    """What a source has in common with the reference; the reference itself has everything."""
+    if source in sources.ANALYTIC:
+        return OF_OURS.get(source, get_args(Shared))
+    return engines.shares(source.split("/")[0])
 
 
 def bases(results: Results) -> Mapping[Key, Basis]:

@@ -21,12 +21,12 @@ from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case, WrenchSpec
 from validation import sources
-from validation.audit import Row, effort_rows, lost
+from validation.audit import Row, doubts, effort_rows, lost
 from validation.compare import Evidence, case_and_source, ladder_rows, summarize
 from validation.evaluate import Outcome, weighting
 from validation.findings import Key
 from validation.geometry import point_rows
-from validation.independence import lineage
+from validation.independence import lineage, shares
 from validation.ledger import concerning
 from validation.rendering import NO_MOVIES, Movies
 from validation.resolution import SEED, Resolution
@@ -84,7 +84,9 @@ def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
         if reference.history is not None and reference.scale is not None
         for row in ladder_rows(outcome, reference.history, reference.scale)
     ]
-    evidence = Evidence(tolerances=request.tolerances, lost=lost(audited), resolutions=found.resolutions)
+    evidence = Evidence(
+        tolerances=request.tolerances, lost=lost(audited), doubts=doubts(audited), resolutions=found.resolutions
+    )
     summary = summarize(outcomes, evidence)
     return Results(
         efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
@@ -210,6 +212,7 @@ def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[s
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
         "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
         "lineages": {source: lineage(source) for source in run_sources},
+        "shares": {source: list(shares(source)) for source in run_sources if _votes(source)},
         "known_issues": [
             {**issue.model_dump(mode="json"), "reproduce": issue.reproduce}
             for issue in concerning(list(first), list(run_sources))
@@ -232,6 +235,12 @@ def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[s
         "models": {name: _model_record(case) for name, case in first.items()},
         "robots": {name: _robot_record(case, motions.get(case.key)) for name, case in first.items()},
     }
+
+
+def _votes(source: str) -> bool:
+    """Whether a source is judged by a registered limit; what it shares is tried by `loopcheck mutants`."""
+    tolerance = registered().get(source)
+    return source != sources.REFERENCE and tolerance is not None and tolerance.relative_error is not None
 
 
 def _is_installed(source: str) -> bool:

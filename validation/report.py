@@ -19,6 +19,7 @@ from validation.completion import completed
 from validation.divergence import audit_section
 from validation.findings import (
     CASE,
+    FILE,
     JUDGED,
     MEANING,
     SEVERITY,
@@ -30,7 +31,7 @@ from validation.findings import (
     verdict_counts,
     worst,
 )
-from validation.independence import bases
+from validation.independence import IN_WORDS, bases
 from validation.pages import write_pages
 from validation.tables import Results
 from validation.versions import report as versions
@@ -154,8 +155,17 @@ def _grounds(results: Results) -> str:
     return f"{text}."
 
 
+SHARED_TEXT = (
+    "What a source has in common with the reference: for that it cannot vouch, because a fault there is in both. The "
+    "motion that is asked for is common to all of them, and so is what the overrides of a variant do to the MJCF. The "
+    f"numbers of the robot's files are read once more past our own reading, by MuJoCo's compiler ({FILE} in the "
+    "audit): where they differ, the reference is in doubt and nothing of the case agrees. What loopcheck mutants seeds "
+    "in one of these columns every source notices, or the files do where the source shares it."
+)
+
+
 def verdicts(results: Results) -> Part:
-    """The matrix of verdicts, and a ledger of all that does not agree."""
+    """The matrix of verdicts, what it rests on, and a ledger of all that does not agree."""
     found, anchors, names, grounds = findings(results), _anchors(results), _sources(results), bases(results)
     matrix = [
         [
@@ -164,6 +174,10 @@ def verdicts(results: Results) -> Part:
             *(_verdict_cell(of_case.get(source)) for source in names),
         ]
         for case, of_case in found.items()
+    ]
+    shared = [
+        [Cell(source), *(Cell("shared" if name in common else "its own") for name in IN_WORDS)]
+        for source, common in (results.run.get("shares") or {}).items()
     ]
     ledger = [row for case, of_case in found.items() for row in _ledger_rows(case, anchors[case], of_case)]
     columns = ["case", "source", "verdict", "relative error [-]", "tolerance [-]", "what is known"]
@@ -177,6 +191,7 @@ def verdicts(results: Results) -> Part:
             "Verdicts rest on a closed form where the paper's own equations confirm the reference, and on two "
             "lineages where two families of engines do that share no code (MuJoCo and its ports are one). Our own two "
             "models are one lineage, which does not count. What rests on less is agreement only.",
+            *_part_if(shared, "What is shared", "shared", SHARED_TEXT, Table(["source", *IN_WORDS.values()], shared)),
             *_part_if(ledger, "What does not agree", "ledger", Table(columns, ledger)),
         ],
     )
@@ -586,5 +601,5 @@ def _looks(results: Results) -> Mapping[str, figures.Look]:
     return figures.looks(_sources(results), reference=reference, informational=informational)
 
 
-def _part_if(there: object, title: str, anchor: str, block: Block) -> Sequence[Part]:
-    return [Part(title=title, anchor=anchor, blocks=[block])] if there else []
+def _part_if(there: object, title: str, anchor: str, *blocks: Block) -> Sequence[Part]:
+    return [Part(title=title, anchor=anchor, blocks=blocks)] if there else []

@@ -13,10 +13,10 @@ from robots.motion import Motion
 from robots.robot import Case, Robot, configurations, load, make_case, modes, own_names
 from robots.robot import names as robot_names
 from validation import sources
-from validation.audit import Row, Wanted, audit, failed_row, lost, wanted_of
+from validation.audit import Row, Wanted, audit, doubts, failed_row, lost, wanted_of
 from validation.compare import Evidence, summarize, unexplained
 from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
-from validation.findings import Key
+from validation.findings import FILE, Key
 from validation.record import Found, Request, collect
 from validation.rendering import NO_MOVIES, movies
 from validation.resolution import Resolution, measure_resolution
@@ -67,7 +67,7 @@ def run(
         command=tuple(command), start=datetime.now(UTC), dt=dt, tolerances=with_own_limits(own_limits or {})
     )
     tasks = [(case, source) for case in cases for source in _sources_of(case.robot, wanted)]
-    to_audit = [(case, engine) for case in cases for engine in _engines(tasks)]
+    to_audit = [(case, engine) for case in cases for engine in (FILE, *_engines(tasks))]
     with crew(workers) as staff:
         motions = _motions(cases, dt, staff)
         held = _held_against({case.key: case for case, _ in to_audit}.values(), motions, staff)
@@ -86,7 +86,7 @@ def run(
         for case, engine in to_audit:
             want = held[case.key]
             rows += _audit_rows(case, engine, next(audited) if isinstance(want, Wanted) else want)
-        summary = summarize(outcomes, Evidence(tolerances=request.tolerances, lost=lost(rows)))
+        summary = summarize(outcomes, Evidence(tolerances=request.tolerances, lost=lost(rows), doubts=doubts(rows)))
         doubtful = [] if INTERRUPTED in results else _beyond(summary, outcomes)
         resolved = staff.all_of([_resolution_call(outcome, motions) for outcome in doubtful], "resolution")
         drawn = NO_MOVIES if INTERRUPTED in [*results, *resolved] else movies(cases, motions, staff)

@@ -1,6 +1,7 @@
 """The tables of a run: their columns declared once, written whole or not at all, read back with a check."""
 
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from robots.errors import OutputError
 
 RECORD = "run.json"
 FRAMES = "frames.parquet"
+FORMULA = r"'*(?:[=+@\t\r]|-.)"
+"""How a text begins that a spreadsheet would compute, or that would look so without an apostrophe."""
 DRAFTS = ".writing"
 """Where files are written before they take their places."""
 VERDICTS = ("agree", "disagree", "not comparable", "not run", "informational", "reference")
@@ -153,6 +156,39 @@ def table(name: str, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.Dat
     return SCHEMAS[name].validate(frame)
 
 
+def to_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table; a text that a spreadsheet would take for a formula gets an apostrophe before it.
+
+    Names and messages come from models and engines of others. `read_csv` takes the apostrophe away again.
+
+    Args:
+        frame: The table.
+        path: The file.
+    """
+    _with_texts(frame, rf"(?={FORMULA})", "'").to_csv(path, index=False, float_format="%.17g")
+
+
+def read_csv(path: Path, **how: Any) -> pd.DataFrame:
+    """Read a table that `to_csv` has written.
+
+    Args:
+        path: The file.
+        how: What pandas is told besides.
+    """
+    return _with_texts(pd.read_csv(path, **how), rf"'(?={FORMULA})", "")
+
+
+def _with_texts(frame: pd.DataFrame, pattern: str, start: str) -> pd.DataFrame:
+    """The table with another start of the texts that begin with a pattern."""
+    changed: dict[str, Any] = {}
+    for name, column in frame.items():
+        if not pd.api.types.is_numeric_dtype(column):
+            texts = [text for text in column.unique() if isinstance(text, str) and re.match(pattern, text)]
+            if texts:
+                changed[str(name)] = column.replace({text: re.sub(rf"\A{pattern}", start, text) for text in texts})
+    return frame.assign(**changed) if changed else frame
+
+
 def want_writable(folder: Path) -> None:
     """See that results can be written into a folder, without making it yet.
 
@@ -177,7 +213,7 @@ def write(results: Results, folder: Path) -> None:
         with drafts(folder) as draft:
             for table_name in SCHEMAS:
                 frame: pd.DataFrame = getattr(results, table_name)
-                frame.to_csv(draft / f"{table_name}.csv", index=False, float_format="%.17g")
+                to_csv(frame, draft / f"{table_name}.csv")
             results.efforts.to_parquet(draft / "efforts.parquet", index=False)
             (draft / RECORD).write_text(json.dumps(results.run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
             if len(results.frames):
@@ -215,7 +251,7 @@ def write_csv(folder: Path, frames: Mapping[str, pd.DataFrame]) -> None:
     try:
         with drafts(folder) as draft:
             for name, frame in frames.items():
-                frame.to_csv(draft / f"{name}.csv", index=False, float_format="%.17g")
+                to_csv(frame, draft / f"{name}.csv")
     except OSError as error:
         raise OutputError(f"{folder}: cannot write {', '.join(frames)}: {error.strerror}") from error
 
@@ -250,9 +286,7 @@ def _read_table(path: Path, name: str) -> pd.DataFrame:
     }
     texts = {c: str for c in SCHEMAS[name].columns if c not in numbers}
     try:
-        frame = pd.read_csv(
-            path, dtype={**numbers, **texts}, keep_default_na=False, na_values={c: [""] for c in numbers}
-        )
+        frame = read_csv(path, dtype={**numbers, **texts}, keep_default_na=False, na_values={c: [""] for c in numbers})
         return SCHEMAS[name].validate(frame)
     except (OSError, ValueError, SchemaError) as error:
         reason = " ".join(str(error).split())

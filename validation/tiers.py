@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.closures import closure_names, null_space
+from analytic.closures import closure_names, null_space, solve_dependent
 from analytic.lagrange import LagrangeModel
 from robots.arrays import Array
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
 
+CLOSURE_ACCELERATION = "closure acceleration"
+"""J̇ q̇ by the kinematics of an engine, which its `kkt` takes."""
 ZERO = 1e-12
 """Singular values below this fraction of the largest come from round-off [-]."""
 
@@ -166,16 +168,21 @@ def instantaneous(
         )
     if terms.Phi.size + found.J.size:
         yield _forbidden(dofs, terms.Phi, found.J[moving])
-    if found.closure_bias is not None and found.closure_bias.size:
-        yield _closure_acceleration(mechanism, found.J[moving], found.closure_bias[moving], rates[1])
+    biases = {CLOSURE_ACCELERATION: found.closure_bias, f"{CLOSURE_ACCELERATION} in its solver": found.solver_bias}
+    for quantity, bias in biases.items():
+        if bias is not None and bias.size:
+            yield _closure_acceleration(mechanism, terms, quantity, (found.J[moving], bias[moving]), rates[1])
 
 
-def _closure_acceleration(mechanism: Mechanism, J: Array, bias: Array, qdd: Array) -> Held:
-    """J̇ q̇ of the engine, which makes up for J q̈ on a motion that keeps the loops closed."""
-    names = closure_names(mechanism)
-    wanted = -(J @ qdd[..., None])[..., 0]
+def _closure_acceleration(
+    mechanism: Mechanism, terms: LagrangeModel, quantity: str, loops: tuple[Array, Array], qdd: Array
+) -> Held:
+    """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed."""
+    names, (J, bias) = closure_names(mechanism), loops
+    closing = solve_dependent(terms.Phi, terms.closure_bias[..., None])
+    wanted = -(J @ closing)[..., 0]
     return Held(
-        quantity="closure acceleration",
+        quantity=quantity,
         unit="m/s² or rad/s²",
         elements=names if len(names) == J.shape[1] else [f"row {row}" for row in range(J.shape[1])],
         wanted=wanted.T,

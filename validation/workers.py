@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
-from robots.errors import EngineError
-from robots.trial import ending
+from robots.errors import NoResultError
+from robots.trial import ending, main_left_out
 from validation.journal import Journal
 
 TIME_LIMIT = 1800.0
@@ -79,10 +79,10 @@ def or_raise(what: str, result: Any) -> Any:
     """The result of a call that one cannot go on without.
 
     Raises:
-        EngineError: If it is lost.
+        NoResultError: If it is lost.
     """
     if isinstance(result, Lost):
-        raise EngineError(f"{what}: {result.reason}")
+        raise NoResultError(f"{what}: {result.reason}")
     return result
 
 
@@ -92,7 +92,9 @@ class Processes(ProcessPool):
     def __init__(self, count: int, **how: Any) -> None:
         super().__init__(count, **how)
         self._gone: set[int] = set()
-        self._pool_manager.worker_manager.inspect_workers = self._ended  # type: ignore[method-assign]
+        manager = self._pool_manager.worker_manager
+        manager.inspect_workers = self._ended  # type: ignore[method-assign]
+        manager.new_worker = main_left_out()(manager.new_worker)  # type: ignore[method-assign]
 
     def _ended(self) -> tuple[tuple[int, int | None], ...]:
         """Numbers and exit statuses of the processes that have ended; pebble leaves out those that end with 0.

@@ -1,8 +1,7 @@
-"""Tapes compiled to machine code by LLVM: the same as `interpreter.follow`, without an interpreter."""
+"""Path tracking compiled to machine code by LLVM: the same as `tracking.track`, without an interpreter."""
 
 import ctypes
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -13,27 +12,29 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from analytic.batch import cache as stored
-from analytic.batch.llvm import function
+from analytic.batch.kernel import function
 from analytic.batch.tape import Tape
+from analytic.batch.tracking import WEIGHTS, Columns
 from robots.arrays import Array
+from robots.motion import Drive
 
 OPTIMIZATION = 2
 """Level of LLVM's code generator [-]; passes over the representation before it find nothing that is not slower."""
+SOURCES = ("compiled.py", "kernel.py", "llvm.py", "tape.py", "tracking.py")
+"""What machine code depends on."""
 KEPT = 64
 """Functions that are kept in memory [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A tape to be compiled; two of the same key are the same."""
+    """The tapes of a mechanism to be compiled; two of the same key are the same."""
 
     key: str
-    """Of the tape, the compiler, its processor and these sources."""
-    tape: Tape = field(compare=False)
-    takes: tuple[int, ...] = field(compare=False)
-    """Columns of each array that it takes [-]."""
-    gives: tuple[int, ...] = field(compare=False)
-    """Columns of each array that it gives [-]."""
+    """Of the tapes, the compiler, its processor and these sources."""
+    newton: Tape = field(compare=False)
+    efforts: Tape = field(compare=False)
+    columns: Columns = field(compare=False)
 
     @property
     def is_compiled(self) -> bool:
@@ -41,18 +42,19 @@ class Job:
         return stored.read(self.key) is not None
 
 
-def job(tape: Tape, takes: Sequence[int], gives: Sequence[int]) -> Job:
+def job(newton: Tape, efforts: Tape, columns: Columns) -> Job:
     """What to compile for arrays with so many columns."""
     content = hashlib.sha256(_surroundings())
-    for part in (tape.code, tape.constants, tape.outputs):
-        content.update(np.ascontiguousarray(part).tobytes())
-    content.update(repr((tuple(takes), tuple(gives), lanes_of_a_vector())).encode())
-    return Job(key=content.hexdigest(), tape=tape, takes=tuple(takes), gives=tuple(gives))
+    for tape in (newton, efforts):
+        for part in (tape.code, tape.constants, tape.outputs):
+            content.update(np.ascontiguousarray(part).tobytes())
+    content.update(repr((columns, lanes_of_a_vector())).encode())
+    return Job(key=content.hexdigest(), newton=newton, efforts=efforts, columns=columns)
 
 
 @cache
 def _surroundings() -> bytes:
-    sources = b"".join((Path(__file__).parent / name).read_bytes() for name in ("llvm.py", "compiled.py", "tape.py"))
+    sources = b"".join((Path(__file__).parent / name).read_bytes() for name in SOURCES)
     return f"{llvmlite.__version__} {_processor()}".encode() + sources
 
 
@@ -70,31 +72,33 @@ def lanes_of_a_vector() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """The compiled `follow` of a tape."""
+    """The compiled `tracking.track` of a mechanism."""
 
     call: Any
     """By its address."""
     engine: Any
     """Holds the machine code."""
 
-    def __call__(self, weights: Array, takes: Sequence[Array], gives: Sequence[Array]) -> None:
-        """See `interpreter.follow`; columns must lie side by side.
+    def __call__(self, tolerance: float, drive: Drive, records: Array) -> None:
+        """See `tracking.track`; columns must lie side by side, and what is given for the drives in one way.
 
         Args:
-            weights: Of the positions before, newest first [-], shape (HISTORY,).
-            takes: Positions before [m or rad], shape (lanes, HISTORY, nq), and what else the tape takes [any unit],
-                shape (lanes, samples, columns).
-            gives: To be filled in, shape (lanes, samples, columns) [any unit].
+            tolerance: Largest closure residual, relative to the largest position where that is more than 1 [-].
+            drive: What is given for the drives [m or rad, per s, per s²], each of shape (lanes, samples, drives).
+            records: To be filled in [m or rad, N or N m, -], shape (lanes, samples, columns).
         """
-        arrays = (*takes, *gives)
-        table = np.array([(a.__array_interface__["data"][0], *a.strides[:2]) for a in arrays], dtype=np.int64)
-        lanes, samples, _ = gives[0].shape
-        self.call(weights.ctypes.data, samples, lanes, table.ctypes.data)
+        q, qd, qdd = (x.ctypes.data for x in drive)
+        lanes, samples, _ = records.shape
+        places = (q, qd, qdd, *drive.q.strides[:2], records.ctypes.data, *records.strides[:2])
+        self.call(tolerance, _WEIGHTS, *places, lanes, samples)
+
+
+_WEIGHTS = WEIGHTS.ctypes.data
 
 
 @lru_cache(KEPT)
 def load(job: Job) -> Function:
-    """The function of a tape, from the cache or compiled."""
+    """The function of a mechanism, from the cache or compiled."""
     code = stored.read(job.key)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -102,9 +106,10 @@ def load(job: Job) -> Function:
     target = llvm.Target.from_default_triple().create_target_machine(
         cpu=name, features=features, opt=OPTIMIZATION, jit=True
     )
-    text = "" if code else function(job.tape, job.takes, job.gives, lanes_of_a_vector())
+    text = "" if code else function(job.newton, job.efforts, job.columns, lanes_of_a_vector())
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), target)
     engine.set_object_cache(lambda _, compiled: stored.write(job.key, compiled), lambda _: code)
     engine.finalize_object()
-    kinds = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-    return Function(call=ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("follow")), engine=engine)
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    kinds = (ctypes.c_double, *[pointer] * 4, number, number, pointer, *[number] * 4)
+    return Function(call=ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("track")), engine=engine)

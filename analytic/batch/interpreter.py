@@ -1,6 +1,6 @@
-"""Runs a tape over a block of samples in numpy, an operation at a time; `compiled` has the same in machine code."""
+"""Runs a tape over a block of samples in numpy, an operation at a time; `llvm` has the same in machine code."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -51,26 +51,17 @@ def run(code: AnyArray, constants: Array, registers: Array) -> None:
             SUMS[op](a, b, c, d, k, to)
 
 
-def follow(tape: Tape, weights: Array, takes: Sequence[Array], gives: Sequence[Array]) -> None:
-    """Follow lanes through their samples: what a tape gives first, the positions, goes into it at the next sample.
+def outputs(tape: Tape, inputs: Array) -> Array:
+    """What a tape gives.
 
     Args:
-        tape: Takes and gives positions first, and then what the arrays hold.
-        weights: What the positions before a sample count when it is extrapolated [-], newest first, shape (HISTORY,).
-        takes: Positions before the first sample, newest first [m or rad], shape (lanes, HISTORY, nq), and what else
-            the tape takes [any unit], shape (lanes, samples, columns).
-        gives: To be filled in with all that it gives [any unit], shape (lanes, samples, columns).
+        tape: Instructions.
+        inputs: What it takes [any unit], shape (inputs, lanes).
+
+    Returns:
+        Its outputs [any unit], shape (outputs, lanes).
     """
-    lanes, samples, nq = gives[0].shape
-    registers = np.zeros((tape.registers, lanes))
-    past = list(takes[0].transpose(1, 2, 0))
-    ends = np.cumsum([array.shape[2] for array in gives])
-    for s in range(samples):
-        guess = sum(weight * x for weight, x in zip(weights, past, strict=True))
-        inputs = np.concatenate([guess, *(array[:, s].T for array in takes[1:])])
-        registers[: len(inputs)] = inputs
-        run(tape.code, tape.constants, registers)
-        outputs = registers[tape.outputs]
-        past = [outputs[:nq], *past[:-1]]
-        for array, found in zip(gives, np.split(outputs, ends[:-1]), strict=True):
-            array[:, s] = found.T
+    registers = np.zeros((tape.registers, inputs.shape[1]))
+    registers[: len(inputs)] = inputs
+    run(tape.code, tape.constants, registers)
+    return registers[tape.outputs]

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytic.batch import interpreter, march
-from analytic.batch.plain import path_tracer, plain_efforts, plain_poses, redo
+from analytic.batch import tracking
+from analytic.batch.march import Equations
+from analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo
 from analytic.batch.trace import Trace, trace
-from robots.arrays import Array
-from robots.errors import MechanismError, ShapeError
+from analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
+from robots.arrays import AnyArray, Array
+from robots.errors import LoopClosureError, MechanismError, ShapeError
 from robots.mechanism import Mechanism
 from robots.motion import Drive
 
@@ -30,13 +32,13 @@ LANES = {"numpy": 1024, "llvm": 256}
 """Lanes of a path at most [-]: the more, the less a call from Python counts, but the more starts must be found."""
 SHORTEST = 8
 """Samples of a lane at least."""
+FEW = {"numpy": 16, "llvm": 1024}
+"""Samples of a path up to which one lane takes less time than finding where several start."""
 STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
 a busy core."""
 MOST_REGISTERS = 16_000
 """Values of a sample that machine code may keep [-]: each takes a vector on the stack, which is short in threads."""
-TRUSTED = 2
-"""State of a sample whose efforts need no second computation; see `march`."""
 CHUNK = 1000
 """Samples that the plain version computes at once."""
 
@@ -74,34 +76,66 @@ def inverse_dynamics(
         SingularityError: If the path meets a singularity or leaves the workspace; `time` is the number of the sample.
         MechanismError: If the actuators do not determine the motion.
     """
-    drive, guess = _checked(mechanism, drive, guess)
-    state, extrapolated = np.zeros(len(drive.q)), 0
-    q, effort = (np.empty((len(drive.q), n)) for n in (mechanism.nq, mechanism.na))
-    near = guess if guess.ndim == 1 else guess[0]
-    if traced is None or evaluator == "plain":
-        near = _start(mechanism, drive, near)
-        traced = _trace(mechanism, near) if evaluator != "plain" and len(state) >= FEWEST else None
-    if traced is not None:
-        found = march.Found(effort=effort, q=q, state=state)
-        extrapolated = _run(traced, drive, near if guess.ndim == 1 else guess, evaluator, found)
+    columns = columns_of(mechanism) if traced is None else traced.columns
+    drive, guess = _arrays(columns, drive, guess)
+    if traced is None and evaluator != "plain" and len(drive.q) >= FEWEST:
+        _want_finite(drive, guess)
+        traced = _trace(mechanism, _start(mechanism, drive, guess if guess.ndim == 1 else guess[0]))
+    records = np.zeros((len(drive.q), columns.marks.stop))
+    records[: guess.ndim == 1 or None, columns.q] = guess
+    if traced is not None and evaluator != "plain":
+        _track(traced, drive, records, guess.ndim == 1, evaluator)
+    rest, (states, extrapolated) = 0, np.add.reduce(records[:, columns.marks])
+    if abs(states) != TRUSTED * len(records):
+        _want_finite(drive, guess)
+        rest = _complete(mechanism, drive, guess, columns, records)
+        extrapolated = np.add.reduce(records[:, columns.marks.stop - 1])
+    return Batch(effort=records[:, columns.effort], q=records[:, columns.q], plain=rest, extrapolated=int(extrapolated))
+
+
+def _complete(mechanism: Mechanism, drive: Drive, guess: Array, columns: Columns, records: Array) -> int:
+    """Compute the samples that are not trusted by the plain version; returns how many there are.
+
+    Args:
+        mechanism: Robot.
+        drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (nt, drives).
+        guess: Joint positions near the first sample, shape (nq,), or near each [m or rad], shape (nt, nq).
+        columns: Columns of a record.
+        records: To be filled in [m or rad, N or N m, -], shape (nt, columns).
+    """
+    q, state = records[:, columns.q], records[:, columns.marks.start]
     if guess.ndim == 2:
         lost = np.flatnonzero(state == 0)
         q[lost] = plain_poses(mechanism, drive.q, guess, lost)
     else:
         if not state[0]:
-            q[0] = _start(mechanism, drive, near)
-        redo(mechanism, drive.q, q, (state != 0) | (np.arange(len(q)) == 0))
+            q[0] = _start(mechanism, drive, guess)
+        state[redo(mechanism, drive.q, q, _trusted(state))] = 0
     rest = np.flatnonzero(np.abs(state) < TRUSTED)
     for part in np.split(rest, range(CHUNK, len(rest), CHUNK)):
         if part.size:
-            effort[part] = plain_efforts(mechanism, q[part], Drive(*(x[part] for x in drive)))
-    return Batch(effort=effort, q=q, plain=len(rest), extrapolated=extrapolated)
+            given = Drive(*(x[part] for x in drive))
+            records[part, columns.effort] = plain_efforts(mechanism, q[part], given, part)
+    records[rest, columns.marks] = 0
+    return len(rest)
+
+
+def _trusted(state: Array) -> AnyArray:
+    """Which samples of a path are sound and have the sign of det Φᵘ in common with those beside them, shape (nt,)."""
+    turned = np.diff(np.sign(state)) != 0
+    trusted = np.abs(state) >= TRUSTED
+    trusted[1:] &= ~turned
+    trusted[:-1] &= ~turned
+    return trusted
 
 
 def _start(mechanism: Mechanism, drive: Drive, guess: Array) -> Array:
     """The first sample with closed loops, by the plain version [m or rad], shape (nq,)."""
     tracer = path_tracer(mechanism, drive.q)
-    first = tracer.start(guess, 0.0).q
+    try:
+        first = tracer.start(guess, 0.0).q
+    except LoopClosureError as error:
+        raise misfit(mechanism, drive.q[0], guess, 0) or error from None
     if tracer.undriven(first):
         raise MechanismError(f"{mechanism.model.path}: a batch wants an actuator for each degree of freedom")
     return first[0]
@@ -115,73 +149,54 @@ def _trace(mechanism: Mechanism, q: Array) -> Trace | None:
         return None
 
 
-def _run(traced: Trace, drive: Drive, guess: Array, evaluator: str, found: march.Found) -> int:
-    """Fill in efforts, positions and states by the tapes; returns how many samples needed no Newton step."""
-    nt = len(drive.q)
+def _track(traced: Trace, drive: Drive, records: Array, is_path: bool, evaluator: str) -> None:
+    """Fill in records by the tapes; the state of samples that they cannot vouch for is less than `TRUSTED`."""
+    nt = len(records)
     if evaluator == "auto":
-        evaluator = "llvm" if _pays(traced, nt) else "numpy"
-    scale = max(1.0, float(np.abs(guess).max(initial=0.0)), _size(traced.mechanism))
-    newton, efforts = _followers(traced, evaluator)
-    tapes = march.Tapes(newton=newton, efforts=efforts, tolerance=CLOSED_EXACTLY * scale)
-    with np.errstate(all="ignore"):  # a lane that is lost may hold anything
-        if guess.ndim == 1:
-            return _follow_path(tapes, drive, guess, max(-(-nt // LANES[evaluator]), SHORTEST), found)
-        for part in np.split(np.arange(nt), range(march.MOST, nt, march.MOST)):
-            march.settle(tapes, drive, part, guess[part], found)
-    return 0
-
-
-def _follow_path(tapes: march.Tapes, drive: Drive, guess: Array, span: int, found: march.Found) -> int:
-    """Follow a path from its first sample; what comes after a lane that did not meet the next one is not known.
-
-    Returns:
-        How many samples needed no Newton step.
-    """
-    nt = len(drive.q)
-    first = guess[None].copy()
-    sound, _ = march.close(tapes.newton, drive.q[:1], first)
-    if not sound[0]:
-        return 0
-    starts = march.walk(tapes.newton, drive.q, first[0], span)
-    end = min(nt, len(starts) * span)
-    reached = march.Found(effort=found.effort[:end], q=found.q[:end], state=found.state[:end])
-    met, extrapolated = march.march(tapes, Drive(*(x[:end] for x in drive)), starts, span, reached)
-    lost = np.flatnonzero(~met)
-    found.state[(int(lost[0]) * span if lost.size else nt) :] = 0
-    turned = np.flatnonzero(found.state[1:] * found.state[:-1] < 0)
-    found.state[turned + 1] = 0
-    return extrapolated
-
-
-def _pays(traced: Trace, samples: int) -> bool:
-    """Whether machine code is there, or is soon worth the time that compiling takes."""
-    instructions = len(traced.newton.code) + len(traced.efforts.code)
-    saved = samples * instructions * DISPATCHING - STARTING
-    if saved < 0 or find_spec("llvmlite") is None:
-        return False
-    return saved > instructions * COMPILING or all(job.is_compiled for job in _jobs(traced))
-
-
-def _followers(traced: Trace, evaluator: str) -> list[march.Follow]:
-    """What runs the Newton tape and that of the efforts."""
-    tapes = (traced.newton, traced.efforts)
-    if evaluator == "numpy" or any(tape.registers > MOST_REGISTERS for tape in tapes):
-        return [partial(interpreter.follow, tape) for tape in tapes]
-    from analytic.batch import compiled
-
-    return [compiled.load(job) for job in _jobs(traced)]
+        evaluator = "llvm" if _is_compiled(traced) or _pays(traced, nt) else "numpy"
+    equations = _equations(traced, evaluator)
+    if not is_path:
+        equations.settle(drive, records)
+    elif nt <= FEW[evaluator]:
+        equations.follow(drive, records)
+    else:
+        equations.follow_in_lanes(drive, records, max(-(-nt // LANES[evaluator]), SHORTEST))
 
 
 @lru_cache(maxsize=8)
-def _jobs(traced: Trace) -> "list[compiled.Job]":
+def _equations(traced: Trace, evaluator: str) -> Equations:
+    """The tapes of a trace, ready to run; found once, as compiled ones must be loaded."""
+    mechanism = traced.mechanism
+    tapes = (traced.newton, traced.efforts)
+    if evaluator == "numpy" or any(tape.registers > MOST_REGISTERS for tape in tapes):
+        track: Track = partial(tracking.track, *tapes, traced.columns)
+    else:
+        from analytic.batch import compiled
+
+        track = compiled.load(_job(traced))
+    tolerance = CLOSED_EXACTLY * max(1.0, _size(mechanism))
+    return Equations(track=track, tolerance=tolerance, columns=traced.columns)
+
+
+@lru_cache(maxsize=8)
+def _is_compiled(traced: Trace) -> bool:
+    """Whether machine code was there when a trace was first used."""
+    return find_spec("llvmlite") is not None and _job(traced).is_compiled
+
+
+def _pays(traced: Trace, samples: int) -> bool:
+    """Whether machine code is soon worth the time that compiling takes."""
+    instructions = len(traced.newton.code) + len(traced.efforts.code)
+    saved = instructions * (samples * DISPATCHING - COMPILING)
+    return saved > STARTING and find_spec("llvmlite") is not None
+
+
+@lru_cache(maxsize=8)
+def _job(traced: Trace) -> "compiled.Job":
     """What to compile; found once for a trace, as its tapes are long."""
     from analytic.batch import compiled
 
-    nq, drives, na = traced.mechanism.nq, len(traced.mechanism.drives), traced.mechanism.na
-    return [
-        compiled.job(traced.newton, (nq, drives), (nq, 2)),
-        compiled.job(traced.efforts, (nq, drives, drives, drives), (nq, na, march.CHECKS)),
-    ]
+    return compiled.job(traced.newton, traced.efforts, traced.columns)
 
 
 def _size(mechanism: Mechanism) -> float:
@@ -189,12 +204,28 @@ def _size(mechanism: Mechanism) -> float:
     return float(sum(np.linalg.norm(body.position) for body in mechanism.bodies)) / max(len(mechanism.bodies), 1)
 
 
-def _checked(mechanism: Mechanism, drive: Drive, guess: Array) -> tuple[Drive, Array]:
-    shape = (len(drive.q), len(mechanism.drives))
-    for name, x in zip(Drive._fields, drive, strict=True):
-        if x.shape != shape or not np.isfinite(x).all():
-            raise ShapeError(f"{name} of the drives: want finite numbers of shape {shape}, got {x.shape}")
-    if guess.shape not in ((mechanism.nq,), (shape[0], mechanism.nq)) or not np.isfinite(guess).all():
-        raise ShapeError(f"guess: want finite numbers of shape ({mechanism.nq},) or (nt, nq), got {guess.shape}")
-    drive = Drive(*(np.ascontiguousarray(x, dtype=np.float64) for x in drive))
-    return drive, np.ascontiguousarray(guess, dtype=np.float64)
+def _arrays(columns: Columns, drive: Drive, guess: Array) -> tuple[Drive, Array]:
+    """Drives and guess as arrays of the right shape."""
+    try:
+        q, qd, qdd, guess = (np.ascontiguousarray(x, dtype=np.float64) for x in (*drive, guess))
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"drives and guess: want arrays of numbers: {error}") from error
+    nt, nq = len(q), columns.q.stop
+    if not nt:
+        raise ShapeError("drives: want at least one sample, got none")
+    drive = Drive(q, qd, qdd)
+    if not q.shape == qd.shape == qdd.shape == (nt, columns.drives):
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in zip(Drive._fields, drive, strict=True))
+        raise ShapeError(f"drives: want arrays of shape ({nt}, {columns.drives}), got {shapes}")
+    if guess.shape not in ((nq,), (nt, nq)):
+        raise ShapeError(f"guess: want shape ({nq},) or ({nt}, {nq}), got {guess.shape}")
+    return drive, guess
+
+
+def _want_finite(drive: Drive, guess: Array) -> None:
+    """Raise if a number is not finite; the tapes only leave such a sample to the plain version."""
+    for name, x in zip((*(f"{name} of the drives" for name in Drive._fields), "guess"), (*drive, guess), strict=True):
+        places = np.argwhere(~np.isfinite(x))
+        if places.size:
+            place = tuple(places[0].tolist())
+            raise ShapeError(f"{name}: want finite numbers, got {x[place]} at {list(place)}")

@@ -1,17 +1,12 @@
-"""A tape as a function in LLVM's intermediate representation: straight-line code on vectors of lanes.
-
-See `interpreter.follow` for what the function does; here arrays have the axes lanes, samples and columns, and columns
-lie side by side.
-"""
+"""Tapes in LLVM's intermediate representation: straight-line code on vectors of lanes; columns lie side by side."""
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import reduce
-from operator import add
 
-from analytic.batch.tape import HISTORY, Code, Tape
+from analytic.batch.tape import Code, Tape
 
 WHOLE = 1.5 * 2.0**52
 """Added to a number of less than 2**51 and taken away again, it leaves the nearest whole number."""
@@ -19,9 +14,6 @@ HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.022266248795
 """π/2 in three parts of 33 bits (Cody and Waite 1980), so that their multiples are exact."""
 LARGEST_ANGLE = 1e5
 """Beyond it the reduction loses digits, so the sine is NaN and the sample is left to the plain version [rad]."""
-
-PART = 500
-"""Operations of a block of code [-]: the time that LLVM takes for one grows faster than its length."""
 
 
 @dataclass(slots=True)
@@ -39,6 +31,25 @@ class Writer:
     def vector(self) -> str:
         """Type of a vector of numbers."""
         return f"<{self.width} x double>"
+
+    @property
+    def mask(self) -> str:
+        """Type of what is true or false in each lane."""
+        return f"<{self.width} x i1>"
+
+    def name(self, name: str, operation: str) -> None:
+        """Give what an operation gives a name of its own."""
+        self.lines.append(f"%{name} = {operation}")
+
+    def both(self, *masks: str) -> str:
+        """Where all of several masks are true."""
+        return reduce(lambda a, b: self.new(f"and {self.mask} {a}, {b}"), masks)
+
+    def choice(self, mask: str, first: "Value", second: "Value") -> "Value":
+        """One of two values: whether a mask is true, for each lane."""
+        return Value(
+            self, self.new(f"select {self.mask} {mask}, {self.vector} {first.name}, {self.vector} {second.name}")
+        )
 
     def new(self, operation: str) -> str:
         """The name of what an operation gives."""
@@ -98,10 +109,12 @@ class Value:
 
     def below(self, bound: float, smaller: "Value", other: "Value") -> "Value":
         """One of two values: whether this is below a bound, for each lane."""
-        vector, k = self.writer.vector, self.writer.number(bound)
-        condition = self.writer.new(f"fcmp olt {vector} {self.name}, {k.name}")
-        choice = f"select <{self.writer.width} x i1> {condition}, {vector} {smaller.name}, {vector} {other.name}"
-        return Value(self.writer, self.writer.new(choice))
+        return self.writer.choice(self.compared("olt", bound), smaller, other)
+
+    def compared(self, relation: str, bound: "Value | float") -> str:
+        """The mask of a comparison, such as `ole`, with a bound."""
+        other = bound if isinstance(bound, Value) else self.writer.number(bound)
+        return self.writer.new(f"fcmp {relation} {self.writer.vector} {self.name}, {other.name}")
 
     def _with(self, operation: str, first: "Value | float", second: "Value | float") -> "Value":
         a, b = (x if isinstance(x, Value) else self.writer.number(x) for x in (first, second))
@@ -182,134 +195,7 @@ class Stream:
             self.writer.lines.append(f"store double {entry}, ptr {to}")
 
 
-MODULE = """\
-declare i64 @llvm.smin.i64(i64, i64)
-declare {vector} @llvm.sqrt.v{width}f64({vector})
-declare {vector} @llvm.fabs.v{width}f64({vector})
-declare {vector} @llvm.maximum.v{width}f64({vector}, {vector})
-declare {vector} @llvm.minimum.v{width}f64({vector}, {vector})
-
-define void @follow(ptr %weights, i64 %samples, i64 %lanes, ptr %table) {{
-entry:
-{before}
-%last = sub i64 %lanes, 1
-%never = icmp slt i64 %lanes, 0
-br label %group
-
-group:
-%first = phi i64 [0, %entry], [%first.next, %next]
-{group}
-br label %sample
-
-sample:
-%s = phi i64 [0, %group], [%s.next, %{end}]
-{sample}
-%s.next = add i64 %s, 1
-%goes.on = icmp slt i64 %s.next, %samples
-br i1 %goes.on, label %sample, label %next
-
-next:
-%first.next = add i64 %first, {width}
-%are.left = icmp slt i64 %first.next, %lanes
-br i1 %are.left, label %group, label %done
-
-done:
-ret void
-}}
-"""
-
-
-def function(tape: Tape, takes: Sequence[int], gives: Sequence[int], width: int) -> str:
-    """A module with the function `follow` of a tape.
-
-    Its arguments are the weights of the history, how many samples and lanes, and a table with a row for each array:
-    its address, and the bytes from a lane to the next and from a sample to the next.
-
-    Args:
-        tape: What to compute.
-        takes: Columns of each array that it takes, the positions first [-].
-        gives: Columns of each array that it gives, the positions first [-].
-        width: Lanes of a vector [-].
-    """
-    before, group, sample = (Writer(width, name) for name in ("b", "g", "v"))
-    arrays = range(len(takes) + len(gives))
-    _read_arguments(before, arrays)
-    streams = _streams(group, arrays)
-    history = _history(group, streams[0], _needed(tape, takes[0]))
-    here = [replace(stream, writer=sample).moved("%s", f"%step.{k}") for k, stream in enumerate(streams)]
-    columns = [(k, column) for k, n in enumerate((*takes, *gives)) for column in range(n)]
-    registers = {c: _weighted([Value(sample, f"%x.{c}.{k}") for k in range(HISTORY)]) for c in history}
-    registers |= {place: here[k].load(column) for place, (k, column) in enumerate(columns[: sum(takes)]) if k > 0}
-    found = _straight_line(sample, tape, registers)
-    for (k, column), value in zip(columns[sum(takes) :], found, strict=True):
-        here[k].store(column, value)
-    after = {c: [found[c].name, *(f"%x.{c}.{k}" for k in range(HISTORY - 1))] for c in history}
-    parts = [sample.lines[start : start + PART] for start in range(0, len(sample.lines), PART)]
-    end = f"part.{len(parts) - 1}"
-    phis = [
-        f"%x.{c}.{k} = phi {sample.vector} [{past.name}, %group], [{after[c][k]}, %{end}]"
-        for c, values in history.items()
-        for k, past in enumerate(values)
-    ]
-    return MODULE.format(
-        vector=sample.vector,
-        width=width,
-        before="\n".join(before.lines),
-        group="\n".join(group.lines),
-        end=end,
-        sample="\n".join([*phis, *(line for k, part in enumerate(parts) for line in (*_gate(k), *part))]),
-    )
-
-
-def _gate(part: int) -> list[str]:
-    """Between two parts, a way out that is never taken, so that they are not joined."""
-    return [f"br i1 %never, label %done, label %part.{part}", f"part.{part}:"]
-
-
-def _needed(tape: Tape, nq: int) -> list[int]:
-    """Positions that a tape reads; those of actuated joints are given apart."""
-    return sorted({*tape.code[:, 2:].ravel().tolist(), *tape.outputs.tolist()} & set(range(nq)))
-
-
-def _read_arguments(writer: Writer, arrays: Iterable[int]) -> None:
-    """The weights in all lanes of vectors, and the rows of the table."""
-    vector = writer.vector
-    for k in range(HISTORY):
-        entry = writer.new(f"load double, ptr {writer.new(f'getelementptr double, ptr %weights, i64 {k}')}")
-        first = writer.new(f"insertelement {vector} poison, double {entry}, i64 0")
-        zeros = f"<{writer.width} x i32> zeroinitializer"
-        writer.lines.append(f"%w.{k} = shufflevector {vector} {first}, {vector} poison, {zeros}")
-    for array in arrays:
-        for k, (name, kind) in enumerate((("base", "ptr"), ("lane", "i64"), ("step", "i64"))):
-            at = writer.new(f"getelementptr i64, ptr %table, i64 {3 * array + k}")
-            writer.lines.append(f"%{name}.{array} = load {kind}, ptr {at}")
-
-
-def _streams(writer: Writer, arrays: Iterable[int]) -> list[Stream]:
-    """The arrays at the first sample of the lanes of a vector; the last lane stands for those that are missing."""
-    new = writer.new
-    lanes = [new(f"add i64 %first, {k}") for k in range(writer.width)]
-    lanes = [new(f"call i64 @llvm.smin.i64(i64 {lane}, i64 %last)") for lane in lanes]
-    offsets = [[new(f"mul i64 {lane}, %lane.{array}") for lane in lanes] for array in arrays]
-    return [
-        Stream(writer, tuple(new(f"getelementptr i8, ptr %base.{array}, i64 {offset}") for offset in of))
-        for array, of in enumerate(offsets)
-    ]
-
-
-def _history(writer: Writer, positions: Stream, columns: Sequence[int]) -> dict[int, list[Value]]:
-    """Positions before the first sample, newest first, by column."""
-    past = [positions.moved(str(k), "%step.0") for k in range(HISTORY)]
-    return {column: [stream.load(column) for stream in past] for column in columns}
-
-
-def _weighted(past: Sequence[Value]) -> Value:
-    """A position, extrapolated from those before."""
-    first, *rest = (Value(x.writer, f"%w.{k}") * x for k, x in enumerate(past))
-    return reduce(add, rest, first)
-
-
-def _straight_line(writer: Writer, tape: Tape, registers: dict[int, Value]) -> list[Value]:
+def straight_line(writer: Writer, tape: Tape, registers: dict[int, Value]) -> list[Value]:
     """The outputs of a tape."""
     nothing = writer.number(0.0)
     for (op, target, *places), k in zip(tape.code.tolist(), tape.constants.tolist(), strict=True):

@@ -1,16 +1,21 @@
 """The plain version of the batch: assembled sample by sample, efforts by `noc`. Slow, and always right or an error."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.continuation import CLOSED, State, Tracer
+from analytic.closures import RANK_TOLERANCE
+from analytic.continuation import CLOSED, SOUND, State, Tracer, close, conditioning
 from analytic.noc import noc_model
-from analytic.redundancy import independent_dofs_at, minimum_norm
+from analytic.redundancy import independent_dofs_at, independent_drives, minimum_norm
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, SingularityError
 from robots.mechanism import Mechanism
 from robots.motion import Drive
+
+MEETING = 1e-6
+"""Largest distance of two poses that are the same, found from different sides [m or rad]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +33,38 @@ class Polyline:
         return Drive(q=self.q[before] + slope * (t - before)[:, None], qd=slope, qdd=np.zeros_like(slope))
 
 
-def redo(mechanism: Mechanism, q: Array, found: Array, known: AnyArray) -> None:
-    """Assemble the samples of a path that are not known, each from the one before.
+def redo(mechanism: Mechanism, q: Array, poses: Array, trusted: AnyArray) -> AnyArray:
+    """Assemble again each run of samples of a path that are not trusted, from the sound one before to the one after.
+
+    Where the plain version comes to another pose than the path has after a run, it is the path that has left its
+    branch, and the run goes on.
 
     Args:
         mechanism: Robot.
         q: Positions of the drives [m or rad], shape (nt, drives).
-        found: Joint positions, those not known to be filled in [m or rad], shape (nt, nq).
-        known: Which samples are known, the first among them [-], shape (nt,).
+        poses: Joint positions, of which those of the first sample close the loops; those assembled again are replaced
+            [m or rad], shape (nt, nq).
+        trusted: Which samples are on one branch and well away from singularities [-], shape (nt,).
+
+    Returns:
+        Which samples were assembled again [-], shape (nt,).
 
     Raises:
         SingularityError: If the path meets a singularity or leaves the workspace; `time` is the number of the sample.
     """
-    tracer = path_tracer(mechanism, q)
+    tracer, trusted, replaced = path_tracer(mechanism, q), trusted.copy(), np.zeros(len(q), np.bool_)
+    start = 0
     try:
-        for k in np.flatnonzero(~known):
-            found[k] = tracer.advance(State(t=float(k - 1), q=found[[k - 1]]), float(k)).q[0]
-        near = np.flatnonzero(~(known & np.roll(known, 1) & np.roll(known, -1)))
-        for run in np.split(near, np.flatnonzero(np.diff(near) > 1) + 1):
-            states = [State(t=float(k), q=found[[k]]) for k in run]
-            if states:
-                tracer.refuse_singularities(states, tracer.dependent_jacobian(found[run]))
+        while not trusted[start:].all():
+            first = start + int(np.argmin(trusted[start:]))
+            while first > start and not (trusted[first] and _is_sound(tracer, poses[[first]])):
+                first -= 1
+            start = _assemble_run(tracer, poses, trusted, first)
+            replaced[first:start] = trusted[first : start + 1] = True
     except SingularityError as error:
+        k = min(int(error.time), len(q) - 2)
+        if k >= 0 and (other := misfit(mechanism, q[k + 1], poses[k], k + 1)):
+            raise other from error
         raise SingularityError(
             f"{mechanism.model.path}: the path of the batch leaves the workspace or meets a singularity at sample "
             f"{error.time:.6g}: smallest singular value of the passive closure Jacobian {error.singular_value:.3g} of "
@@ -57,6 +72,94 @@ def redo(mechanism: Mechanism, q: Array, found: Array, known: AnyArray) -> None:
             time=error.time,
             singular_value=error.singular_value,
         ) from error
+    return replaced
+
+
+def misfit(mechanism: Mechanism, q: Array, guess: Array, sample: int) -> LoopClosureError | None:
+    """The error that says which redundant drive is not where the others move it, if that is why loops stay open.
+
+    Args:
+        mechanism: Robot.
+        q: Positions of the drives at a sample [m or rad], shape (drives,).
+        guess: Joint positions nearby [m or rad], shape (nq,).
+        sample: Its number.
+    """
+    pose, residual = close(mechanism, guess[None], np.ones(mechanism.nv, np.bool_))
+    if residual > CLOSED:
+        return None
+    places = _independent(mechanism, pose[0])
+    pose, residual = _tracer_of(mechanism, q[None], places).close(pose, 0.0)
+    if residual > CLOSED:
+        return None
+    found = mechanism.values_of(mechanism.drives, pose)
+    return next(_misfits(mechanism, "positions", q[None], found, np.array([sample])), None)
+
+
+def _want_fitting(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArray) -> None:
+    """Raise if redundant drives do not have the velocities or the accelerations that the others give them.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        drive: What is prescribed there.
+        samples: Their numbers [-], shape (nt,).
+    """
+    places = _independent(mechanism, q[len(q) // 2])
+    if len(places) == len(mechanism.drives):
+        return
+    rates = _tracer_of(mechanism, drive.q, places).rates(q, Drive(*(x[:, places] for x in drive)))
+    W_T = mechanism.rates_of(mechanism.drives).T
+    for name, given, found in zip(("velocities", "accelerations"), drive[1:], rates, strict=True):
+        for error in _misfits(mechanism, name, given, found @ W_T, samples):
+            raise error
+
+
+def _misfits(
+    mechanism: Mechanism, name: str, given: Array, found: Array, samples: AnyArray
+) -> Iterator[LoopClosureError]:
+    """The drives (nt, drives) that are not where the independent ones move them."""
+    error = np.abs(given - found) / (1 + np.abs(given))
+    for k, drive in np.argwhere(error > CLOSED):
+        yield LoopClosureError(
+            f"{mechanism.model.path}: {name} of redundant drives do not fit each other at sample {samples[k]}: want "
+            f"{found[k, drive]:.9g} of '{mechanism.drives[drive].name}', which follows from the others, got "
+            f"{given[k, drive]:.9g}",
+            residual=float(error[k, drive]),
+            tolerance=CLOSED,
+            time=float(samples[k]),
+        )
+
+
+def _independent(mechanism: Mechanism, q: Array) -> list[int]:
+    """Places of the drives whose motion determines that of the others at a closed pose (nq,)."""
+    independent = [drive.joints for drive in independent_drives(mechanism, q)]
+    return [k for k, drive in enumerate(mechanism.drives) if drive.joints in independent]
+
+
+def _tracer_of(mechanism: Mechanism, q: Array, places: list[int]) -> Tracer:
+    """Continuation along samples (nt, drives) by some of the drives alone."""
+    drives = tuple(mechanism.drives[k] for k in places)
+    return Tracer(mechanism=mechanism, law=Polyline(q[:, places]), drives=drives, where=str(mechanism.model.path))
+
+
+def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -> int:
+    """Replace poses (nt, nq) after a sample until they meet a sound one; returns the number of that, or how many."""
+    for k in range(first + 1, len(poses)):
+        q = tracer.advance(State(t=float(k - 1), q=poses[[k - 1]]), float(k)).q
+        if trusted[k] and np.abs(q - poses[k]).max() <= MEETING and _is_sound(tracer, q):
+            break
+        poses[k] = q[0]
+    else:
+        k = len(poses)
+    run = np.arange(first, min(k + 1, len(poses)))
+    tracer.refuse_singularities([State(t=float(i), q=poses[[i]]) for i in run], tracer.dependent_jacobian(poses[run]))
+    return k
+
+
+def _is_sound(tracer: Tracer, q: Array) -> bool:
+    """Whether a pose (1, nq) is on its own branch for certain."""
+    Phi_u = tracer.dependent_jacobian(q)
+    return not Phi_u.shape[-1] or bool(conditioning(Phi_u)[0][0] > SOUND)
 
 
 def path_tracer(mechanism: Mechanism, q: Array) -> Tracer:
@@ -90,7 +193,7 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
     for row, k in enumerate(samples):
         closed, residual = tracer.close(guess[[k]], float(k))
         if residual > CLOSED:
-            raise LoopClosureError(
+            raise misfit(mechanism, q[k], guess[k], int(k)) or LoopClosureError(
                 f"{mechanism.model.path}: the loops of sample {k} cannot be closed from its guess: want a gap of at "
                 f"most {CLOSED:g}, got {residual:.3g} (m or rad)",
                 residual=residual,
@@ -101,19 +204,43 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
     return found
 
 
-def plain_efforts(mechanism: Mechanism, q: Array, drive: Drive) -> Array:
+def plain_efforts(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArray) -> Array:
     """Efforts by the natural orthogonal complement.
 
     Args:
         mechanism: Robot.
         q: Joint positions that close the loops [m or rad], shape (nt, nq).
         drive: What is prescribed there.
+        samples: Their numbers [-], shape (nt,).
 
     Returns:
         Efforts [N or N m], shape (nt, na).
+
+    Raises:
+        LoopClosureError: If the velocities or accelerations of redundant drives do not fit each other; `time` is the
+            number of the sample.
+        SingularityError: If a sample is singular; `time` is its number.
     """
-    qd, qdd = path_tracer(mechanism, drive.q).rates(q, drive)
+    tracer = path_tracer(mechanism, drive.q)
+    _refuse_singular(mechanism, tracer.dependent_jacobian(q), samples)
+    _want_fitting(mechanism, q, drive, samples)
+    qd, qdd = tracer.rates(q, drive)
     mask = independent_dofs_at(mechanism, q[len(q) // 2])
     model = noc_model(mechanism, q, qd, mask)
     force = (model.M @ qdd[:, mask, None] + model.C @ qd[:, mask, None])[..., 0] + model.G
     return minimum_norm(mechanism.selection @ model.L, force, mechanism.effort_scales)
+
+
+def _refuse_singular(mechanism: Mechanism, Phi_u: Array, samples: AnyArray) -> None:
+    """Raise if a sample is singular, which says Φᵘ (nt, nc, nu) [m/rad or m/m]."""
+    if not Phi_u.shape[-1]:
+        return
+    ratios = conditioning(Phi_u)[0]
+    worst = int(np.argmin(ratios))
+    if ratios[worst] < RANK_TOLERANCE:
+        raise SingularityError(
+            f"{mechanism.model.path}: sample {samples[worst]} is singular: want a smallest singular value of the "
+            f"passive closure Jacobian of at least {RANK_TOLERANCE:g} of the largest, got {ratios[worst]:.3g}",
+            time=float(samples[worst]),
+            singular_value=float(ratios[worst]),
+        )

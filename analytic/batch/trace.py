@@ -20,6 +20,9 @@ from analytic.batch.equations import (
 from analytic.batch.expressions import Graph, Scalar, Symbol, largest, smallest
 from analytic.batch.support import want_known
 from analytic.batch.tape import Tape, assemble_tape
+from analytic.batch.tracking import Columns, columns_of
+from analytic.closures import closure_jacobian_at
+from analytic.continuation import conditioning
 from analytic.redundancy import independent_drives, undriven_dofs
 from robots.arrays import AnyArray, Array
 from robots.errors import MechanismError
@@ -35,12 +38,15 @@ class Trace:
     """
 
     mechanism: Mechanism
+    columns: Columns
+    """Of the records of samples."""
     newton: Tape
     """From given positions; to the largest residual before the Newton step and the largest step [m or rad]."""
     efforts: Tape
     """From given positions, velocities and accelerations; to the efforts before the Newton step, the largest residual
-    before it and the largest step [m or rad], the smallest relative pivot, the product of all, and how far the joints
-    that follow are from what is given for them, relative to their size [-]."""
+    before it and the largest step [m or rad], the smallest relative pivot times the conditioning at the pose of the
+    trace, the product of all, and how far the joints that follow are from what is given for them, relative to their
+    size [-]."""
 
 
 def trace(mechanism: Mechanism, q: Array) -> Trace:
@@ -68,6 +74,7 @@ def trace(mechanism: Mechanism, q: Array) -> Trace:
     shape = _Shape(mechanism, q, independent, following, places, driven)
     return Trace(
         mechanism=mechanism,
+        columns=columns_of(mechanism),
         newton=_newton_tape(shape),
         efforts=_efforts_tape(shape),
     )
@@ -156,12 +163,16 @@ def _efforts_tape(shape: _Shape) -> Tape:
     force = [tau[i] - _across(rows, i, multipliers) for i in shape.independent]
     effort, pivots = _least_effort(shape, rows, factors, force)
     pivots += factors.relative_pivots
-    guard, orientation = (
-        smallest(map(abs, pivots)) if pivots else 1.0,
-        np.prod(np.array(factors.relative_pivots, object)),
-    )
+    guard = (smallest(map(abs, pivots)) if pivots else 1.0) * _conditioning(shape)
+    orientation = np.prod(np.array(factors.relative_pivots, object))
     apart = _apart(shape, at, qd, qdd)
     return assemble_tape(at.graph, [*moved, *effort, *sizes, guard, orientation, apart])
+
+
+def _conditioning(shape: _Shape) -> float:
+    """Smallest singular value of Φᵘ relative to the largest at the pose of the trace [-]."""
+    Phi_u = closure_jacobian_at(shape.mechanism, shape.pose[None])[..., shape.dependent]
+    return float(conditioning(Phi_u)[0][0]) if shape.dependent else 1.0
 
 
 def _independent_rates(shape: _Shape, given: list[Symbol]) -> AnyArray:

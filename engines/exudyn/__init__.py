@@ -3,3 +3,4 @@
 REQUIRES = "exudyn"
 EXTRA = "exudyn"
 LINEAGE = "Exudyn"
+SHARES = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")

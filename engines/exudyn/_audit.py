@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from engines.exudyn._coordinates import coordinates
-from engines.exudyn._equations import equations, rates_of_bodies, rows_of
+from engines.exudyn._equations import closure_bias, equations, rates_of_bodies, rows_of
 from engines.exudyn._frames import frames, places, poses
 from engines.exudyn._system import System, X, Z, built
 from robots.arrays import Array
@@ -79,12 +79,12 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     found = [_at_state(mechanism, *state) for state in zip(q, qd, strict=True)]
-    M, bias, passive, J = (np.array(values) for values in zip(*found, strict=True))
-    return Matrices(M=M, bias=bias, passive=passive, J=J)
+    M, bias, passive, J, J_dot_qd = (np.array(values) for values in zip(*found, strict=True))
+    return Matrices(M=M, bias=bias, passive=passive, J=J, closure_bias=J_dot_qd)
 
 
 def _at_state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, ...]:
-    """M, bias, passive forces and loop Jacobian in the coordinates of the joints."""
+    """M, bias, passive forces, loop Jacobian and J̇ q̇ in the coordinates of the joints."""
     chain = frames(mechanism)
     found = poses(mechanism, chain, q, qd, 0 * qd)
     T, (_, c_t, c_tt) = rates_of_bodies(mechanism, chain, q), coordinates(chain, found)
@@ -94,7 +94,8 @@ def _at_state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, ...]:
         rows = rows_of(system, system.closures)
     forward, backward = terms.forces
     bias = T.T @ (terms.M @ c_tt - (forward + backward) / 2)
-    return T.T @ terms.M @ T, bias, T.T @ (forward - backward) / 2, terms.C[rows] @ T
+    loops = terms.C[rows] @ T, closure_bias(mechanism, q, qd)
+    return T.T @ terms.M @ T, bias, T.T @ (forward - backward) / 2, *loops
 
 
 def _bodies(system: System) -> dict[str, Any]:

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from engines.differences import slope_at_zero
 from engines.exudyn._coordinates import coordinates
 from engines.exudyn._exudyn import exudyn
-from engines.exudyn._frames import Frame, poses
-from engines.exudyn._system import System
+from engines.exudyn._frames import Frame, frames, moved, poses
+from engines.exudyn._system import System, built
 from robots.arrays import Array
 from robots.mechanism import Mechanism
+
+STEP = 4e-3
+"""Largest change of a joint from one point of a difference to the next [rad or m]: truncation is below round-off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,33 @@ def equations(system: System, velocities: Sequence[Array] = ()) -> Equations:
     C = np.array(solver.GetSystemJacobian())[n:, :n]
     solver.FinalizeSolver(mbs, settings)
     return Equations(M=M, C=C, forces=tuple(forces))
+
+
+def closure_jacobian(mechanism: Mechanism, q: Array) -> Array:
+    """Rates of the closures, as Exudyn's joints have them, per joint velocity [m/rad or m/m], shape (nc, nv).
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    chain, at_rest = frames(mechanism), np.zeros(mechanism.nv)
+    with built(mechanism, poses(mechanism, chain, q, at_rest, at_rest)) as system:
+        system.mbs.Assemble()
+        C = equations(system).C
+        rows = rows_of(system, system.closures)
+    return C[rows] @ rates_of_bodies(mechanism, chain, q)
+
+
+def closure_bias(mechanism: Mechanism, q: Array, qd: Array) -> Array:
+    """J̇ q̇ in the rows of `closure_jacobian`: J q̇ differenced along q̇ [m/s² or rad/s²], shape (nc,).
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+    """
+    fastest = float(np.abs(qd).max(initial=0.0)) or 1.0
+    return slope_at_zero(lambda t: closure_jacobian(mechanism, moved(mechanism, q, t * qd)) @ qd, STEP / fastest)
 
 
 def quiet_settings() -> Any:

@@ -11,10 +11,8 @@ import numpy as np
 from scipy.linalg import qr
 
 from engines.extrapolation import value_at_zero
-from engines.exudyn._equations import equations, rates_of_bodies, rows_of
-from engines.exudyn._frames import frames, poses
+from engines.exudyn._equations import closure_jacobian
 from engines.exudyn._stepping import Run, simulate
-from engines.exudyn._system import built
 from engines.projection import independent_drives, null_space
 from robots.arrays import Array
 from robots.efforts import EffortHistory
@@ -133,21 +131,6 @@ def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
         left_out=left_out if droppable else (),
         rank_revealing=bool(left_out) and not droppable,
     )
-
-
-def closure_jacobian(mechanism: Mechanism, q: Array) -> Array:
-    """Rates of the closures, as Exudyn's joints have them, per joint velocity [m/rad or m/m], shape (nc, nv).
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-    """
-    chain, at_rest = frames(mechanism), np.zeros(mechanism.nv)
-    with built(mechanism, poses(mechanism, chain, q, at_rest, at_rest)) as system:
-        system.mbs.Assemble()
-        C = equations(system).C
-        rows = rows_of(system, system.closures)
-    return C[rows] @ rates_of_bodies(mechanism, chain, q)
 
 
 def _independent_rows(J: Array, rank: int) -> list[int]:

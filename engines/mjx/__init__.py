@@ -5,3 +5,4 @@ DISTRIBUTION = "mujoco-mjx"
 EXTRA = "mjx"
 LINEAGE = "MuJoCo"
 ON_REQUEST = "as a port of MuJoCo it is no vote of its own, and to compile it takes some 10 to 30 s a robot"
+SHARES = ("loads", "gravity")

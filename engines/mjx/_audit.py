@@ -75,7 +75,8 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
     """
     with guarded("mjx", double=True):
         found = terms(mechanism, compiled(mechanism), q, qd)
-    return Matrices(M=found.M, bias=found.bias, passive=found.passive, J=found.J, closure_bias=found.closure_bias)
+    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
+    return Matrices(**{name: getattr(found, name) for name in names})
 
 
 def _read(field: Any) -> AnyArray:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
+from engines.mjx._joints import Joints, joints_of, moved
 from engines.mjx._mjx import jax, mjx, on_cpu
 from engines.mujoco._model import build, driven, own_actuators_off
 from robots.arrays import Array
@@ -46,7 +47,9 @@ class Terms(NamedTuple):
     opening: Array
     """By how much they are violated [m or rad], shape (nt, nc)."""
     closure_bias: Array
-    """J̇ q̇ in the rows of J, as their reference accelerations have it [m/s² or rad/s²], shape (nt, nc)."""
+    """J̇ q̇, the derivative of J q̇ along q̇ [m/s² or rad/s²], shape (nt, nc)."""
+    solver_bias: Array
+    """J̇ q̇ as the reference accelerations of the equalities have it [m/s² or rad/s²], shape (nt, nc)."""
     transmission: Array
     """Actuator velocities per joint velocity [-], shape (nt, nu, nv)."""
     tendons: Array
@@ -150,21 +153,24 @@ def terms(mechanism: Mechanism, model: Any, q: Array, qd: Array) -> Terms:
     """
     model.eq_solref[:] = 0  # what is left of the reference acceleration is −J̇q̇
     on_device, data = put(model)
-    loads, found = loads_of(mechanism), []
+    loads, joints, found = loads_of(mechanism), joints_of(mechanism), []
     for start in range(0, len(q), BATCH):
         at = np.minimum(np.arange(start, start + BATCH), len(q) - 1)
-        found.append(_terms(on_device, data, loads, q[at], qd[at]))
+        found.append(_terms(on_device, data, loads, q[at], qd[at], joints=joints))
     of_all = Terms(*(np.concatenate(parts)[: len(q)].astype(float) for parts in zip(*found, strict=True)))
     rows = [row for of_one in rows_of(model) for row in of_one]
-    return of_all._replace(
-        J=of_all.J[:, rows], opening=of_all.opening[:, rows], closure_bias=of_all.closure_bias[:, rows]
-    )
+    in_rows = ("J", "opening", "closure_bias", "solver_bias")
+    return of_all._replace(**{name: getattr(of_all, name)[:, rows] for name in in_rows})
 
 
-@partial(jax.jit, compiler_options=QUICK)
-def _terms(model: Any, data: Any, loads: Loads, q: Any, qd: Any) -> Any:
+@partial(jax.jit, static_argnames="joints", compiler_options=QUICK)
+def _terms(model: Any, data: Any, loads: Loads, q: Any, qd: Any, *, joints: Joints) -> Any:
     def at_state(q: Any, qd: Any) -> Any:
-        now = computed(model, data.replace(qpos=q, qvel=qd), loads)
+        def near(displacement: Any) -> Any:
+            now = computed(model, data.replace(qpos=moved(q, displacement, joints), qvel=qd), loads)
+            return now._impl.efc_J @ qd, now
+
+        _, closure_bias, now = jax.jvp(near, (0 * qd,), (qd,), has_aux=True)
         inner = now._impl  # where MJX keeps them, with no public way to them
         wrench = mjx.xfrc_accumulate(model, now) if len(loads[0]) else 0
         return Terms(
@@ -173,7 +179,8 @@ def _terms(model: Any, data: Any, loads: Loads, q: Any, qd: Any) -> Any:
             passive=now.qfrc_passive + wrench,
             J=inner.efc_J,
             opening=inner.efc_pos,
-            closure_bias=-inner.efc_aref,
+            closure_bias=closure_bias,
+            solver_bias=-inner.efc_aref,
             transmission=inner.actuator_moment,
             tendons=inner.ten_J,
             center=now.xipos,

@@ -7,9 +7,10 @@ of MJX's stages, as the derivative of MJX's own Jacobian along the velocity, unl
 from functools import partial
 from typing import Any, NamedTuple
 
+from engines.mjx._joints import Joints, moved
 from engines.mjx._mjx import jax, mjx
 from engines.mjx._model import QUICK, Loads, computed
-from robots.mechanism import Mechanism
+from engines.mujoco._model import TORQUE_SCALE
 
 jnp = jax.numpy
 STAGES = ((0.0, 0.5, 0.5, 1.0), (0, 1, 1, 2), (1 / 6, 1 / 3, 1 / 3, 1 / 6))
@@ -21,10 +22,9 @@ class Layout(NamedTuple):
 
     drives: tuple[int, ...]
     """Rows of the drives in MJX's constraints."""
-    loops: tuple[int, ...]
-    """Rows that close the loops."""
-    joints: tuple[tuple[str, int, int], ...]
-    """Kind of each joint, and where it begins in q and in the velocities."""
+    loops: tuple[tuple[int, ...], ...]
+    """Rows of each equality that closes a loop, in MuJoCo's order."""
+    joints: Joints
     samples: int
     """Number of reports."""
     velocity_term: bool
@@ -52,12 +52,6 @@ class Run(NamedTuple):
     """Step [s]."""
     every: Any
     """Steps from one report to the next."""
-
-
-def joints_of(mechanism: Mechanism) -> tuple[tuple[str, int, int], ...]:
-    """Kinds and places of the joints, for `Layout`."""
-    places = zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True)
-    return tuple((str(joint.kind), q.start, dof.start) for joint, q, dof in places)
 
 
 @partial(jax.jit, static_argnames="layout", compiler_options=QUICK)
@@ -116,13 +110,25 @@ def _rates(robot: Robot, run: Run, layout: Layout, q: Any, qd: Any, half_step: A
         now = robot._replace(model=robot.model.replace(eq_data=held))
         data = solved(now, moved(q, displacement, layout.joints), velocity, layout)
         u, a = _rate_of_displacement(displacement, velocity, layout.joints), data.qacc
-        opening = jnp.abs(data._impl.efc_pos[jnp.array(layout.loops, int)]).max(initial=0)
+        opening = _opening(robot.model, data, layout)
         force = data._impl.efc_force[jnp.array(layout.drives, int)]
         return (u, a, mean_u + weight * u, mean_a + weight * a), (force, opening)
 
     table = tuple(jnp.array(column, kind) for column, kind in zip(STAGES, (qd.dtype, int, qd.dtype), strict=True))
     (_, _, u, a), (force, opening) = jax.lax.scan(stage, (0 * qd, 0 * qd, 0 * qd, 0 * qd), table)
     return u, a, force[0], opening[0]
+
+
+def _opening(model: Any, data: Any, layout: Layout) -> Any:
+    """How far the widest loop is open [m or rad]."""
+    widths = [jnp.zeros((), data.qpos.dtype)]
+    for equality, rows in enumerate(layout.loops):
+        gap = data._impl.efc_pos[jnp.array(rows, int)]
+        widths.append(jnp.linalg.norm(gap[:3]))
+        if len(rows) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
+            sine = jnp.linalg.norm(gap[3:]) / model.eq_data[equality, TORQUE_SCALE]
+            widths.append(2 * jnp.arcsin(jnp.minimum(sine, 1)))
+    return jnp.stack(widths).max()
 
 
 def solved(robot: Robot, q: Any, qd: Any, layout: Layout) -> Any:
@@ -141,30 +147,7 @@ def solved(robot: Robot, q: Any, qd: Any, layout: Layout) -> Any:
     return mjx.solve(model, mjx.fwd_acceleration(model, mjx.fwd_actuation(model, now)))
 
 
-def moved(q: Any, displacement: Any, joints: tuple[tuple[str, int, int], ...]) -> Any:
-    """Positions after a displacement, whose turns are in body axes."""
-    parts = []
-    for kind, at, dof in joints:
-        shifts = {"free": 3, "ball": 0}.get(kind, 1)
-        parts.append(q[at : at + shifts] + displacement[dof : dof + shifts])
-        if kind in ("free", "ball"):
-            first, turn = at + shifts, dof + shifts
-            parts.append(_turned(q[first : first + 4], displacement[turn : turn + 3]))
-    return jnp.concatenate(parts)
-
-
-def _turned(quaternion: Any, theta: Any) -> Any:
-    """A quaternion times that of a turn, which may be none."""
-    square = theta @ theta
-    angle = jnp.sqrt(jnp.where(square > 0, square, 1))
-    c = jnp.where(square > 0, jnp.cos(angle / 2), 1)
-    s = jnp.where(square > 0, jnp.sin(angle / 2) / angle, 0.5) * theta
-    w, x = quaternion[:1], quaternion[1:]
-    turned = jnp.concatenate([w * c - x @ s, w * s + c * x + jnp.cross(x, s)])
-    return turned / jnp.sqrt(turned @ turned)
-
-
-def _rate_of_displacement(displacement: Any, velocity: Any, joints: tuple[tuple[str, int, int], ...]) -> Any:
+def _rate_of_displacement(displacement: Any, velocity: Any, joints: Joints) -> Any:
     """Rate at which a displacement grows, θ̇ = ω + θ × ω / 2 + θ × (θ × ω) / 12 for turns in body axes, (nv,)."""
     rate = velocity
     for kind, _, dof in joints:

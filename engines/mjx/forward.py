@@ -14,9 +14,10 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from engines.extrapolation import value_at_zero
+from engines.mjx._joints import joints_of
 from engines.mjx._model import compiled, guarded, loads_of, put, rows_of
-from engines.mjx._stepping import Layout, Robot, Run, joints_of, simulated
-from engines.mujoco._model import actuator_efforts, actuator_names
+from engines.mjx._stepping import Layout, Robot, Run, simulated
+from engines.mujoco._model import actuator_names, gearing
 from engines.mujoco.forward import drives_of, own_steps
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Rung
@@ -62,6 +63,8 @@ class _Simulation(NamedTuple):
     settings: Settings
     robot: Robot
     layout: Layout
+    gearing: Array
+    """MuJoCo's own actuator velocities per rate of the drives [-], shape (na, drives)."""
 
 
 OWN = Settings()
@@ -148,30 +151,30 @@ def _prepared(mechanism: Mechanism, motion: Motion, drives: list[int], of: Setti
     loops, held = rows[: model.neq - len(drives)], rows[model.neq - len(drives) :]
     layout = Layout(
         drives=tuple(row for of_one in held for row in of_one),
-        loops=tuple(row for of_one in loops for row in of_one),
+        loops=tuple(map(tuple, loops)),
         joints=joints_of(mechanism),
         samples=len(motion.t),
         velocity_term=of.velocity_term,
     )
-    return _Simulation(mechanism, motion, drives, of, Robot(*put(model), loads_of(mechanism)), layout)
+    return _Simulation(
+        mechanism, motion, drives, of, Robot(*put(model), loads_of(mechanism)), layout, gearing(model, len(drives))
+    )
 
 
 def _rung(simulation: _Simulation, dt: float) -> Rung:
     """The simulation at one step; the compiled code is the same for all, because targets are padded to one length."""
-    mechanism, motion, drives, of, robot, layout = simulation
+    mechanism, motion, _, of, robot, layout, gears = simulation
     begin, kind = time.perf_counter(), np.float64 if of.double else np.float32
     q, qd, targets = (x.astype(kind) for x in (motion.q[0], motion.qd[0], _constants(simulation, dt)))
     run = Run(q, qd, targets, kind(dt), round(motion.dt / dt))
     force, positions, drift = simulated(robot, run, np.array(of.compliances, kind), layout=layout)
-    on_drives = np.zeros((len(of.compliances), len(motion.t), len(mechanism.drives)))
-    on_drives[:, :, drives] = force
-    if not np.isfinite(on_drives).all():
+    if not np.isfinite(force).all():
         raise EngineError(f"mjx: the simulation with dt = {dt:g} s diverged")
     wanted = motion.law(motion.t).q
     miss = [mechanism.values_of(mechanism.drives, np.asarray(one, float)) - wanted for one in positions]
     return Rung(
         dt=dt,
-        effort=actuator_efforts(mechanism, value_at_zero(of.compliances, list(on_drives))),
+        effort=value_at_zero(of.compliances, list(np.asarray(force, float))) @ np.linalg.pinv(gears),
         closure_drift=float(np.max(drift)),
         tracking_error=float(np.abs(miss).max()),
         wall_time=time.perf_counter() - begin,
@@ -183,7 +186,7 @@ def _constants(simulation: _Simulation, dt: float) -> Array:
 
     A row accelerates by −B v − K (q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K (q − x).
     """
-    mechanism, motion, drives, of, _, _ = simulation
+    mechanism, motion, drives, of, *_ = simulation
     span = motion.t[-1] - motion.t[0]
     many, used = (2 * round(span / step) + 3 for step in (of.steps[-1], dt))
     target = motion.law(motion.t[0] + np.minimum(np.arange(many), used - 1) * dt / 2)

@@ -1,10 +1,10 @@
-"""MJX's mass matrix, bias, passive forces, loop Jacobian and actuator moments at the exact state."""
+"""MJX's mass matrix, bias, passive forces, loop Jacobian, its rate and actuator moments at the exact state."""
 
 import numpy as np
 
 from engines.mjx._model import compiled, guarded, terms
 from engines.mujoco._model import actuator_names
-from engines.projection import RANK_TOLERANCE, projected_efforts
+from engines.projection import RANK_TOLERANCE, independent_drives, loop_motions
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case
@@ -19,20 +19,30 @@ class MjxKkt:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        scale = case.mechanism.effort_scales
+        mechanism, model = case.mechanism, compiled(case.mechanism)
+        W = mechanism.rates_of(mechanism.drives)
         with guarded(self.name, double=self.double):
-            found = terms(case.mechanism, compiled(case.mechanism), motion.q, motion.qd)
-        force = (found.M @ motion.qdd[..., None])[..., 0] + found.bias - found.passive
-        at_states = zip(found.M, force, found.J, found.transmission, strict=True)
+            J = terms(mechanism, model, motion.q, 0 * motion.qd).J
+            W = W[independent_drives(J[len(J) // 2], W)]
+            loops = [loop_motions(J_at_state, W) for J_at_state in J]
+            qd = np.array([loop.velocities(rates) for loop, rates in zip(loops, motion.qd, strict=True)])
+            found = terms(mechanism, model, motion.q, qd)
+        effort = np.zeros((len(motion.t), mechanism.na))
+        for k, loop in enumerate(loops):
+            qdd = loop.accelerations(motion.qdd[k], found.closure_bias[k])
+            force = found.M[k] @ qdd + found.bias[k] - found.passive[k]
+            effort[k] = loop.efforts(found.M[k], force, found.transmission[k], mechanism.effort_scales)
         return EffortHistory(
             source=self.name,
-            actuators=actuator_names(case.mechanism),
+            actuators=actuator_names(mechanism),
             t=motion.t,
-            effort=np.array([projected_efforts(*at_state, scale) for at_state in at_states]),
+            effort=effort,
             closure_drift=float(np.abs(found.opening).max(initial=0.0)),
             settings={
                 "precision": f"{'double' if self.double else 'single'}, on the CPU",
-                "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",
+                "state": "q, and rates of independent drives; the others from J and J̇q̇ of the engine",
+                "J̇q̇": "derivative of MJX's J q̇ along q̇, by JAX",
+                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
             note="state given; drift is the gap the engine sees in it",
         )

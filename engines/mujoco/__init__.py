@@ -3,3 +3,4 @@
 REQUIRES = "mujoco"
 EXTRA = "mujoco"
 LINEAGE = "MuJoCo"
+SHARES = ("loads", "gravity")

@@ -5,6 +5,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from engines.mujoco._loops import closure_bias
 from engines.mujoco._model import (
     apply_wrenches,
     build,
@@ -39,6 +40,17 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
     with guarded("mujoco"):
         apply_wrenches(mechanism, model, data)
         _, bias, passive = tree_terms(mechanism, model, data)
+    return inventory(model, data, bias - passive)
+
+
+def inventory(model: Any, data: Any, rest_force: Array) -> Inventory:
+    """What stands in a model.
+
+    Args:
+        model: MuJoCo's model.
+        data: Its state, computed, with the external wrenches in `xfrc_applied`.
+        rest_force: Force on each dof that holds the tree at rest there [N or N m], shape (nv,).
+    """
     rows = equality_rows(data)
     kinds, axes, anchors = _joints(model, data)
     scalar = np.array([kind in ("hinge", "slide") for kind in kinds], dtype=bool)
@@ -69,7 +81,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         gravity=_gravity(model),
         force=data.xfrc_applied[1:, :3] - model.body_gravcomp[1:, None] * weight,
         moment=data.xfrc_applied[1:, 3:],
-        rest_force=bias - passive,
+        rest_force=rest_force,
         J=constraint_jacobian(model, data)[rows],
         opening=float(np.abs(data.efc_pos[rows]).max(initial=0.0)),
         transmission=transmission(model, data),
@@ -91,7 +103,7 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         for positions, velocities in zip(q, qd, strict=True):
             data.qpos[:], data.qvel[:] = positions, velocities
             found.append(_at_state(mechanism, model, data))
-    names = ("M", "bias", "passive", "J", "closure_bias")
+    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
     return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*found, strict=True), strict=True)})
 
 
@@ -102,8 +114,8 @@ def _at_state(mechanism: Mechanism, model: Any, data: Any) -> tuple[Array, ...]:
     rows = equality_rows(data)
     K, B, impedance, _ = data.efc_KBIP[rows].T
     # MuJoCo wants the acceleration −J̇q̇ − B J q̇ − K r of a constraint that is violated by r.
-    closure_bias = -data.efc_aref[rows] - B * data.efc_vel[rows] - K * impedance * data.efc_pos[rows]
-    return M, bias, passive, constraint_jacobian(model, data)[rows], closure_bias
+    solver_bias = -data.efc_aref[rows] - B * data.efc_vel[rows] - K * impedance * data.efc_pos[rows]
+    return M, bias, passive, constraint_jacobian(model, data)[rows], closure_bias(model, data), solver_bias
 
 
 def _joints(model: Any, data: Any) -> tuple[list[str], Array, Array]:

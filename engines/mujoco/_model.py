@@ -16,7 +16,11 @@ from robots.mjcf import captured_warnings, compile_model
 
 _OFF = mujoco.mjtDisableBit
 LEFT_OUT = _OFF.mjDSBL_CONTACT | _OFF.mjDSBL_LIMIT | _OFF.mjDSBL_FRICTIONLOSS
+PARALLEL = 1e-9
+"""Largest relative difference of two rows that are one but for a factor [-]."""
 EQUALITY_ROW = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+TORQUE_SCALE = 10
+"""Where a weld has it in `eq_data`."""
 
 
 def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> Any:
@@ -31,10 +35,20 @@ def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> An
         edit: Called with the `MjSpec` before it is compiled.
     """
     model = compile_model(mechanism.model, edit)
-    model.opt.gravity[:] = mechanism.gravity
+    configure(model, mechanism.gravity)
+    return model
+
+
+def configure(model: Any, gravity: Array) -> None:
+    """Give a model the gravity of a case, and switch off what every source leaves out.
+
+    Args:
+        model: MuJoCo's model.
+        gravity: Acceleration of gravity [m/s²], shape (3,).
+    """
+    model.opt.gravity[:] = gravity
     model.opt.disableflags |= LEFT_OUT | _OFF.mjDSBL_AUTORESET
     model.jnt_actgravcomp[:] = False
-    return model
 
 
 def driven(mechanism: Mechanism, drives: Sequence[Coordinate], *, timed: bool = False) -> Any:
@@ -76,17 +90,42 @@ def rows_of_drives(model: Any, data: Any, drives: int) -> tuple[AnyArray, AnyArr
     return rows[is_drive], rows[~is_drive]
 
 
-def actuator_efforts(mechanism: Mechanism, on_drives: Array) -> Array:
-    """Efforts of the actuators that act on the driven coordinates as given.
+def opening(model: Any, data: Any, rows: AnyArray) -> float:
+    """How far the widest of some equalities is open where positions were computed last [m or rad].
 
     Args:
-        mechanism: Robot.
-        on_drives: Efforts on the driven coordinates [N or N m], shape (nt, drives).
-
-    Returns:
-        Efforts before the gears, least norm where two actuators share a coordinate [N or N m], shape (nt, na).
+        model: MuJoCo's model.
+        data: Its data.
+        rows: Indices of all rows of these equalities in `efc_*`.
     """
-    return on_drives @ np.linalg.pinv(mechanism.gearing)
+    widest = 0.0
+    for equality in np.unique(data.efc_id[rows]):
+        gap = data.efc_pos[rows[data.efc_id[rows] == equality]]
+        widest = max(widest, float(np.linalg.norm(gap[:3])))
+        if len(gap) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
+            sine = np.linalg.norm(gap[3:]) / model.eq_data[equality, TORQUE_SCALE]
+            widest = max(widest, float(2 * np.arcsin(min(sine, 1.0))))
+    return widest
+
+
+def gearing(model: Any, drives: int) -> Array:
+    """The engine's own actuator velocities per rate of what the drives of a driven model hold [-], shape (nu, drives).
+
+    An actuator acts on what a drive holds if its moments are those of the drive's row, but for a factor, its gear. Both
+    are the same in all poses.
+
+    Args:
+        model: As `driven` compiles it.
+        drives: How many drives it has.
+    """
+    data = mujoco.MjData(model)
+    mujoco.mj_fwdPosition(model, data)
+    S = transmission(model, data)
+    rows = constraint_jacobian(model, data)[rows_of_drives(model, data, drives)[0]]
+    J = np.where(S.any(axis=0), rows, 0.0)  # not the clock, on which a row of a timed drive depends as well
+    factor = S @ J.T / np.maximum((J**2).sum(axis=1), np.finfo(float).tiny)
+    alike = np.isclose(S[:, None], factor[..., None] * J, rtol=PARALLEL, atol=0).all(axis=2)
+    return np.where(alike, factor, 0.0)
 
 
 def own_actuators_off(model: Any) -> None:

@@ -8,7 +8,7 @@ file. A joint equality knows a target position and no target velocity, so the jo
 import mujoco
 import numpy as np
 
-from engines.mujoco._model import actuator_efforts, actuator_names, apply_wrenches, driven, guarded, rows_of_drives
+from engines.mujoco._model import actuator_names, apply_wrenches, driven, gearing, guarded, opening, rows_of_drives
 from robots.efforts import EffortHistory
 from robots.errors import EngineError
 from robots.motion import Motion
@@ -40,7 +40,7 @@ class MujocoDefault:
                 apply_wrenches(mechanism, model, data)
                 mujoco.mj_step(model, data)
                 of_drives, of_loops = rows_of_drives(model, data, len(drives))
-                drift = max(drift, float(np.abs(data.efc_pos[of_loops]).max(initial=0.0)))
+                drift = max(drift, opening(model, data, of_loops))
                 if k % every == 0:
                     on_drives[k // every] = data.efc_force[of_drives]
         if not np.isfinite(on_drives).all():
@@ -50,7 +50,7 @@ class MujocoDefault:
             source=self.name,
             actuators=actuator_names(mechanism),
             t=motion.t,
-            effort=actuator_efforts(mechanism, on_drives),
+            effort=on_drives @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
             closure_drift=drift,
             tracking_error=float(np.abs(miss).max()),
             settings={

@@ -28,13 +28,14 @@ from engines.extrapolation import value_at_zero
 from engines.ladder import own_steps as halved
 from engines.mujoco._clock import frozen_targets, moving_targets, push
 from engines.mujoco._model import (
-    actuator_efforts,
     actuator_names,
     build,
     constraint_jacobian,
     driven,
     equality_rows,
+    gearing,
     guarded,
+    opening,
     rows_of_drives,
 )
 from engines.mujoco._stepping import stepping
@@ -87,7 +88,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    effort: Array  # on the driven coordinates, (nt, drives)
+    effort: Array  # of the actuators, (nt, na)
     closure_drift: float
     tracking_error: float
 
@@ -150,10 +151,9 @@ class MujocoForward:
                 _simulate(mechanism, motion, drives, drive, dt, at_compliance(self.settings, c))
                 for c in self.settings.compliances
             ]
-        on_drives = value_at_zero(self.settings.compliances, [run.effort for run in soft])
         return Rung(
             dt=dt,
-            effort=actuator_efforts(mechanism, on_drives),
+            effort=value_at_zero(self.settings.compliances, [run.effort for run in soft]),
             closure_drift=max(run.closure_drift for run in soft),
             tracking_error=max(run.tracking_error for run in soft),
             wall_time=time.perf_counter() - start,
@@ -176,7 +176,7 @@ def in_words(settings: Settings) -> dict[str, str]:
         "drift feedback": f"solref {' '.join(f'{x:g}' for x in settings.solref)}",
         "compliance": f"body and dof inverse weights times {compliances}"
         + (", extrapolated to 0" if len(settings.compliances) > 1 else ""),
-        "actuators": "a joint equality each, its constraint force is the effort",
+        "actuators": "a joint equality each, its constraint force is the effort, through the engine's own gear",
     }
 
 
@@ -244,7 +244,7 @@ def _simulate(
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(wanted, feedback)
 
     held, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
-    forces, openings, positions, every = [], [], [], round(motion.dt / dt)
+    forces, drift, positions, every = [], 0.0, [], round(motion.dt / dt)
     for k, target in enumerate(targets):
         held[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
@@ -252,16 +252,14 @@ def _simulate(
             forces.append(data.efc_force[of_drives])
             if not np.isfinite(forces[-1]).all():
                 raise EngineError(f"{MujocoForward.name}: the simulation with dt = {dt:g} s diverged")
-            openings.append(data.efc_pos[of_loops])
+            drift = max(drift, opening(model, data, of_loops))
             positions.append(np.array(data.qpos[:-1]))
         if k < len(targets) - 1:
             step()
-    effort = np.zeros((len(motion.t), len(mechanism.drives)))
-    effort[:, drives] = forces
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
     return _Run(
-        effort=effort,
-        closure_drift=float(np.abs(openings).max(initial=0.0)),
+        effort=np.array(forces) @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
+        closure_drift=drift,
         tracking_error=float(np.abs(miss).max()),
     )
 

@@ -4,3 +4,4 @@ REQUIRES = "pinocchio"
 DISTRIBUTION = "pin"
 EXTRA = "pinocchio"
 LINEAGE = "Pinocchio"
+SHARES = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from engines.pinocchio._loads import joint_springs, load_forces, wrenches
-from engines.pinocchio._loops import bends, closure_jacobian, gathered, loop_constraints, opening
+from engines.pinocchio._loops import bends, closure_bias, closure_jacobian, gathered, loop_constraints, opening
 from engines.pinocchio._simulation import Solver
 from engines.pinocchio._tree import Tree, build, guarded
 from engines.pinocchio.kkt import tree_terms
@@ -79,15 +79,15 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
     with guarded("pinocchio"):
         tree = build(mechanism)
         found = [_at_state(tree, *state) for state in zip(q, qd, strict=True)]
-    M, bias, passive, J, closure_bias = (np.array(values) for values in zip(*found, strict=True))
-    return Matrices(M=M, bias=bias, passive=passive, J=J, closure_bias=closure_bias)
+    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
+    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*found, strict=True), strict=True)})
 
 
 def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
-    """M, bias, passive forces, loop Jacobian, and what the constraint solver takes for J̇ q̇."""
+    """M, bias, passive forces, loop Jacobian, J̇ q̇, and what the constraint solver takes for it."""
     terms = tree_terms(tree, q, qd)
     loops, solver = gathered(loop_constraints(tree)), Solver()
-    J = closure_jacobian(tree, loops, q)
+    J, by_kinematics = closure_jacobian(tree, loops, q), closure_bias(tree, loops, q, qd)
     model, data = tree.model, tree.data
     pin.initConstraintDynamics(model, data, loops.models, loops.datas)
     proximal = pin.ProximalSettings(0.0, 0.0, solver.mu, solver.iterations)
@@ -96,7 +96,7 @@ def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
         (of.contact1_acceleration_drift - of.contact2_acceleration_drift).vector[: constraint.residualSize()]
         for constraint, of in zip(loops.models, loops.datas, strict=True)
     ]
-    return *terms, J, np.concatenate([np.zeros(0), *drifts, bends(tree.mechanism, q, qd)])
+    return *terms, J, by_kinematics, np.concatenate([np.zeros(0), *drifts, bends(tree.mechanism, q, qd)])
 
 
 def _bodies(tree: Tree) -> dict[str, Any]:
@@ -128,21 +128,20 @@ def _dofs(tree: Tree) -> tuple[str, ...]:
     return tuple(tree.model.names[whose[i]] for i in every for _ in range(tree.model.joints[i].nv))
 
 
+def _columns(tree: Tree, i: int) -> Array:
+    """Columns of a joint of Pinocchio's in its own Jacobian [- or m], shape (6, its dofs)."""
+    jacobian = pin.getJointJacobian(tree.model, tree.data, i, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    first = tree.model.joints[i].idx_v
+    columns: Array = jacobian.reshape(6, tree.model.nv)  # a single column comes as a vector
+    return columns[:, first : first + tree.model.joints[i].nv]
+
+
 def _joints(tree: Tree) -> tuple[Array, Array, Array]:
     """Freedom, axis and anchor of each joint of the model, by what Pinocchio's Jacobians let it do."""
     mechanism = tree.mechanism
     freedom, axes, anchors = (np.zeros((len(mechanism.joints), k)) for k in (2, 3, 3))
     for j, (joint, parts) in enumerate(zip(mechanism.joints, tree.joints, strict=True)):
-        columns = [
-            slice(tree.model.joints[i].idx_v, tree.model.joints[i].idx_v + tree.model.joints[i].nv) for i in parts
-        ]
-        S = np.concatenate(
-            [
-                pin.getJointJacobian(tree.model, tree.data, i, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)[:, own]
-                for i, own in zip(parts, columns, strict=True)
-            ],
-            axis=1,
-        )
+        S = np.concatenate([_columns(tree, i) for i in parts], axis=1)
         freedom[j] = [_rank(S[3:]), _rank(S[:3, ~S[3:].any(axis=0)])]
         if joint.kind in ("hinge", "slide"):
             axes[j] = S[3:, 0] if joint.kind == "hinge" else S[:3, 0]

@@ -94,7 +94,8 @@ def _jacobian(tree: Tree, body: int, point: Array) -> Array:
     joint, place = tree.place(body, point)
     if joint == UNIVERSE:
         return np.zeros((6, tree.model.nv))
-    return pin.getFrameJacobian(tree.model, tree.data, joint, place, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    jacobian = pin.getFrameJacobian(tree.model, tree.data, joint, place, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    return jacobian.reshape(6, tree.model.nv)  # a single column comes as a vector
 
 
 def _pulls(tree: Tree, qd: Array) -> Iterator[Wrench]:

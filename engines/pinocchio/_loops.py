@@ -54,7 +54,8 @@ def closure_jacobian(tree: Tree, loops: Constraints, q: Array) -> Array:
     rows = [np.zeros((0, tree.model.nv))]
     for model, data in zip(loops.models, loops.datas, strict=True):
         model.calc(tree.model, tree.data, data)  # else the frames are those of an earlier pose
-        rows.append(pin.getConstraintJacobian(tree.model, tree.data, model, data))
+        jacobian = pin.getConstraintJacobian(tree.model, tree.data, model, data)
+        rows.append(jacobian.reshape(-1, tree.model.nv))  # a single column comes as a vector
     equalities = [c for c in tree.mechanism.closures if isinstance(c, CoordinateClosure)]
     return np.concatenate([*rows, *(_coordinate_row(tree.mechanism, closure, q) for closure in equalities)])
 
@@ -70,6 +71,32 @@ def opening(tree: Tree, loops: Constraints, q: Array) -> float:
     rigid = [_gap(model, data) for model, data in zip(loops.models, loops.datas, strict=True)]
     equalities = [c for c in tree.mechanism.closures if isinstance(c, CoordinateClosure)]
     return max([*rigid, *(_miss(tree.mechanism, closure, q) for closure in equalities)], default=0.0)
+
+
+def closure_bias(tree: Tree, loops: Constraints, q: Array, qd: Array) -> Array:
+    """J̇ q̇ in the rows of `closure_jacobian`: accelerations of the loops' ends while no joint accelerates.
+
+    Pinocchio has none of equalities of coordinates, whose rows are written here.
+
+    Args:
+        tree: The mechanism in Pinocchio.
+        loops: Its rigid closures.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities that keep the loops closed [m/s or rad/s], shape (nv,).
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (nc,).
+    """
+    pin.forwardKinematics(tree.model, tree.data, tree.positions(q), qd, np.zeros(tree.model.nv))
+    rows = [np.zeros(0)]
+    for model in loops.models:
+        ends = ((model.joint1_id, model.joint1_placement), (model.joint2_id, model.joint2_placement))
+        first, second = (pin.getFrameClassicalAcceleration(tree.model, tree.data, *end) for end in ends)
+        R1, R2 = (tree.data.oMi[joint].rotation @ placement.rotation for joint, placement in ends)
+        rows.append(first.linear - R1.T @ R2 @ second.linear)
+        if model.type == pin.ContactType.CONTACT_6D:
+            rows.append(first.angular - R1.T @ R2 @ second.angular)
+    return np.concatenate([*rows, bends(tree.mechanism, q, qd)])
 
 
 def bends(mechanism: Mechanism, q: Array, qd: Array) -> Array:

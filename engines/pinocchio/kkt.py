@@ -1,12 +1,12 @@
-"""Pinocchio's mass matrix, bias and constraint Jacobians at the exact state; its constraint solver takes no part."""
+"""Pinocchio's mass matrix, bias, constraint Jacobians and their rates at the exact state; its solver takes no part."""
 
 import numpy as np
 import pinocchio as pin
 
 from engines.pinocchio._loads import load_forces
-from engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints, opening
+from engines.pinocchio._loops import closure_bias, closure_jacobian, gathered, loop_constraints, opening
 from engines.pinocchio._tree import Tree, build, guarded
-from engines.projection import RANK_TOLERANCE, projected_efforts
+from engines.projection import RANK_TOLERANCE, independent_drives, loop_motions
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.motion import Motion
@@ -23,12 +23,16 @@ class PinocchioKkt:
         tree = build(case.mechanism)
         loops, gap = gathered(loop_constraints(tree)), 0.0
         S, scale, efforts = case.mechanism.selection, case.mechanism.effort_scales, []
+        W = case.mechanism.rates_of(case.mechanism.drives)
         with guarded(self.name):
-            for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
-                M, bias, passive = tree_terms(tree, q, qd)
-                J = closure_jacobian(tree, loops, q)
-                efforts.append(projected_efforts(M, M @ qdd + bias - passive, J, S, scale))
+            W = W[independent_drives(closure_jacobian(tree, loops, motion.q[len(motion.t) // 2]), W)]
+            for k, q in enumerate(motion.q):
+                loop = loop_motions(closure_jacobian(tree, loops, q), W)
                 gap = max(gap, opening(tree, loops, q))
+                qd = loop.velocities(motion.qd[k])
+                qdd = loop.accelerations(motion.qdd[k], closure_bias(tree, loops, q, qd))
+                M, bias, passive = tree_terms(tree, q, qd)
+                efforts.append(loop.efforts(M, M @ qdd + bias - passive, S, scale))
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
@@ -38,7 +42,9 @@ class PinocchioKkt:
             settings={
                 "tree": "crba and nonLinearEffects at the exact state",
                 "loop Jacobian": "getConstraintJacobian of a RigidConstraintModel for each closure",
-                "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",
+                "state": "q, and rates of independent drives; the others from J and J̇q̇ of the engine",
+                "J̇q̇": "getFrameClassicalAcceleration of the ends; curvature of equalities of coordinates written here",
+                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
             note="state given; drift is the gap the engine sees in it",
         )

@@ -3,3 +3,4 @@
 REQUIRES = "pybullet"
 EXTRA = "pybullet"
 LINEAGE = "Bullet"
+SHARES = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")

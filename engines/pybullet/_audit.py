@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from engines.pybullet._angles import in_angles, rates_of_angles
 from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import closure_jacobian
+from engines.pybullet._jacobian import closure_bias, closure_jacobian
 from engines.pybullet._loads import apply_loads, load_forces, springs
 from engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves, geared
 from engines.pybullet._world import World, body_pose, opened
@@ -101,7 +101,7 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
     inverse = np.linalg.inv(E)
     with opened(mechanism) as world:
         found = [_at_state(world, *state) for state in zip(x, xd, strict=True)]
-    M, bias, passive, J = (np.array(values) for values in zip(*found, strict=True))
+    M, bias, passive, J, J_dot_xd = (np.array(values) for values in zip(*found, strict=True))
 
     def turned(force: Array) -> Array:
         return (inverse.swapaxes(1, 2) @ force[..., None])[..., 0]
@@ -112,16 +112,18 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         bias=turned(bias) - (M @ E_dot_x[..., None])[..., 0],
         passive=turned(passive),
         J=J @ inverse,
+        closure_bias=J_dot_xd - (J @ inverse @ E_dot_x[..., None])[..., 0],
     )
 
 
 def _at_state(world: World, q: Array, qd: Array) -> tuple[Array, ...]:
-    """M, bias, passive forces and loop Jacobian in PyBullet's coordinates."""
+    """M, bias, passive forces, loop Jacobian and J̇ q̇ in PyBullet's coordinates."""
     zero = [0.0] * len(world.moving)
     positions, where = world.positions(q), {"physicsClientId": world.client}
     M = world.summed(pybullet.calculateMassMatrix(world.tree, positions, **where))
     bias = world.summed(pybullet.calculateInverseDynamics(world.tree, positions, world.rates(qd), zero, **where))
-    return world.summed(M.T), bias, load_forces(world, q, qd), closure_jacobian(world, q)
+    loops = closure_jacobian(world, q), closure_bias(world, q, qd)
+    return world.summed(M.T), bias, load_forces(world, q, qd), *loops
 
 
 def _bodies(world: World) -> dict[str, Any]:

@@ -2,10 +2,14 @@
 
 import numpy as np
 
+from engines.differences import slope_at_zero
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._world import World
 from robots.arrays import Array
 from robots.mechanism import WORLD, Coordinate, CoordinateClosure, Mechanism, WeldClosure
+
+STEP = 4e-3
+"""Largest change of a joint from one point of the difference to the next [rad or m]: truncation is below round-off."""
 
 
 def closure_jacobian(world: World, q: Array) -> Array:
@@ -28,6 +32,21 @@ def closure_jacobian(world: World, q: Array) -> Array:
         v2, w2 = point_jacobian(world, closure.body2, closure.point2, q)
         rows += [v1 - v2, w1 - w2] if isinstance(closure, WeldClosure) else [v1 - v2]
     return np.concatenate(rows)
+
+
+def closure_bias(world: World, q: Array, qd: Array) -> Array:
+    """J̇ q̇ in the rows of `closure_jacobian`: PyBullet has no rate of a Jacobian, so J q̇ is differenced along q̇.
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (nc,).
+    """
+    fastest = float(np.abs(qd).max(initial=0.0)) or 1.0
+    return slope_at_zero(lambda t: closure_jacobian(world, q + t * qd) @ qd, STEP / fastest)
 
 
 def point_jacobian(world: World, body: int, point: Array, q: Array) -> tuple[Array, Array]:

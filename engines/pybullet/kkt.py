@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from engines.projection import RANK_TOLERANCE, projected_efforts
+from engines.projection import RANK_TOLERANCE, independent_drives, loop_motions
 from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import closure_jacobian
+from engines.pybullet._jacobian import closure_bias, closure_jacobian
 from engines.pybullet._loads import load_forces
 from engines.pybullet._world import World, opened
 from robots.arrays import Array
@@ -21,13 +21,16 @@ class PybulletKkt:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        states = zip(*in_angles(case.mechanism, motion.q, motion.qd, motion.qdd), strict=True)
+        q, qd, qdd = in_angles(case.mechanism, motion.q, motion.qd, motion.qdd)
         with opened(case.mechanism) as world:
-            S, scale = world.mechanism.selection, case.mechanism.effort_scales
-            efforts = []
-            for q, qd, qdd in states:
-                M, force, J = mass_matrix(world, q), tree_forces(world, q, qd, qdd), closure_jacobian(world, q)
-                efforts.append(projected_efforts(M, force, J, S, scale))
+            S, scale, efforts = world.mechanism.selection, case.mechanism.effort_scales, []
+            W = world.mechanism.rates_of(world.mechanism.drives)
+            W = W[independent_drives(closure_jacobian(world, q[len(q) // 2]), W)]
+            for k, x in enumerate(q):
+                loop = loop_motions(closure_jacobian(world, x), W)
+                v = loop.velocities(qd[k])
+                a = loop.accelerations(qdd[k], closure_bias(world, x, v))
+                efforts.append(loop.efforts(mass_matrix(world, x), tree_forces(world, x, v, a), S, scale))
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
@@ -36,7 +39,9 @@ class PybulletKkt:
             settings={
                 "tree forces": "calculateInverseDynamics at the exact state",
                 "loop Jacobian": "calculateJacobian at the closure points",
-                "rank tolerance": f"{RANK_TOLERANCE:g} of the largest singular value",
+                "state": "q, and rates of independent drives; the others from J and J̇q̇ of the engine",
+                "J̇q̇": "central difference of order eight of J q̇ along q̇",
+                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
         )
 

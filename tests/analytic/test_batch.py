@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from analytic.assembly import prescribe
-from analytic.batch import elimination
+from analytic.batch import elimination, inverse_dynamics
 from analytic.batch.expressions import Graph, Scalar, Symbol, value_of
 from analytic.batch.interpreter import run
-from analytic.batch.inverse import FEWEST, inverse_dynamics
-from analytic.batch.march import SMALLEST_PIVOT
+from analytic.batch.inverse import FEWEST
 from analytic.batch.support import want_known
 from analytic.batch.tape import assemble_tape
 from analytic.batch.trace import Trace, trace
+from analytic.batch.tracking import SMALLEST_PIVOT
 from analytic.noc import Noc
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, ShapeError, SingularityError
 from robots.mechanism import Joint, Mechanism
 from robots.motion import Drive, Motion
-from robots.robot import Case, configurations, load, make_case, modes, names
+from robots.robot import Case, load, make_case, modes, names, representative_case
 from tests.analytic.test_closed_chains import states
 from tests.closed_chains import Shape, closed_chain
 from tests.conftest import CaseMaker
@@ -42,10 +42,7 @@ def _agrees(case: Case, motion: Motion, guess: Array, *, plain: bool = False) ->
 
 @pytest.mark.parametrize("name", names())
 def test_agrees_with_noc_on_every_robot(name: str) -> None:
-    robot = load(name)
-    mode = next(mode for mode in modes(robot.mechanism()) if mode not in robot.expected)
-    upright = list(configurations(robot.mechanism()))[-1]
-    case = make_case(robot, variant="default", mode=mode, configuration=upright)
+    case = representative_case(load(name))
     motion = prescribe(case)
     if len(motion.t) < FEWEST:
         motion = motion.assemble(np.linspace(motion.t[0], motion.t[-1], FEWEST))
@@ -124,13 +121,14 @@ def test_vanishing_pivot_is_left_to_the_plain_version(
     prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the first entries as pivots, the 3-PRR passes a pose where one is zero; Φᵘ is regular there."""
-    assert _relative_pivots(trace(prr.mechanism, prr_motion.q[0]), prr_motion).min() > 0.1
+    guards = _guards(trace(prr.mechanism, prr_motion.q[0]), prr_motion)
+    assert guards.min() > 0.1 * guards[0]
     monkeypatch.setattr(elimination, "_pivot", _first_entry)
     tape = trace(prr.mechanism, prr_motion.q[0])
-    smallest = int(np.argmin(_relative_pivots(tape, prr_motion)))
-    first, last = prr_motion.t[smallest - 1], prr_motion.t[smallest + 1]
+    smallest = int(np.argmin(_guards(tape, prr_motion)))
+    first, last = prr_motion.t[smallest - 5], prr_motion.t[smallest + 5]
     motion = prr_motion.assemble(np.linspace(first, last, 201))
-    assert 0 < (_relative_pivots(tape, motion) < SMALLEST_PIVOT).sum() < 100
+    assert 0 < (_guards(tape, motion) < SMALLEST_PIVOT).sum() < 100
     batch = inverse_dynamics(prr.mechanism, motion.law(motion.t), motion.q[0], traced=tape, evaluator="numpy")
     assert 0 < batch.plain < 100
     reference = Noc().compute_efforts(prr, motion).effort
@@ -141,8 +139,8 @@ def _first_entry(active: dict[int, dict[int, Scalar]], smallest: float) -> tuple
     return next((i, j) for i, row in sorted(active.items()) for j in sorted(row) if abs(value_of(row[j])) > smallest)
 
 
-def _relative_pivots(tape: Trace, motion: Motion) -> Array:
-    """The smallest relative pivot of the tape at the samples of a motion, shape (nt,)."""
+def _guards(tape: Trace, motion: Motion) -> Array:
+    """The guard of the tape at the samples of a motion, shape (nt,)."""
     registers = np.zeros((tape.efforts.registers, len(motion.t)))
     registers[: 7 + 9] = np.concatenate([motion.q, *motion.law(motion.t)], axis=1).T
     run(tape.efforts.code, tape.efforts.constants, registers)
@@ -192,7 +190,7 @@ def test_a_sample_out_of_reach_is_an_error(prr: Case, prr_motion: Motion, *, eac
 
 def test_a_shape_that_does_not_fit_is_refused(prr: Case, prr_motion: Motion) -> None:
     drive = prr_motion.law(prr_motion.t)
-    with pytest.raises(ShapeError, match="qd of the drives"):
+    with pytest.raises(ShapeError, match=r"want arrays of shape \(\d+, 3\), got q .*, qd "):
         inverse_dynamics(prr.mechanism, drive._replace(qd=drive.qd[1:]), prr_motion.q[0])
 
 
@@ -251,3 +249,44 @@ def test_symbols_compute_what_numbers_do() -> None:
         np.testing.assert_allclose(registers[place], value, rtol=1e-14)
         if isinstance(out, Symbol):
             assert out.value == pytest.approx(np.broadcast_to(value, 7)[0], rel=1e-14)
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "plain"])
+def test_an_empty_batch_is_refused(prr: Case, prr_motion: Motion, evaluator: str) -> None:
+    empty = Drive(*(x[:0] for x in prr_motion.law(prr_motion.t)))
+    with pytest.raises(ShapeError, match="at least one sample"):
+        inverse_dynamics(prr.mechanism, empty, prr_motion.q[0], evaluator=evaluator)
+
+
+@pytest.mark.parametrize("evaluator", ["numpy", "plain", pytest.param("llvm", marks=NEEDS_LLVM)])
+@pytest.mark.parametrize("each", [False, True], ids=["path", "guess for each sample"])
+@pytest.mark.parametrize(("name", "what"), [("q", "positions"), ("qd", "velocities"), ("qdd", "accelerations")])
+@pytest.mark.parametrize("sample", [0, 5])
+def test_redundant_drives_that_do_not_fit_are_refused(
+    redundant: tuple[Case, Motion], evaluator: str, name: str, what: str, sample: int, *, each: bool
+) -> None:
+    case, motion = redundant
+    drive = motion.law(motion.t[:9])
+    off = getattr(drive, name).copy()
+    off[sample, 1] += 1e-4
+    guess = motion.q[:9] if each else motion.q[0]
+    traced = trace(case.mechanism, motion.q[0])
+    inverse_dynamics(case.mechanism, drive, guess, traced=traced, evaluator=evaluator)
+    with pytest.raises(LoopClosureError, match=f"{what} of redundant drives do not fit .* at sample {sample}:"):
+        inverse_dynamics(case.mechanism, drive._replace(**{name: off}), guess, traced=traced, evaluator=evaluator)
+
+
+@pytest.fixture(scope="module")
+def redundant() -> tuple[Case, Motion]:
+    case = make_case(load("2pur2rpu"), variant="default", mode="home", configuration="vertical")
+    return case, prescribe(case)
+
+
+@pytest.mark.parametrize("evaluator", ["numpy", "plain", pytest.param("llvm", marks=NEEDS_LLVM)])
+@pytest.mark.parametrize("which", [0, 1, 2, 3])
+def test_a_number_that_is_not_finite_is_named(prr: Case, prr_motion: Motion, evaluator: str, which: int) -> None:
+    arrays = [x[:4].copy() for x in prr_motion.law(prr_motion.t)] + [prr_motion.q[:4].copy()]
+    arrays[which][2, 1] = np.nan
+    traced = trace(prr.mechanism, prr_motion.q[0])
+    with pytest.raises(ShapeError, match=r"want finite numbers, got nan at \[2, 1\]"):
+        inverse_dynamics(prr.mechanism, Drive(*arrays[:3]), arrays[3], traced=traced, evaluator=evaluator)

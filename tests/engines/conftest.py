@@ -1,9 +1,15 @@
 """Fixtures of the tests of the engines."""
 
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from analytic.closures import closure_jacobian
+from analytic.kinematics import Poses, Twists
+from robots.arrays import Array
+from robots.mechanism import Mechanism
 from robots.robot import Case
 from tests.conftest import CaseMaker
 from tests.engines.mechanisms import OWN, Own
@@ -17,3 +23,15 @@ def own(tmp_path: Path, model_case: CaseMaker) -> Own:
         return model_case(path, amplitude=0.15)
 
     return make
+
+
+@pytest.fixture
+def without_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rate of the closure Jacobian is zero wherever the reference and the motion use it."""
+
+    def zero(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
+        return np.zeros_like(closure_jacobian(mechanism, at, moving.K, q))
+
+    for module in [module for name, module in sys.modules.items() if name.startswith("analytic.")]:
+        if hasattr(module, "closure_jacobian_rate"):
+            monkeypatch.setattr(module, "closure_jacobian_rate", zero)

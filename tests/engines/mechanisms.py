@@ -5,12 +5,16 @@ In the drawings: @ motor, o hinge, U two hinges, O ball or point closure, [ ] sl
 
 from typing import Protocol
 
+import numpy as np
+
 from analytic.noc import Noc
+from analytic.redundancy import moving_part
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case
 from tests.errors import relative_error
+from validation import sources
 from validation.tolerances import Tolerance
 
 # Full tensors, frames turned every way, two joints on one body away from its origin, a loop in space.
@@ -144,6 +148,10 @@ OWN = {
 }
 
 
+ROUND_OFF = 1e-11
+"""Registered limit of all routes that take the state as given, here over the own peak of each actuator [-]."""
+
+
 class Own(Protocol):
     """Makes a case of one of the models above, or of any text."""
 
@@ -152,6 +160,15 @@ class Own(Protocol):
 
 def reference(case: Case, motion: Motion) -> Array:
     return Noc().compute_efforts(case, motion).effort
+
+
+def error_over_own_peaks(name: str, case: Case, motion: Motion) -> Array:
+    """Largest error of each actuator over its own peak, of the part that moves the robot [-], shape (na,)."""
+    wanted, effort = reference(case, motion), sources.load(name).compute_efforts(case, motion).effort
+    Pi = moving_part(case.mechanism, motion)
+    if Pi is not None:
+        effort = (Pi @ effort[..., None])[..., 0]
+    return np.asarray(np.abs(effort - wanted).max(axis=0) / np.abs(wanted).max(axis=0))
 
 
 def want_agreement(history: EffortHistory, wanted: Array, limit: Tolerance) -> None:

@@ -92,6 +92,17 @@ def test_steps_are_of_second_order(robot: str) -> None:
         assert np.log2([a / b for a, b in pairwise(found)]) == pytest.approx(2, abs=0.05)
 
 
+def test_extrapolation_takes_away_the_square_of_the_step(prr: Case, prr_motion: Motion) -> None:
+    """Two steps leave an error of fourth order at least, far below that of the finer one."""
+    wanted = reference(prr, prr_motion)
+    histories = [at_steps(prr, prr_motion, parts) for parts in ((1, 2), (2, 4))]
+    left = [np.abs(history.effort - wanted).max() for history in histories]
+    finest = [np.abs(history.ladder[-1].effort - wanted).max() for history in histories]
+    assert left[0] < finest[0] / 50
+    assert left[1] < finest[1] / 500
+    assert np.log2(left[0] / left[1]) > 3.5
+
+
 def test_redundant_drives_are_left_off(own: Own) -> None:
     """What the drives that are on do to the one degree of freedom is what a single one would."""
     one = own("parallel_cranks")

@@ -202,8 +202,8 @@ def _jacobian_off(prr: Case, motion: Motion) -> float:
 def _velocity_term(case: Case, motion: Motion) -> float:
     found = engines.matrices("mjx", case.mechanism, motion.q[::5], motion.qd[::5])
     J = found.J @ motion.qdd[::5, :, None]
-    assert found.closure_bias is not None
-    return float(np.abs(found.closure_bias).max() / np.abs(J).max())
+    assert found.solver_bias is not None
+    return float(np.abs(found.solver_bias).max() / np.abs(J).max())
 
 
 def _hard_in_single_precision(error: Callable[..., float]) -> float:

@@ -1,6 +1,7 @@
 """MJX's routes in both precisions. To compile takes seconds a robot and precision: few robots, and results are kept."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,8 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines import test_contract
+from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks
+from tests.engines.test_drift_and_tracking import SHIFT, opening
 from tests.errors import relative_error
 from validation import sources
 from validation.audit import audit, lost, wanted_of
@@ -83,14 +86,42 @@ def test_forward_is_of_fourth_order() -> None:
     assert np.log2(first / second) == pytest.approx(4, abs=0.3)
 
 
+def test_a_displaced_start_is_reported() -> None:
+    """Of a slider of the second leg: by how much, and how far that opens its loop, by forward kinematics."""
+    case, motion, _ = prr()
+    place = [joint.name for joint in case.mechanism.joints].index("q2")
+    spoilt = np.array(motion.q)
+    spoilt[0, place] += SHIFT
+    history = engines.load("mjx/forward").compute_efforts(case, replace(motion, q=spoilt))
+    assert history.tracking_error == pytest.approx(SHIFT, rel=1e-6)
+    assert history.closure_drift == pytest.approx(opening(case.mechanism, spoilt[0]), rel=1e-6)
+
+
 def test_the_audit_names_what_mjx_leaves_out() -> None:
     """J̇v in the reference accelerations of the loops, and nothing else."""
     case, motion, _ = prr()
     rows = audit(case, wanted_of(case, motion), "mjx")
     wrong = [row for row in rows if row["verdict"] != "agree"]
-    assert [(row["tier"], row["quantity"]) for row in wrong] == [("instantaneous", "closure acceleration")]
+    assert [(row["tier"], row["quantity"]) for row in wrong] == [
+        ("instantaneous", "closure acceleration in its solver")
+    ]
     assert wrong[0]["found"] == 0
     assert not lost(rows)
+
+
+@pytest.mark.parametrize("name", ["lift_and_finger", "spinning_rod", "geared_pair"])
+def test_matrices_give_the_efforts_over_own_peaks(name: str, model_case: CaseMaker) -> None:
+    """Scales far apart, dofs that nothing drives, and a polynomial, whose curvature MJX's solver leaves out."""
+    case = model_case(MODELS / f"{name}.xml", configuration="vertical", amplitude=0.1, duration=0.5)
+    motion = prescribe(case)
+    assert error_over_own_peaks("mjx/kkt", case, motion).max() < ROUND_OFF
+
+
+def test_a_rate_of_the_jacobian_dropped_in_the_reference_is_seen(without_rate: None) -> None:
+    case, _, _ = prr()
+    motion = prescribe(case)
+    assert error_over_own_peaks("mjx/kkt", case, motion).max() > 0.05
+    assert error_over_own_peaks("mjx/kkt_single", case, motion).max() > 0.05
 
 
 def test_ball_joints(model_case: CaseMaker) -> None:

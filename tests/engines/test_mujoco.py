@@ -10,11 +10,14 @@ from analytic.assembly import prescribe
 from analytic.noc import Noc
 from engines.mujoco import forward
 from engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
+from engines.mujoco._model import driven, gearing
+from engines.mujoco.default import MujocoDefault
 from engines.mujoco.forward import MujocoForward, Settings
 from engines.mujoco.kkt import MujocoKkt
 from robots.arrays import Array
-from robots.efforts import EffortHistory
+from robots.efforts import EffortHistory, Source
 from robots.errors import EngineError
+from robots.mechanism import Coordinate
 from robots.motion import Drive, Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
@@ -43,6 +46,24 @@ def test_a_straight_joint_equality_is_right_in_forward(zoo_straight: tuple[Case,
     reference = Noc().compute_efforts(case, motion).effort
     error = relative_error(MujocoForward().compute_efforts(case, motion).effort, reference)
     assert error < _limit("mujoco/forward")
+
+
+@pytest.mark.parametrize("route", [MujocoKkt(), MujocoForward(Settings(steps=(1e-2,))), MujocoDefault()])
+def test_a_gear_that_is_misread_does_not_reach_mujoco(route: Source, prr: Case, prr_motion: Motion) -> None:
+    """Efforts pass through the engine's own transmission, so that a gear of ours that is wrong shows in them."""
+    first, *others = prr.mechanism.actuators
+    misread = replace(prr.mechanism, actuators=(replace(first, gear=2 * first.gear), *others))
+    right, wrong = (route.compute_efforts(case, prr_motion) for case in (prr, replace(prr, mechanism=misread)))
+    np.testing.assert_allclose(wrong.effort, right.effort, rtol=1e-12)
+    assert np.abs(right.effort[:, 0]).max() > 1
+
+
+def test_a_drive_of_nothing_that_an_actuator_moves_gives_no_effort(prr: Case) -> None:
+    first, *others = prr.mechanism.actuators
+    name = "q4"  # a passive hinge
+    passive = Coordinate(name=name, joints=([j.name for j in prr.mechanism.joints].index(name),), weights=np.ones(1))
+    misread = replace(prr.mechanism, actuators=(replace(first, coordinate=passive), *others))
+    np.testing.assert_array_equal(gearing(driven(misread, misread.drives, timed=True), 3), np.diag([0.0, 1.0, 1.0]))
 
 
 def test_forward_is_of_fourth_order(prr_forward: EffortHistory, prr: Case, prr_motion: Motion) -> None:

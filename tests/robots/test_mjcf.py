@@ -1,13 +1,14 @@
 """What is wrong with a model is said in one line; what is not carried is refused by name, never dropped."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from robots.errors import MechanismError, NotFoundError
-from robots.mechanism import ModelFile
-from robots.mjcf import read_mechanism
+from robots.mechanism import ModelFile, Wrench
+from robots.mjcf import read_mechanism, with_overrides
 
 BODY = '<body name="arm"><joint name="j"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
 MODEL = f"<mujoco><worldbody>{BODY}</worldbody></mujoco>"
@@ -97,6 +98,8 @@ def test_overrides_change_the_model(tmp_path: Path) -> None:
         ),
         ({"body": {"leg": {"mass": 1.0}}}, "unknown body in model.xml 'leg': known are world, arm"),
         ({"body": {"arm": {"mas": 1.0}}}, "unknown attribute of body 'arm' in model.xml 'mas': known are .*mass"),
+        ({"body": {"arm": {"parent": "world"}}}, "unknown attribute of body 'arm' in model.xml 'parent'"),
+        ({"body": {"arm": {"add_joint": 1}}}, "unknown attribute of body 'arm' in model.xml 'add_joint'"),
         ({"body": {"arm": {"mass": "heavy"}}}, "body 'arm': mass cannot be 'heavy'"),
     ],
 )
@@ -112,3 +115,17 @@ def test_no_log_file_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(MechanismError):
         read_mechanism(ModelFile(path=tmp_path / "bad.xml"))
     assert [path.name for path in tmp_path.iterdir()] == ["bad.xml"]
+
+
+def test_overrides_keep_what_the_file_cannot_hold(tmp_path: Path) -> None:
+    """Gravity of the configuration, external wrenches, effort scales, and the overrides that were there."""
+    motor = '<actuator><motor name="m" joint="j"/></actuator></mujoco>'
+    (tmp_path / "model.xml").write_text(MODEL.replace("</mujoco>", motor), encoding="utf-8")
+    model = ModelFile(path=tmp_path / "model.xml", overrides={"body": {"arm": {"mass": 2.5}}})
+    load = Wrench(body=0, point=np.ones(3), moment=np.zeros(3), force=np.ones(3))
+    read = read_mechanism(model).with_gravity(np.array([0.0, 1.0, 0.0]))
+    mechanism = replace(read, wrenches=(load,), actuators=(replace(read.actuators[0], effort_scale=5.0),))
+    stiff = with_overrides(mechanism, {"joint": {"j": {"armature": 0.5}}, "body": {"arm": {"ipos": [0.0, 0.0, 1.0]}}})
+    assert (stiff.joints[0].armature, stiff.bodies[0].mass, stiff.bodies[0].center[2]) == (0.5, 2.5, 1.0)
+    assert stiff.gravity.tolist() == [0.0, 1.0, 0.0]
+    assert (stiff.wrenches, stiff.effort_scales.tolist()) == ((load,), [5.0])

@@ -8,7 +8,7 @@ import pytest
 
 from robots.errors import MechanismError, NotFoundError, ShapeError
 from robots.motion import report_grid
-from robots.robot import CATALOGUE, configurations, load, make_case, names
+from robots.robot import CATALOGUE, configurations, load, make_case, names, representative_case
 
 
 @pytest.mark.parametrize("name", names())
@@ -50,6 +50,29 @@ def test_unknown_names_list_the_known_ones(what: dict[str, str], message: str) -
     known = {"mode": "plus", "variant": "default", "configuration": "vertical"}
     with pytest.raises(NotFoundError, match=message):
         make_case(load("3prr"), **{**known, **what})
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_robot_has_one_case_that_stands_for_it(name: str) -> None:
+    robot = load(name)
+    case = representative_case(robot)
+    assert case.variant == "default"
+    assert case.mode not in robot.expected
+    assert case.configuration == list(configurations(robot.mechanism()))[-1]
+
+
+def test_a_representative_case_takes_what_is_asked_for() -> None:
+    chosen = {"variant": "printed_inertia", "mode": "minus", "configuration": "horizontal"}
+    assert representative_case(load("3prr"), **chosen).key == ("3prr", *chosen.values())
+    with pytest.raises(NotFoundError, match="unknown configuration of 3prr 'tilted'"):
+        representative_case(load("3prr"), configuration="tilted")
+
+
+def test_where_every_mode_is_expected_to_be_singular_the_first_stands_for_it() -> None:
+    robot = load("3prr").model_copy(update={"expected": {"plus": "not comparable"}})
+    assert representative_case(robot).mode == "minus"
+    robot = robot.model_copy(update={"expected": dict.fromkeys(("plus", "minus"), "not comparable")})
+    assert representative_case(robot).mode == "plus"
 
 
 def test_an_unknown_robot_is_refused() -> None:

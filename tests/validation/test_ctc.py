@@ -1,5 +1,6 @@
 """The computed-torque study: its plant against the reference, its controllers, and what it keeps and reports."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from robots.mjcf import read_mechanism
 from robots.robot import Case, load, make_case
 from tests.validation.conftest import Command, in_this_process
 from validation.ctc import study
-from validation.ctc.controller import Gains, angle_between
+from validation.ctc.controller import Gains, Reference, angle_between
 from validation.ctc.engine_plant import engine_plant
 from validation.ctc.perturbation import BY_LEG, BY_ROBOT, KINDS, Template, make_templates, overrides, perturb
 from validation.ctc.plant import ExactPlant
@@ -148,6 +149,40 @@ def test_on_the_nominal_robot_the_error_is_that_of_holding_the_torque(controller
     errors = [_run(controller, [_nominal()], Task(dt=dt)).error.max() for dt in (8e-3, 4e-3)]
     assert errors[0] < 3e-4
     assert errors[1] < 0.6 * errors[0]
+
+
+class OffTrack:
+    """A plant that is off the circle by what a function of time says, whatever the controller does."""
+
+    def __init__(self, wanted: Sequence[Reference], errors: Array) -> None:
+        self.wanted, self.errors, self.k = wanted, errors, 0
+
+    def pose(self) -> Array:
+        return self.wanted[self.k].x[None] + self.errors[self.k] * np.array([[0.6, -0.8, 0.0]])
+
+    def joints(self) -> tuple[Array, Array]:
+        return self.wanted[self.k].q[None], self.wanted[self.k].qd[None]
+
+    def step(self, torque: Array, dt: float) -> None:
+        self.k += 1
+
+
+def test_the_indices_are_the_integrals_that_they_are_called() -> None:
+    """Of an error c t over a time T: ISE = c² T³/3, IAE = c T²/2 and ITAE = c T³/3."""
+    task, slope = Task(period=1.0), 0.05
+    wanted = references(_nominal(), _elbow("ppm"), task)
+    runs = simulate(Idle(), OffTrack(wanted, slope * task.t), wanted, task)
+    assert runs.ISE[0] == pytest.approx(slope**2 / 3, rel=1e-5)
+    assert runs.IAE[0] == pytest.approx(slope / 2, rel=1e-5)
+    assert runs.ITAE[0] == pytest.approx(slope / 3, rel=1e-5)
+    assert np.isnan(runs.diverged_at[0])
+
+
+class Idle:
+    """A controller that does nothing."""
+
+    def torque(self, now: Reference, q: Array, qd: Array) -> Array:
+        return np.zeros((len(q), 3))
 
 
 def test_a_lost_run_is_counted_and_does_no_harm() -> None:

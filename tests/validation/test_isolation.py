@@ -69,7 +69,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = house / "engines" / engine
         folder.mkdir()
         about = (
-            f'"""A test."""\nREQUIRES, EXTRA, LINEAGE = "{requires}", "{engine}", "{engine}"\nDISTRIBUTION = "numpy"\n'
+            f'"""A test."""\nREQUIRES, EXTRA, LINEAGE = "{requires}", "{engine}", "{engine}"\nSHARES = ()\n'
+            'DISTRIBUTION = "numpy"\n'
         )
         (folder / "__init__.py").write_text(about, encoding="utf-8")
         (folder / "_audit.py").write_text("from engines.mujoco._audit import audit, matrices\n", encoding="utf-8")

@@ -15,6 +15,7 @@ from robots.errors import OutputError
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 from tests.validation.test_report import EMPTY, REFERENCE, summary_row
+from validation.blocks import plain
 from validation.findings import exit_status
 from validation.junit import write_junit
 from validation.tables import Results, read, table
@@ -82,6 +83,120 @@ def test_each_verdict_has_its_result(tmp_path: Path) -> None:
         == "disagree; m1: relative error 0.25, tolerance 1e-09; why\N{REPLACEMENT CHARACTER}[1m"
     )
     assert {case.attrib["classname"] for case in cases.values()} == {"bar.default.up.vertical"}
+
+
+def test_a_case_has_every_figure(tmp_path: Path) -> None:
+    """Of two actuators, the second the worse and with neither a drift nor a time known."""
+    notes = {"note": "a\x00b"}
+    rows = [
+        summary_row("a/forward", "agree", 0.125, closure_drift=2e-6, tracking_error=3e-6, wall_time=1.5, **notes),
+        summary_row("a/forward", "disagree", 0.25, actuator="m2", unit="N m", tolerance=1e-8, **notes),
+        summary_row("a/default", "informational", actuator="m1", unit="N", tolerance=np.nan),
+    ]
+    results = replace(EMPTY, summary=table("summary", rows), run={"robots": {"bar": None}})
+    root = written(results, tmp_path)
+    assert (root.tag, root.attrib["name"]) == ("testsuites", "loopcheck")
+    (suite,) = root
+    assert (suite.attrib["name"], suite.attrib["tests"]) == ("bar", "2")
+    first, second = suite.iter("testcase")
+    assert first.attrib == {"name": "a/forward", "classname": "bar.default.up.vertical", "time": "1.5"}
+    assert properties(first) == {
+        "verdict": "disagree",
+        "relative_error": "0.25",
+        "tolerance": "1e-09",
+        "closure_drift": "2e-06",
+        "tracking_error": "3e-06",
+        "m1.peak": "2.0",
+        "m1.max_error": "0.25",
+        "m1.rms_error": "0.125",
+        "m1.relative_error": "0.125",
+        "m1.tolerance": "1e-09",
+        "m1.closure_drift": "2e-06",
+        "m1.tracking_error": "3e-06",
+        "m2.peak": "2.0",
+        "m2.max_error": "0.5",
+        "m2.rms_error": "0.25",
+        "m2.relative_error": "0.25",
+        "m2.tolerance": "1e-08",
+        "m1.unit": "N",
+        "m2.unit": "N m",
+        "note": "a\N{REPLACEMENT CHARACTER}b",
+        **{f"{actuator}.{scale}": "2.0" for actuator in ("m1", "m2") for scale in ("case_peak", "scale")},
+    }
+    (failure,) = first.findall("failure")
+    said = "disagree; m2: relative error 0.25, tolerance 1e-09; a\N{REPLACEMENT CHARACTER}b"
+    assert failure.attrib == {"message": said, "type": "disagree"}
+    assert second.attrib["time"] == "0.0"
+    assert properties(second) == {
+        "verdict": "informational",
+        "m1.peak": "2.0",
+        "m1.case_peak": "2.0",
+        "m1.scale": "2.0",
+        "m1.unit": "N",
+    }
+    assert [child.attrib for child in second if child.tag == "skipped"] == [
+        {"message": "informational", "type": "informational"}
+    ]
+
+
+def test_a_figure_that_is_missing_is_no_failure_of_the_file(tmp_path: Path) -> None:
+    """A drift that is off without any error of the effort; the reference, whose note alone is shown."""
+    rows = [
+        summary_row(REFERENCE, "reference", note="power balance fine"),
+        summary_row("a/forward", "disagree", np.nan, note="loops open"),
+    ]
+    root = written(replace(EMPTY, summary=table("summary", rows)), tmp_path)
+    messages = {case.attrib["name"]: case[-1].attrib["message"] for case in root.iter("testcase")}
+    assert messages == {REFERENCE: "power balance fine", "a/forward": "disagree; loops open"}
+
+
+def test_each_robot_has_a_suite_with_what_repeats_it(tmp_path: Path) -> None:
+    run = {
+        "command": ["loopcheck", "run", 3],
+        "loopcheck": "0.1\x07",
+        "versions": {"mujoco": "4.0"},
+        "cpu": "fast",
+        "models": {"bar": {"sha256": "abc"}, "foo": None},
+        "tolerances": {"sha256": "def", "own": {"a/kkt": 1e-3}},
+        "robots": {"bar": None, "foo": None},
+    }
+    rows = [summary_row("a/kkt", "agree", 1e-12), summary_row("a/kkt", "agree", 1e-12, robot="foo")]
+    bar, foo = written(replace(EMPTY, summary=table("summary", rows), run=run), tmp_path)
+    assert [suite.attrib["name"] for suite in (bar, foo)] == ["bar", "foo"]
+    assert [case.attrib["classname"].split(".")[0] for case in (*bar.iter("testcase"), *foo.iter("testcase"))] == [
+        "bar",
+        "foo",
+    ]
+    about = {each.attrib["name"]: each.attrib["value"] for each in bar.iterfind("properties/property")}
+    assert about == {
+        "command": "loopcheck run 3",
+        "loopcheck": "0.1\N{REPLACEMENT CHARACTER}",
+        "versions": plain({"mujoco": "4.0"}),
+        "cpu": "fast",
+        "model": plain({"sha256": "abc"}),
+        "tolerances.sha256": "def",
+        "tolerances.own.a/kkt": "0.001",
+    }
+    bare = written(replace(EMPTY, summary=table("summary", rows[:1]), run={}), tmp_path)
+    about = {each.attrib["name"]: each.attrib["value"] for each in bare.iterfind("testsuite/properties/property")}
+    assert (about["command"], about["loopcheck"], about["tolerances.sha256"]) == ("", "None", "None")
+
+
+@pytest.mark.parametrize("verdicts", [{}, {"a/default": "informational"}, {REFERENCE: "reference"}])
+def test_a_run_that_judged_nothing_is_an_error(verdicts: dict[str, str], tmp_path: Path) -> None:
+    root = written(results_of(verdicts), tmp_path)
+    (case,) = [case for case in root.iter("testcase") if case.attrib["name"] == "anything judged"]
+    (suite,) = [suite for suite in root if case in list(suite)]
+    (error,) = case
+    assert (suite.attrib["name"], case.attrib["classname"]) == ("loopcheck", "loopcheck")
+    assert (error.tag, error.attrib) == ("error", {"message": "not run: no judged source was run", "type": "not run"})
+    assert (root.attrib["errors"], root.attrib["tests"]) == ("1", str(len(verdicts) + 1))
+
+
+def test_a_run_of_what_was_expected_alone_passes(tmp_path: Path) -> None:
+    root = written(results_of({"a/kkt": "not comparable"}, "not comparable"), tmp_path)
+    assert [case.attrib["name"] for case in root.iter("testcase")] == ["a/kkt"]
+    assert (root.attrib["errors"], root.attrib["failures"]) == ("0", "0")
 
 
 def test_a_run_writes_its_figures(loopcheck: Command, tmp_path: Path) -> None:

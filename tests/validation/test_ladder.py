@@ -57,6 +57,33 @@ def test_a_rung_that_failed_leaves_a_gap() -> None:
     assert found["order"].isna().all()
 
 
+CHANGES = [nan, 1e-2, 2e-3, 5e-4, 1e-7, 4e-8]
+ORDERS = [nan, nan, 2.3, 2.1, 12.0, 1.3]
+"""Changes and orders of a ladder that reaches its noise after four rungs."""
+
+
+@pytest.mark.parametrize(
+    ("noise", "order"),
+    [
+        (1e-9, 1.3),  # all are above it
+        (9.9e-9, 12.0),
+        (1e-8, 2.1),  # one that is just ten times the noise is not above that
+        (4.99e-5, 2.1),
+        (5e-5, 2.3),
+        (1.99e-4, 2.3),
+        (2e-4, nan),
+        (nan, nan),
+    ],
+)
+def test_the_order_is_taken_above_the_noise(noise: float, order: float) -> None:
+    """Ten times: below, round-off makes any order there is."""
+    rungs = _rows()[:6].assign(ladder="one", configuration="vertical", change=CHANGES, order=ORDERS)
+    (row,) = summary(rungs, {"mujoco/forward": TARGET}, {"mujoco/forward": noise}).to_dict("records")
+    assert row["order"] == pytest.approx(order, nan_ok=True)
+    unknown = summary(rungs, {}, {}).to_dict("records")[0]
+    assert np.isnan([unknown["order"], unknown["target"]]).all()
+
+
 @pytest.mark.parametrize(
     ("error", "floor", "wanted"),
     [

@@ -20,7 +20,7 @@ from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 from tests.validation.small_studies import COMPUTED, small
 from validation.evaluate import Outcome
-from validation.journal import JOURNAL, LOCK, held
+from validation.journal import JOURNAL, LOCK, Journal, held
 from validation.ladder.study import KEY as RUNG
 from validation.sweep.dataset import PARTS, part
 from validation.workers import Call, Lost, Workers, crew
@@ -95,7 +95,7 @@ def _outcomes(folder: Path) -> Mapping[Any, Any]:
     if not (folder / JOURNAL).exists():
         return {}
     with Cache(str(folder / JOURNAL)) as cache:
-        found = [cache[key] for key in cache if isinstance(cache[key], Outcome)]
+        found = [kept for kept in Journal(cache).known(list(cache)).values() if isinstance(kept, Outcome)]
     return {(outcome.case.configuration, outcome.source): outcome.wall_time for outcome in found}
 
 

@@ -3,7 +3,33 @@
 import pytest
 
 from validation import sources
-from validation.tolerances import Tolerance, registered
+from validation.tolerances import Tolerance, audits, registered
+
+EXACT, FOURTH_ORDER, EXTRAPOLATED, SINGLE = 1e-11, 1e-6, 5e-6, 1e-4
+CONTRACT = {
+    **dict.fromkeys(("analytic/lagrange", "analytic/paper"), EXACT),
+    **dict.fromkeys(("mjx/kkt", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt"), EXACT),
+    **dict.fromkeys(("mujoco/forward", "pinocchio/forward"), FOURTH_ORDER),
+    **dict.fromkeys(("exudyn/forward", "mjx/forward", "pybullet/forward"), EXTRAPOLATED),
+    "mjx/kkt_single": SINGLE,
+}
+"""Limits of the effort error by the kind of route [-]; no result has ever been a reason to loosen one."""
+
+
+def test_no_limit_is_loosened() -> None:
+    limits = {name: tolerance.relative_error for name, tolerance in registered().items() if tolerance.relative_error}
+    assert limits == CONTRACT
+    assert {tier: tolerance.relative_error for tier, tolerance in audits().items()} == {
+        "static": EXACT,
+        "instantaneous": EXACT,
+    }
+    for name, tolerance in registered().items():
+        if name.endswith("/forward"):
+            most = 1e-4 if name == "exudyn/forward" else 1e-5
+            assert (tolerance.closure_drift, tolerance.tracking_error) == (most, most), name
+        if name.startswith("analytic/"):
+            assert tolerance.power_imbalance == 1e-13, name
+    assert registered()["analytic/noc"].term_sum == EXACT
 
 
 @pytest.mark.parametrize("name", registered())

@@ -18,22 +18,26 @@ from rich.progress import Progress
 
 import engines
 from analytic.assembly import prescribe
-from analytic.batch.inverse import Batch, inverse_dynamics
+from analytic.batch import Batch, inverse_dynamics
 from analytic.batch.trace import Trace, trace
 from analytic.lagrange import Lagrange
 from analytic.noc import Noc
 from robots.arrays import Array
-from robots.errors import HarnessError, OutputError
+from robots.errors import HarnessError, MechanismError, OutputError
 from robots.mechanism import Mechanism
 from robots.motion import Drive
-from robots.robot import Case, load, make_case, modes
+from robots.robot import Case, load, representative_case
 from validation.bench.chain import four_bar_chain
-from validation.tables import drafts
+from validation.tables import drafts, to_csv
 
 ROBOTS = ("3prr", "6spu", "6x6r")
 SAMPLES = 100_000
 CHAIN_SAMPLES = 20_000
-REPETITIONS = 5
+REPETITIONS = 7
+FEW = (1, 3, 10, 30, 100, 300)
+"""Samples of small batches."""
+ENOUGH = 300
+"""Samples that a timed call computes at least, for the clock to tell."""
 COLUMNS = {
     "study": str,
     "subject": str,
@@ -65,12 +69,13 @@ def bench_table(robots: Sequence[str], *, samples: int = SAMPLES, chain: int = 5
     Raises:
         HarnessError: If a robot is unknown.
     """
-    cases = [_case(name) for name in robots or ROBOTS]
+    cases = [representative_case(load(name)) for name in robots or ROBOTS]
     lengths = [n for n in (1, 2, 5, 10, 20, 50, 100, 200) if n <= chain]
     terminal = Console(stderr=True)
     rows: list[Mapping[str, Any]] = []
     jobs: list[Callable[[], list[Mapping[str, Any]]]] = [
         *(lambda case=case: _robot_rows(case, samples) for case in cases),
+        *(lambda case=case: few_rows(case) for case in cases),
         *(lambda case=case: _harness_rows(case) for case in cases),
         *(lambda case=case: _sample_rows(case) for case in cases[:1]),
         lambda: _chain_rows(lengths),
@@ -99,7 +104,7 @@ def write_bench(figures: pd.DataFrame, folder: Path) -> None:
     try:
         with drafts(folder) as draft:
             (draft / "bench.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
-            figures.to_csv(draft / "bench.csv", index=False, float_format="%.17g")
+            to_csv(figures, draft / "bench.csv")
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the figures of the bench: {error.strerror}") from error
 
@@ -108,27 +113,16 @@ def _module(name: str) -> str:
     return {"pin": "pinocchio"}.get(name, name)
 
 
-def _case(name: str) -> Case:
-    robot = load(name)
-    mode = next(mode for mode in modes(robot.mechanism()) if mode not in robot.expected)
-    return make_case(robot, variant="default", mode=mode, configuration="vertical")
-
-
 def _robot_rows(case: Case, samples: int) -> list[Mapping[str, Any]]:
     """The batch of a robot, and how much more all others take for a sample."""
     mechanism, motion = case.mechanism, prescribe(case)
     drive = motion.law(np.linspace(motion.t[0], motion.t[-1], samples))
     start = time.process_time()
-    traced = trace(mechanism, motion.q[0])
+    traced, why_not = _traced(mechanism, motion.q[0])
     tracing = time.process_time() - start
     batch = inverse_dynamics(mechanism, drive, motion.q[0], traced=traced, evaluator=_evaluator())  # compiles first
     ways = _ways(case, motion, drive, traced)
-    spent = {name: np.zeros(REPETITIONS) for name in ways}
-    for k in range(REPETITIONS):
-        for name, (way, count) in ways.items():
-            start = time.process_time()
-            way()
-            spent[name][k] = (time.process_time() - start) / count
+    spent = _alternated(ways)
     of = {"study": "robot", "subject": case.robot.name, "size": samples}
     rows = [{**of, "quantity": name, "unit": "µs/sample", **_spread(1e6 * t)} for name, t in spent.items()]
     rows += [
@@ -139,10 +133,52 @@ def _robot_rows(case: Case, samples: int) -> list[Mapping[str, Any]]:
     rows.append(
         {**of, "quantity": "lagrange / noc", "unit": "-", **_spread(spent["analytic/lagrange"] / spent["analytic/noc"])}
     )
-    rows.append({**of, "quantity": "tracing, once", "unit": "s", **_spread(np.array([tracing]))})
+    rows.append({**of, "quantity": "tracing, once", "unit": "s", **_spread(np.array([tracing])), "note": why_not})
     counts = {"left to the plain version": batch.plain, "extrapolated, without a Newton step": batch.extrapolated}
     rows += [{**of, "quantity": name, "unit": "samples", **_spread(np.array([n]))} for name, n in counts.items()]
-    return rows + [{**of, **row} for row in _limits(traced, spent[BATCH])]
+    return rows + [{**of, **row} for row in (_limits(traced, spent[BATCH]) if traced else ())]
+
+
+def _traced(mechanism: Mechanism, q: Array) -> tuple[Trace | None, str]:
+    """The trace of a mechanism, or None and why its batch is left to the plain version."""
+    try:
+        return trace(mechanism, q), ""
+    except MechanismError as error:
+        return None, f"left to the plain version: {error}"
+
+
+def _alternated(ways: Mapping[str, tuple[Callable[[], Any], int]]) -> dict[str, Array]:
+    """Time of each way for a sample [s], in turns, shape (REPETITIONS,); each comes with how many samples it does."""
+    spent = {name: np.zeros(REPETITIONS) for name in ways}
+    for k in range(REPETITIONS):
+        for name, (way, count) in ways.items():
+            spent[name][k] = _timed(way) / count
+    return spent
+
+
+def few_rows(case: Case) -> list[Mapping[str, Any]]:
+    """Cost of a sample of small batches, and over that of a loop in Python over Pinocchio, which gets closed states."""
+    mechanism, motion = case.mechanism, prescribe(case)
+    traced, loops = trace(mechanism, motion.q[0]), _loops(case, motion)
+    drive = motion.law(np.linspace(motion.t[0], motion.t[-1], max(FEW)))
+    rows: list[Mapping[str, Any]] = []
+    for n in FEW:
+        ways = _batches(mechanism, Drive(*(x[:n] for x in drive)), motion.q[0], traced)
+        ways = {name: _repeated(act, count) for name, (act, count) in ways.items()}
+        spent = _alternated(ways | {name: way for name, way in loops.items() if name == LOOP})
+        row = {"study": "few", "subject": case.robot.name, "size": n}
+        for name in ways:
+            rows.append({**row, "quantity": name, "unit": "µs/sample", **_spread(1e6 * spent[name])})
+            if LOOP in spent:
+                ratio = spent[name] / spent[LOOP]
+                rows.append({**row, "quantity": f"{name} / {LOOP}", "unit": "-", **_spread(ratio)})
+    return rows
+
+
+def _repeated(act: Callable[[], Any], count: int) -> tuple[Callable[[], Any], int]:
+    """A call of so few samples repeated until there are enough."""
+    times = -(-ENOUGH // count)
+    return (lambda: [act() for _ in range(times)]), times * count
 
 
 def _harness_rows(case: Case) -> list[Mapping[str, Any]]:
@@ -187,7 +223,7 @@ def _watched(act: Callable[[], Any], module: str) -> tuple[float, int]:
     return spent, calls
 
 
-def _ways(case: Case, motion: Any, drive: Drive, traced: Trace) -> dict[str, tuple[Callable[[], Any], int]]:
+def _ways(case: Case, motion: Any, drive: Drive, traced: Trace | None) -> dict[str, tuple[Callable[[], Any], int]]:
     """Everything that computes the efforts, by name, with the number of samples it does."""
     count = len(motion.t)
     ways = {**_batches(case.mechanism, drive, motion.q[0], traced), **_loops(case, motion)}
@@ -201,12 +237,13 @@ def _ways(case: Case, motion: Any, drive: Drive, traced: Trace) -> dict[str, tup
 
 
 def _batches(
-    mechanism: Mechanism, drive: Drive, start: Array, traced: Trace
+    mechanism: Mechanism, drive: Drive, start: Array, traced: Trace | None
 ) -> dict[str, tuple[Callable[[], Any], int]]:
     """The batch along a path, and of the same samples in any order, each with a guess of its own."""
+    evaluator = _evaluator()
 
     def batch(drive: Drive = drive, guess: Array = start) -> Batch:
-        return inverse_dynamics(mechanism, drive, guess, traced=traced, evaluator=_evaluator())
+        return inverse_dynamics(mechanism, drive, guess, traced=traced, evaluator=evaluator)
 
     order = np.random.default_rng(0).permutation(len(drive.q))
     mixed, near = Drive(*(x[order] for x in drive)), batch().q[order] + GUESS
@@ -268,7 +305,9 @@ def _timed(act: Callable[[], Any]) -> float:
 def _sample_rows(case: Case) -> list[Mapping[str, Any]]:
     """Cost of a sample against the size of the batch."""
     motion = prescribe(case)
-    traced = trace(case.mechanism, motion.q[0])
+    traced, _ = _traced(case.mechanism, motion.q[0])
+    if traced is None:
+        return []
     rows: list[Mapping[str, Any]] = []
     for samples in (1, 10, 100, 1000, 10_000, 100_000, 1_000_000):
         drive = motion.law(np.linspace(motion.t[0], motion.t[-1], samples))

@@ -15,7 +15,7 @@ import pandera.pandas as pa
 from pandera.errors import SchemaError
 
 from analytic.papers import zubizarreta2010 as paper
-from robots.errors import EngineError, NotFoundError, OutputError
+from robots.errors import NoResultError, NotFoundError, OutputError
 from robots.robot import Case, load, make_case
 from validation.ctc.classical import ClassicalCtc
 from validation.ctc.controller import Controller, Gains
@@ -25,7 +25,7 @@ from validation.ctc.perturbation import KINDS, Kind, make_templates, perturb
 from validation.ctc.plant import ExactPlant
 from validation.ctc.simulate import Runs, Task, references, simulate
 from validation.ctc.task_space import TaskSpaceCtc
-from validation.tables import drafts, write_csv
+from validation.tables import drafts, read_csv, write_csv
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
 CONTROLLERS: Mapping[str, type[Controller]] = {c.name: c for c in (ClassicalCtc, ExtendedCtc, TaskSpaceCtc)}
@@ -115,7 +115,7 @@ def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, comma
     Raises:
         NotFoundError: If a mode, plant or kind is unknown.
         OutputError: If the folder cannot be written, or holds a study with other settings.
-        EngineError: If runs crashed or did not come to an end; all others are in the folder then.
+        NoResultError: If runs crashed or did not come to an end; all others are in the folder then.
     """
     start = datetime.now(UTC)
     _want_known(study)
@@ -136,7 +136,7 @@ def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, comma
             histories = histories.sort_values(["controller", "t"])
             write_csv(folder, {"ctc_histories": histories})
     if lost:
-        raise EngineError(
+        raise NoResultError(
             f"{len(lost)} of {len(missing)} batches of runs are lost, the next ctc tries again: {lost[0]}"
         )
     order = [study.plants, study.modes, study.seeds, study.kinds, tuple(CONTROLLERS)]
@@ -211,7 +211,7 @@ def _known_histories(study: Study, folder: Path) -> pd.DataFrame:
     path = folder / "ctc_histories.csv"
     if not path.exists():
         return pd.DataFrame()
-    histories = pd.read_csv(path)
+    histories = read_csv(path)
     about = _about_history(study)
     same = set(about) <= set(histories) and all((histories[name] == value).all() for name, value in about.items())
     return histories if same and set(histories["controller"]) == set(CONTROLLERS) else pd.DataFrame()
@@ -243,7 +243,7 @@ def _known_runs(study: Study, folder: Path) -> pd.DataFrame:
                 (draft / settings.name).write_text(text, encoding="utf-8")
             return pd.DataFrame(columns=list(RUNS.columns))
         before = json.loads(settings.read_text(encoding="utf-8"))["held"]
-        runs = RUNS.validate(pd.read_csv(table))
+        runs = RUNS.validate(read_csv(table))
     except (OSError, ValueError, KeyError, SchemaError) as error:
         raise OutputError(f"{folder}: want a folder for the study, or one of an earlier one: {error}") from error
     if before != held:

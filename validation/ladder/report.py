@@ -15,7 +15,7 @@ from validation.ladder.analysis import CASE, CONVERGES, DIVERGES, STALLED, summa
 from validation.ladder.pictures import settings_figure, work_figure
 from validation.ladder.study import TABLE, Findings
 from validation.pages import write_pages
-from validation.tables import drafts
+from validation.tables import drafts, to_csv
 from validation.tolerances import registered
 
 CLOSE = 0.1
@@ -52,7 +52,7 @@ def write_report(found: Findings, folder: Path) -> None:
     try:
         with drafts(folder) as draft:
             for name, frame in {"ladder_summary": summarized(rungs), "ladder_advice": advice(rungs)}.items():
-                frame.to_csv(draft / f"{name}.csv", index=False, float_format="%.17g")
+                to_csv(frame, draft / f"{name}.csv")
             rungs.to_parquet(draft / f"{TABLE}.parquet", index=False)
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the tables of the study: {error.strerror}") from error

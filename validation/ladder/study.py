@@ -25,13 +25,15 @@ from engines.ladder import Ladder, Trial
 from robots.arrays import Array
 from robots.errors import NotFoundError, OutputError
 from robots.motion import Motion
-from robots.robot import DEFAULT, Case, load
+from robots.robot import DEFAULT, Case, load, regular_modes
 from robots.robot import names as robot_names
+from validation import statuses
 from validation.compare import relative_error
 from validation.evaluate import outcome_of
 from validation.ladder.analysis import RICHARDSON, refinements
 from validation.run import Selection, plan
-from validation.tables import drafts, write_csv
+from validation.statuses import INTERNAL
+from validation.tables import drafts, read_csv, write_csv
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
 TABLE = "ladder_rungs"
@@ -134,9 +136,16 @@ def run_study(study: Study, folder: Path, *, workers: Workers = ALL_CORES, comma
         "duration_s": (datetime.now(UTC) - start).total_seconds(),
         "jobs": workers.count,
         "ladders climbed now": len(missing),
+        "ladders lost": len(fallen),
         **held,
     }
     return Findings(rungs=_in_order(pd.concat([rungs, *fallen]), wanted), record=record)
+
+
+def exit_status(found: Findings) -> int:
+    """Exit status, as `statuses.exit_status` says: nothing is judged, but a ladder may be lost."""
+    internal = int(found.rungs["note"].str.startswith(INTERNAL).sum())
+    return statuses.exit_status({"agree": len(found.rungs), "not run": found.record["ladders lost"]}, internal)
 
 
 def climb(scene: Scene, ladder: Ladder) -> pd.DataFrame:
@@ -225,11 +234,8 @@ def _cases(study: Study) -> list[Case]:
     _want_known(study.sources)
     cases = []
     for name in study.robots or robot_names():
-        of_robot = Selection(
-            robots=(name,), variants=(DEFAULT,), modes=study.modes, configurations=study.configurations
-        )
-        regular = [case for case in plan(of_robot) if study.modes or case.mode not in load(name).expected]
-        cases += [case for case in regular if study.modes or case.mode == regular[0].mode]
+        modes = study.modes or regular_modes(load(name))[:1]
+        cases += plan(Selection(robots=(name,), variants=(DEFAULT,), modes=modes, configurations=study.configurations))
     return cases
 
 
@@ -295,7 +301,7 @@ def _differs(before: Mapping[str, str], now: Mapping[str, str], name: str) -> bo
 def read(table: Path) -> pd.DataFrame:
     """The table of rungs as it was written."""
     numbers = {name: [""] for name, column in RUNGS.columns.items() if column.nullable}
-    return RUNGS.validate(pd.read_csv(table, keep_default_na=False, na_values=numbers, dtype={"robot": str}))
+    return RUNGS.validate(read_csv(table, keep_default_na=False, na_values=numbers, dtype={"robot": str}))
 
 
 def _is_known(rungs: pd.DataFrame, scene: Scene, ladder: Ladder) -> bool:

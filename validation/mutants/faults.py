@@ -12,21 +12,23 @@ from unittest.mock import patch
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+import analytic.lagrange
 import analytic.noc
 import engines
-from analytic.closures import closure_jacobian
-from analytic.kinematics import Poses, Twists
+from analytic.closures import closure_jacobian_rate
+from analytic.lagrange import _opening_rate_near
 from analytic.noc import Noc, noc_model
 from analytic.redundancy import independent_dofs
+from engines.projection import LoopMotions
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError
 from robots.mechanism import Body, Joint, Mechanism
-from robots.mjcf import read_mechanism
+from robots.mjcf import with_overrides
 from robots.motion import Motion, altered
 from robots.robot import Case
 
-LOST = 0.01
+COARSE = 0.01
 """Part of a mass that a coarse fault adds [-]."""
 PPM = 1e-6
 """Part of a mass that a fine fault adds [-]."""
@@ -39,8 +41,6 @@ DAMPING = 0.04
 
 Compute: TypeAlias = Callable[[Source, Case, Motion], EffortHistory]
 """Efforts of a source that suffers from a fault."""
-Overrides: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""As `robots.mechanism.ModelFile.overrides`."""
 
 
 class NotCarriedError(HarnessError):
@@ -63,17 +63,6 @@ class Mutant:
 def by_key(key: str) -> Mutant:
     """The mutant of that name."""
     return next(mutant for mutant in MUTANTS if mutant.key == key)
-
-
-def mutated(mechanism: Mechanism, overrides: Overrides) -> Mechanism:
-    """The mechanism with other values in its MJCF; gravity and external wrenches stay."""
-    merged = {kind: dict(elements) for kind, elements in mechanism.model.overrides.items()}
-    for kind, elements in overrides.items():
-        for name, values in elements.items():
-            of_kind = merged.setdefault(kind, {})
-            of_kind[name] = {**of_kind.get(name, {}), **values}
-    read = read_mechanism(replace(mechanism.model, overrides=merged))
-    return replace(read, gravity=mechanism.gravity, wrenches=mechanism.wrenches)
 
 
 def _on_model(wrong: Callable[[Mechanism], Mechanism]) -> Compute:
@@ -102,14 +91,15 @@ def _in_adapter(kind: str, why_not: str) -> Compute:
     return compute
 
 
-def _heaviest(mechanism: Mechanism) -> Body:
+def heaviest(mechanism: Mechanism) -> Body:
+    """The body with the largest mass."""
     return max(mechanism.bodies, key=lambda body: body.mass)
 
 
 def _heavier(part: float) -> Compute:
     def wrong(mechanism: Mechanism) -> Mechanism:
-        body = _heaviest(mechanism)
-        return mutated(mechanism, {"body": {body.name: {"mass": body.mass * (1 + part)}}})
+        body = heaviest(mechanism)
+        return with_overrides(mechanism, {"body": {body.name: {"mass": body.mass * (1 + part)}}})
 
     return _on_model(wrong)
 
@@ -121,7 +111,7 @@ def _inertia_about_joint(mechanism: Mechanism) -> Mechanism:
     if not any(tensor.any() for _, tensor in extra):
         raise NotCarriedError("every body has its mass centre on its joint")
     wrong = {body.name: inertial(body, inertia=body.inertia + tensor) for body, tensor in extra}
-    return mutated(mechanism, {"body": wrong})
+    return with_overrides(mechanism, {"body": wrong})
 
 
 def _steiner(body: Body, joint: Joint) -> Array:
@@ -130,8 +120,8 @@ def _steiner(body: Body, joint: Joint) -> Array:
 
 
 def _center_moved(mechanism: Mechanism) -> Mechanism:
-    body = _heaviest(mechanism)
-    return mutated(mechanism, {"body": {body.name: inertial(body, center=body.center + SHIFT / np.sqrt(3))}})
+    body = heaviest(mechanism)
+    return with_overrides(mechanism, {"body": {body.name: inertial(body, center=body.center + SHIFT / np.sqrt(3))}})
 
 
 def inertial(body: Body, *, center: Array | None = None, inertia: Array | None = None) -> Mapping[str, Any]:
@@ -167,37 +157,59 @@ def _gravity(angle: float) -> Compute:
 
 def _axis_flipped(mechanism: Mechanism) -> Mechanism:
     joint = mechanism.joints[mechanism.actuated_joints[0]]
-    return mutated(mechanism, {"joint": {joint.name: {"axis": (-joint.axis).tolist()}}})
+    return with_overrides(mechanism, {"joint": {joint.name: {"axis": (-joint.axis).tolist()}}})
 
 
 def _damped(mechanism: Mechanism) -> Mechanism:
     scalar = [joint for joint in mechanism.joints if joint.kind in ("hinge", "slide")]
-    return mutated(mechanism, {"joint": {j.name: {"damping": [j.damping + DAMPING, 0.0, 0.0]} for j in scalar}})
+    return with_overrides(mechanism, {"joint": {j.name: {"damping": [j.damping + DAMPING, 0.0, 0.0]} for j in scalar}})
 
 
 def _closure_dropped(mechanism: Mechanism) -> Mechanism:
     if not mechanism.closures:
         raise NotCarriedError("there are no loops")
-    return mutated(mechanism, {"equality": {mechanism.closures[-1].name: {"active": False}}})
+    return with_overrides(mechanism, {"equality": {mechanism.closures[-1].name: {"active": False}}})
 
 
 def _velocity_term_dropped(source: Source, case: Case, motion: Motion) -> EffortHistory:
-    """Passive accelerations from J q̈ = 0; the reference and simulations find them themselves, and lose it there."""
+    """Passive accelerations from J q̈ = 0, wherever a source finds them: in itself, or in the motion."""
     if not case.mechanism.closures:
         raise NotCarriedError("there are no loops")
-    if source.name == Noc.name:
-        with patch.object(analytic.noc, "closure_jacobian_rate", _no_rate):
-            return source.compute_efforts(case, motion)
-    if source.name.endswith("/forward"):
+    route = source.name.split("/")[1]
+    if route == "forward":
         why_not = "the engine closes its loops by velocities: there is no such term in it"
         return _in_adapter("velocity term dropped", why_not)(source, case, motion)
+    if route in VELOCITY_TERMS:
+        with patch.object(*VELOCITY_TERMS[route]):
+            return source.compute_efforts(case, motion)
     independent = independent_dofs(case.mechanism, motion)
     L = noc_model(case.mechanism, motion.q, motion.qd, independent).L
     return source.compute_efforts(case, replace(motion, qdd=(L @ motion.qdd[:, independent, None])[..., 0]))
 
 
-def _no_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
-    return np.zeros_like(closure_jacobian(mechanism, at, moving.K, q))
+def nothing_of(right: Callable[..., Any]) -> Callable[..., Any]:
+    """Stands in place of a function, and returns zeros instead of its values."""
+    return lambda *arguments: 0 * right(*arguments)
+
+
+def _no_bias(loop: LoopMotions, qdd: Array, closure_bias: Array) -> Array:
+    """Accelerations of a loop without J̇ q̇.
+
+    Args:
+        loop: How it can move.
+        qdd: Joint accelerations of the motion [m/s² or rad/s²], shape (nv,).
+        closure_bias: J̇ q̇ [m/s² or rad/s²], shape (nc,).
+    """
+    return _ACCELERATIONS(loop, qdd, 0 * closure_bias)
+
+
+_ACCELERATIONS = LoopMotions.accelerations
+VELOCITY_TERMS: Mapping[str, tuple[Any, str, Any]] = {
+    "noc": (analytic.noc, "closure_jacobian_rate", nothing_of(closure_jacobian_rate)),
+    "lagrange": (analytic.lagrange, "_opening_rate_near", nothing_of(_opening_rate_near)),
+    "kkt": (LoopMotions, "accelerations", _no_bias),
+}
+"""Where a route has the term, its name there, and what stands in its place when it is dropped."""
 
 
 def _in_single_precision(source: Source, case: Case, motion: Motion) -> EffortHistory:
@@ -235,7 +247,7 @@ NO_DEFAULT = "it has no damping by default"
 NO_START = "it does not start from accelerations"
 
 MUTANTS = (
-    Mutant(key="mass 1 %", text="the heaviest body is 1 % heavier", compute=_heavier(LOST)),
+    Mutant(key="mass 1 %", text="the heaviest body is 1 % heavier", compute=_heavier(COARSE)),
     Mutant(key="mass 1 ppm", text="the heaviest body is a millionth heavier", compute=_heavier(PPM)),
     Mutant(
         key="inertia point",

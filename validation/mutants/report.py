@@ -1,19 +1,20 @@
 """The page of the mutants: `mutants.html`, `mutants.md` and `mutants.csv`."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from validation.blocks import NOTHING, Block, Cell, Part, Table, digits
-from validation.mutants.study import BUGS, CAUGHT, MEANING, kill_rate
+from validation.findings import FILE
+from validation.mutants.study import BUGS, CAUGHT, MEANING, TIMES, caught_by_file, kill_rate, kill_rates
 from validation.pages import write_pages
 from validation.tables import write_csv
 
 KINDS = {
     "killed": "agree",
     "refused": "agree",
+    "shared": "informational",
     "below tolerance": "not comparable",
     "survived": "disagree",
     "broken": "disagree",
@@ -23,12 +24,12 @@ KINDS = {
 
 
 def write_mutants(found: pd.DataFrame, folder: Path) -> None:
-    """Write `mutants.csv`, `mutants.html` and `mutants.md` into a folder.
+    """Write `mutants.csv`, `kill_rates.csv`, `mutants.html` and `mutants.md` into a folder.
 
     Raises:
         OutputError: If the folder cannot be written.
     """
-    write_csv(folder, {"mutants": found})
+    write_csv(folder, {"mutants": found, "kill_rates": kill_rates(found)})
     parts = [_robot(str(robot), rows) for robot, rows in found.groupby("robot", sort=False)]
     write_pages([_answer(found), _faults(found), *parts], folder, stem="mutants", title="loopcheck: mutants")
 
@@ -36,13 +37,15 @@ def write_mutants(found: pd.DataFrame, folder: Path) -> None:
 def sentence(found: pd.DataFrame) -> str:
     """The kill rate, and what became of the rest."""
     caught, above = kill_rate(found)
+    shared = caught_by_file(found)
+    by_file = f", {shared} more, which the route shares with the reference, by the robot's files" if shared else ""
     seen, perceptible = kill_rate(found, "noise")
     counts = found["result"].value_counts()
     bugs = int(sum(counts.get(name, 0) for name in BUGS))
     return (
-        f"{caught} of {above} faults with an effect above the tolerance of their route were caught; with an effect "
-        f"above its noise, {seen} of {perceptible}. {counts.get('below tolerance', 0)} agree because their effect is "
-        f"below the tolerance, {counts.get('not carried', 0)} are not carried, {bugs} survived or broke."
+        f"{caught} of {above} faults with an effect above the tolerance of their route were caught{by_file}; with an "
+        f"effect above its noise, {seen} of {perceptible}. {counts.get('below tolerance', 0)} agree because their "
+        f"effect is below the tolerance, {counts.get('not carried', 0)} are not carried, {bugs} survived or broke."
     )
 
 
@@ -56,18 +59,28 @@ def _answer(found: pd.DataFrame) -> Part:
             "of it. Each robot runs in one case: its first variant and mode, upright where it has gravity. Nothing is "
             "random. The effect of a fault is the change it makes to the efforts of the reference, over their scales; "
             "that of a fault in an engine's adapter, which the reference cannot have, is the change in its route.",
+            "Faults that begin with 'model' are in what the reference shares with routes: the reference, the motion "
+            "and what the engines are given are computed anew with them. What a route takes from the model it cannot "
+            f"notice; the {FILE} then must: the robot's files, read by MuJoCo's compiler past our own reading.",
             [f"{name}: {meaning}" for name, meaning in MEANING.items()],
-            Table(
-                ["source", "caught, above tolerance", "above tolerance", "caught, above noise", "above noise"],
-                [_rates(str(source), rows) for source, rows in found.groupby("source", sort=False)],
-            ),
+            rates_table(found),
         ],
     )
 
 
-def _rates(source: str, rows: pd.DataFrame) -> Sequence[Cell]:
-    numbers = (*kill_rate(rows), *kill_rate(rows, "noise"))
-    return [Cell(source), *(Cell(str(number), "number") for number in numbers)]
+def rates_table(found: pd.DataFrame) -> Table:
+    """The kill rate of each route."""
+    headers = ["source", "caught", "shared, caught by the robot's files", f"above {TIMES:g} tolerances", "kill rate"]
+    rows = [
+        [Cell(source), *(Cell(str(number), "number") for number in numbers), Cell(percent(rate), "number")]
+        for source, *numbers, rate in kill_rates(found).itertuples(index=False)
+    ]
+    return Table(headers, rows)
+
+
+def percent(rate: float) -> str:
+    """A kill rate as text; nothing where there was nothing to catch."""
+    return NOTHING if math.isnan(rate) else f"{rate:.0%}"
 
 
 def _faults(found: pd.DataFrame) -> Part:
@@ -78,7 +91,7 @@ def _faults(found: pd.DataFrame) -> Part:
 
 def _robot(robot: str, found: pd.DataFrame) -> Part:
     mode, configuration = found["mode"].iloc[0], found["configuration"].iloc[0]
-    unseen = found[~found["result"].isin([*CAUGHT, "not carried"])]
+    unseen = found[~found["result"].isin([*CAUGHT, "shared", "not carried"])]
     without = found[found["result"] == "not carried"]
     blocks: list[Block] = [
         f"Mode {mode}, {configuration}. {sentence(found)} Below each result: the effort error of the route [-].",
@@ -100,7 +113,13 @@ def _matrix(found: pd.DataFrame) -> Table:
         outcomes = dict(
             zip(of_mutant["source"], zip(of_mutant["result"], of_mutant["relative_error"], strict=True), strict=True)
         )
-        rows.append([Cell(str(mutant)), Cell(effect, "number"), *(_cell(*outcomes[route]) for route in routes)])
+        rows.append(
+            [
+                Cell(str(mutant)),
+                Cell(effect, "number"),
+                *(_cell(*outcomes[route]) if route in outcomes else Cell(NOTHING) for route in routes),
+            ]
+        )
     return Table(["mutant", "largest effect [-]", *routes], rows)
 
 

@@ -3,6 +3,10 @@
 The effect of a fault is what it does to the efforts of the reference (analytic/noc) in the same states; that of a fault
 of an adapter, which the reference cannot have, is what it does to the efforts of its route. A simulation finds the
 states by itself: to one that still agrees, a fault that makes the mirror image of the robot, moving likewise, is none.
+
+Faults of what both sides share are seeded in both: the reference and the motion are computed anew with them, and the
+route is judged against that. What a route takes from the model, by its own word, it cannot notice; then the files of
+the robot, read past our own reading, must, and stand as one more judge beside the routes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +22,17 @@ from analytic.papers import Paper
 from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError
 from robots.motion import Motion
-from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
-from validation import sources
+from robots.robot import Case, load, names, representative_case
+from validation import sources, statuses
+from validation.audit import audit, doubts, wanted_of
 from validation.compare import relative_error, summarize, summarize_resolved
-from validation.evaluate import INTERNAL, SIMULATED, Outcome, evaluate, outcome_of
-from validation.findings import SEVERITY
-from validation.mutants.faults import MUTANTS, Mutant, NotCarriedError, by_key
-from validation.tolerances import Tolerance, registered
+from validation.evaluate import SIMULATED, Outcome, evaluate, outcome_of, prescribe_or_error
+from validation.findings import FILE, SEVERITY
+from validation.independence import FROM_FILES, shares
+from validation.mutants.common import COMMON_FAULTS, CommonFault
+from validation.mutants.faults import MUTANTS, Mutant, NotCarriedError
+from validation.statuses import INTERNAL
+from validation.tolerances import Tolerance, audits, registered
 from validation.workers import ALL_CORES, Call, Lost, Workers, crew, or_raise
 
 COLUMNS = {
@@ -46,15 +54,37 @@ MEANING: Mapping[str, str] = {
     "killed": "the comparison reads disagree",
     "refused": "the source or the comparison gives a reason why there is nothing to compare: caught as well",
     "below tolerance": "it agrees, because the fault changes the efforts by less than the tolerance of the route",
+    "shared": "it agrees, because it takes what is wrong from the same model; where the robot's files are read past "
+    "our own reading, the fault is noticed, and nothing in the case agrees",
     "survived": "it agrees although the fault changes the efforts by more than the tolerance: a bug of loopcheck",
-    "broken": "something was raised that is no error of ours, or the run was cut short: nothing is known",
+    "broken": "something was raised that is no error of ours, a fault of an adapter does nothing, or the run was cut "
+    "short: nothing is known",
     "not carried": "the route or the robot has no place for the fault, or the route does not agree without it",
 }
 """What can come of a mutant."""
 CAUGHT = ("killed", "refused")
 BUGS = ("survived", "broken")
+TIMES = 10.0
+"""A fault is counted for the kill rate of a route if its effect is more than this many tolerances [-]."""
+
+Fault: TypeAlias = Mutant | CommonFault
+FAULTS: tuple[Fault, ...] = (*MUTANTS, *COMMON_FAULTS)
+"""All there are."""
 
 _Effects: TypeAlias = Mapping[str, tuple[float, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeded:
+    """What a fault of what is shared makes of a case."""
+
+    motion: Motion | None
+    """None if it cannot be assembled."""
+    reference: Outcome
+    doubt: str
+    """What the robot's files say otherwise, if anything."""
+    effect: float
+    """Change of the effort over the peak [-]; infinite where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +96,8 @@ class Prepared:
     reference: Outcome
     effects: _Effects
     """By mutant: change of the efforts over their scales [-], infinite where the reference refuses it; and a note."""
+    common: Mapping[str, Seeded | NotCarriedError]
+    """By fault of what is shared: what it does, or why the robot has no place for it."""
 
 
 def mutants_table(
@@ -84,19 +116,24 @@ def mutants_table(
     Args:
         robots: Names of robots; by default all.
         workers: Worker processes; by default one for each core.
-        routes: Names of sources; by default all that are judged.
+        routes: Names of sources; by default all that are judged, and `FILE`.
         faults: Names of mutants; by default all.
 
     Raises:
         HarnessError: If a robot is unknown, its model is bad or its motion cannot be assembled.
     """
     robots = robots or names()
-    cases = [_case(name) for name in robots]
-    wanted = tuple(mutant.key for mutant in MUTANTS if not faults or mutant.key in faults)
+    cases = [representative_case(load(name)) for name in robots]
+    wanted = tuple(fault.key for fault in FAULTS if not faults or fault.key in faults)
     with crew(workers) as staff:
         ready = staff.all_of([Call(_prepare, (case, wanted)) for case in cases], "motions")
         prepared = [or_raise(f"motion of {name}", of_case) for name, of_case in zip(robots, ready, strict=True)]
-        tasks = [(case, source) for case in prepared for source in judged(case.case) if not routes or source in routes]
+        tasks = [
+            (of_case, source)
+            for of_case in prepared
+            for source in (*judged(of_case.case), FILE)
+            if not routes or source in routes
+        ]
         found = staff.all_of([Call(_judge, (*task, wanted)) for task in tasks], "mutants")
     rows = [row for task, rows in zip(tasks, found, strict=True) for row in _or_broken(*task, wanted, rows)]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
@@ -111,39 +148,86 @@ def judged(case: Case) -> list[str]:
     ]
 
 
-def prepare(case: Case, mutants: Sequence[Mutant] = MUTANTS) -> Prepared:
+def prepare(case: Case, faults: Sequence[Fault] = FAULTS) -> Prepared:
     """Assemble the motion of a case, and measure what each fault does to its reference."""
     motion = prescribe(case)
     reference = evaluate(case, motion, sources.REFERENCE)
-    of_reference = [mutant for mutant in mutants if not mutant.in_adapter]
-    effects = {mutant.key: _effect_on_reference(mutant, case, motion, reference) for mutant in of_reference}
-    return Prepared(case=case, motion=motion, reference=reference, effects=effects)
+    effects = {
+        fault.key: _effect_on_reference(fault, case, motion, reference)
+        for fault in faults
+        if isinstance(fault, Mutant) and not fault.in_adapter
+    }
+    common = {fault.key: _seeded(fault, case, reference) for fault in faults if isinstance(fault, CommonFault)}
+    return Prepared(case=case, motion=motion, reference=reference, effects=effects, common=common)
 
 
-def judge(prepared: Prepared, source: str, mutants: Sequence[Mutant] = MUTANTS) -> list[Mapping[str, Any]]:
-    """A row for each fault of a source."""
+def judge(prepared: Prepared, source: str, faults: Sequence[Fault] = FAULTS) -> list[Mapping[str, Any]]:
+    """A row for each fault of a source; of the files of the robot, for each fault of what is shared."""
+    common = [fault for fault in faults if isinstance(fault, CommonFault)]
+    if source == FILE:
+        return [_row(prepared, FILE, fault, _by_file(prepared, fault)) for fault in common]
     case, motion = prepared.case, prepared.motion
     sound = evaluate(case, motion, source)
     verdict, _, note = _verdict(summarize_resolved([prepared.reference, sound], motion), source)
     why_not = "" if verdict == "agree" else f"without a fault it reads {verdict}: {note}"
-    return [_row(prepared, source, mutant, _judged(prepared, sound, mutant, why_not)) for mutant in mutants]
+    found = [
+        _judged_in_both(prepared, source, fault, why_not)
+        if isinstance(fault, CommonFault)
+        else _judged(prepared, sound, fault, why_not)
+        for fault in faults
+    ]
+    return [_row(prepared, source, fault, result) for fault, result in zip(faults, found, strict=True)]
 
 
-def kill_rate(found: pd.DataFrame, limit: str = "tolerance") -> tuple[int, int]:
-    """How many of the faults with an effect above a limit were caught, and how many there are.
+def kill_rate(found: pd.DataFrame, limit: str = "tolerance", *, times: float = 1.0) -> tuple[int, int]:
+    """How many of the faults with an effect above a limit were caught by the route itself, and how many there are.
 
     Args:
         found: What `mutants_table` returns, or rows of it.
         limit: `tolerance` or `noise`, those of the route.
+        times: How many times the limit [-].
     """
-    above = found[(found["result"] != "not carried") & ~(found["effect"] <= found[limit])]
+    above = _above(found, limit, times)
     return int(above["result"].isin(CAUGHT).sum()), len(above)
 
 
+def caught_by_file(found: pd.DataFrame, *, times: float = 1.0) -> int:
+    """How many of the faults with an effect above the tolerance a route shares, and the robot's files catch."""
+    return int((_above(found, "tolerance", times)["result"] == "shared").sum())
+
+
+def kill_rates(found: pd.DataFrame) -> pd.DataFrame:
+    """What each route has caught of the faults with an effect of more than `TIMES` tolerances.
+
+    Args:
+        found: What `mutants_table` returns, or rows of it.
+
+    Returns:
+        A row for each source: how many it caught by itself, how many it shares with the reference so that the robot's
+        files catch them, how many there are, and caught over all [-].
+    """
+    rows = []
+    for source, of_source in found.groupby("source", sort=False):
+        caught, above = kill_rate(of_source, times=TIMES)
+        shared = caught_by_file(of_source, times=TIMES)
+        rate = caught / above if above else np.nan
+        rows.append({"source": source, "caught": caught, "shared": shared, "above": above, "kill_rate": rate})
+    return pd.DataFrame(rows)
+
+
+def _above(found: pd.DataFrame, limit: str, times: float) -> pd.DataFrame:
+    return found[(found["result"] != "not carried") & ~(found["effect"] <= times * found[limit])]
+
+
 def exit_status(found: pd.DataFrame) -> int:
-    """0 if every fault above the tolerance was caught, and there was one; else 1."""
-    caught, above = kill_rate(found)
-    return 0 if caught == above > 0 and not found["result"].isin(BUGS).any() else 1
+    """Exit status, as `statuses.exit_status` says: what the route or the files catch agrees, survivors disagree."""
+    broken = found["result"] == "broken"
+    internal = int(found.loc[broken, "note"].str.startswith(INTERNAL).sum())
+    caught, above = kill_rate(found[~broken])
+    caught += caught_by_file(found[~broken])
+    missed = max(above - caught, int((found["result"] == "survived").sum()))
+    verdicts = {"agree": caught, "disagree": missed, "not run": int(broken.sum()) - internal}
+    return statuses.exit_status(verdicts, internal)
 
 
 def _or_broken(
@@ -153,23 +237,19 @@ def _or_broken(
     if not isinstance(rows, Lost):
         return rows
     lost = _Judged(result="broken", verdict="not run", note=rows.reason)
-    return [_row(prepared, source, by_key(mutant), lost) for mutant in mutants]
+    return [_row(prepared, source, fault, lost) for fault in _by_keys(mutants)]
 
 
 def _prepare(case: Case, mutants: Sequence[str]) -> Prepared:
-    return prepare(case, [by_key(mutant) for mutant in mutants])
+    return prepare(case, _by_keys(mutants))
 
 
 def _judge(prepared: Prepared, source: str, mutants: Sequence[str]) -> list[Mapping[str, Any]]:
-    return judge(prepared, source, [by_key(mutant) for mutant in mutants])
+    return judge(prepared, source, _by_keys(mutants))
 
 
-def _case(name: str) -> Case:
-    robot = load(name)
-    mechanism = robot.mechanism()
-    mode = next(mode for mode in modes(mechanism) if mode not in robot.expected)
-    upright = list(configurations(mechanism))[-1]
-    return make_case(robot, variant=DEFAULT, mode=mode, configuration=upright)
+def _by_keys(keys: Sequence[str]) -> list[Fault]:
+    return [fault for fault in FAULTS if fault.key in keys]
 
 
 class _Anew:
@@ -200,6 +280,23 @@ def _effect_on_reference(
     return relative_error(spoilt.effort, reference.history.effort, reference.scale), ""
 
 
+def _seeded(fault: CommonFault, case: Case, sound: Outcome) -> Seeded | NotCarriedError:
+    """What a fault of what is shared makes of a case: motion, reference, and what the files say to it."""
+    try:
+        with fault.seed(case) as wrong:
+            motion = prescribe_or_error(wrong, None)
+            if isinstance(motion, HarnessError):
+                refused = Outcome(
+                    case=wrong, source=sources.REFERENCE, history=None, failure="not comparable", note=str(motion)
+                )
+                return Seeded(motion=None, reference=refused, doubt="", effect=np.inf)
+            reference = evaluate(wrong, motion, sources.REFERENCE)
+            doubt = doubts(audit(wrong, wanted_of(wrong, motion), FILE)).get(case.key, "")
+    except NotCarriedError as error:
+        return error
+    return Seeded(motion=motion, reference=reference, doubt=doubt, effect=_change(reference, sound, sound))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
     result: str
@@ -221,6 +318,8 @@ def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) ->
         return _Judged(result="not carried", effect=effect, note="the paper's model does not read this from the robot")
     if mutant.in_adapter:
         effect = _change(spoilt, sound, prepared.reference)
+        if not effect:
+            return _Judged(result="broken", effect=effect, note="the fault changes no effort of its route")
     verdict, error, said = _verdict(summarize([prepared.reference, spoilt]), sound.source)
     tolerance = registered()[sound.source]
     if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sound.source.split("/")[1] in SIMULATED:
@@ -230,6 +329,42 @@ def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) ->
     return _Judged(
         result=result, effect=effect, verdict=verdict, error=error, note="; ".join(filter(None, (why, note)))
     )
+
+
+def _judged_in_both(prepared: Prepared, source: str, fault: CommonFault, why_not: str) -> _Judged:
+    """What came of one fault of what is shared in one source."""
+    seeded = prepared.common[fault.key]
+    if isinstance(seeded, NotCarriedError):
+        return _Judged(result="not carried", effect=0.0, note=str(seeded))
+    if why_not:
+        return _Judged(result="not carried", effect=seeded.effect, note=why_not)
+    if seeded.motion is None:
+        note = f"the reference refuses it: {seeded.reference.note}"
+        return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=note)
+    with fault.seed(prepared.case) as wrong:
+        outcome = evaluate(wrong, seeded.motion, source)
+    verdict, error, said = _verdict(summarize([seeded.reference, outcome]), outcome.source)
+    tolerance = registered()[source]
+    result = _result(verdict, seeded.effect, tolerance, said)
+    if result == "survived" and fault.what in shares(source) and seeded.doubt:
+        result = "shared"
+    why = _explained(seeded.effect, tolerance) if verdict == "agree" else _reason(outcome, said)
+    note = "; ".join(filter(None, (why, seeded.doubt if result == "shared" else "")))
+    return _Judged(result=result, effect=seeded.effect, verdict=verdict, error=error, note=note)
+
+
+def _by_file(prepared: Prepared, fault: CommonFault) -> _Judged:
+    """What the files of the robot say to a fault of what is shared."""
+    seeded = prepared.common[fault.key]
+    if isinstance(seeded, NotCarriedError):
+        return _Judged(result="not carried", effect=0.0, note=str(seeded))
+    if fault.what not in FROM_FILES:
+        return _Judged(result="not carried", effect=seeded.effect, note="it is no number of the robot's files")
+    if seeded.motion is None:
+        return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=seeded.reference.note)
+    verdict = "disagree" if seeded.doubt else "agree"
+    result = _result(verdict, seeded.effect, audits()["static"], "")
+    return _Judged(result=result, effect=seeded.effect, verdict=verdict, note=seeded.doubt)
 
 
 def _spoilt(prepared: Prepared, source: str, mutant: Mutant) -> Outcome | str:
@@ -269,6 +404,8 @@ def _change(spoilt: Outcome, sound: Outcome, reference: Outcome) -> float:
     """What the fault did to the efforts of its route, over their scales [-]; infinite where there are none."""
     if spoilt.compared is None or sound.compared is None or reference.scale is None:
         return np.inf
+    if len(spoilt.compared.t) != len(sound.compared.t):
+        return np.inf
     return relative_error(spoilt.compared.effort, sound.compared.effort, reference.scale)
 
 
@@ -296,8 +433,8 @@ def _factor(a: float, b: float) -> float:
     return larger / smaller if smaller > 0 else np.inf
 
 
-def _row(prepared: Prepared, source: str, mutant: Mutant, found: _Judged) -> Mapping[str, Any]:
-    tolerance, case = registered()[source], prepared.case
+def _row(prepared: Prepared, source: str, mutant: Fault, found: _Judged) -> Mapping[str, Any]:
+    tolerance, case = audits()["static"] if source == FILE else registered()[source], prepared.case
     return {
         "robot": case.robot.name,
         "mode": case.mode,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from robots.arrays import Array
 from robots.errors import HarnessError, MechanismError
 from robots.motion import Motion
-from robots.robot import DEFAULT, Case, configurations, load, make_case, modes
+from robots.robot import DEFAULT, Case, load, representative_case
 from validation import sources
 from validation.compare import relative_error
 from validation.evaluate import SIMULATED, Outcome, attempt, evaluate
@@ -77,14 +77,12 @@ def nominal(study: Study) -> Nominal:
     Raises:
         HarnessError: If a name is unknown, or the robot has no motion.
     """
-    robot = load(study.robot)
-    mechanism = robot.mechanism(study.variant)
-    mode = study.mode or next((mode for mode in modes(mechanism) if mode not in robot.expected), "")
-    configuration = study.configuration or list(configurations(mechanism))[-1]
-    case = make_case(robot, variant=study.variant, mode=mode, configuration=configuration)
+    case = representative_case(
+        load(study.robot), variant=study.variant, mode=study.mode, configuration=study.configuration
+    )
     varied = parameters(case.mechanism, study.vary)
     if len({parameter.name for parameter in varied}) < len(varied):
-        raise MechanismError(f"{mechanism.model.path}: want bodies and sites with names of their own")
+        raise MechanismError(f"{case.mechanism.model.path}: want bodies and sites with names of their own")
     return Nominal(make_scene(case), varied)
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from robots.arrays import Array
 from robots.mechanism import WORLD, Body, CoordinateClosure, Mechanism, Site
-from validation.mutants.faults import inertial, mutated
+from robots.mjcf import with_overrides
+from validation.mutants.faults import inertial
 
 Kind: TypeAlias = Literal["mass", "inertia", "mass centre", "body", "joint", "site"]
 PREPOSITIONS: Mapping[Kind, str] = {
@@ -99,8 +100,7 @@ def perturbed(mechanism: Mechanism, varied: Sequence[Parameter], change: Array) 
         for key in [("site", site.name)]
         if key in changes
     }
-    read = mutated(mechanism, {"body": bodies, "joint": joints, "site": sites})
-    return replace(read, actuators=mechanism.actuators)  # with their effort scales
+    return with_overrides(mechanism, {"body": bodies, "joint": joints, "site": sites})
 
 
 def _of_body(body: Body, changes: Mapping[tuple[Kind, str], float], middle: Array) -> dict[str, Any]:

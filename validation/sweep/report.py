@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from validation import sources
+from validation import sources, statuses
 from validation.blocks import Block, Part, Picture, digits, facts, table
 from validation.pages import write_pages
+from validation.statuses import INTERNAL
 from validation.sweep import motions
 from validation.sweep.cases import COMPUTED, NO_MOTION, RESULTS, nominal
 from validation.sweep.pictures import BARS, distribution_figure, sensitivity_figure
@@ -91,12 +92,13 @@ def sentence(found: Findings) -> str:
 
 
 def exit_status(found: Findings) -> int:
-    """1 if an error is beyond the tolerance of its source; 3 if a source failed or nothing was compared; else 0."""
-    tallies = found.statistics.tallies.values()
-    if any(tally.beyond for tally in tallies):
-        return 1
-    failed = any(rows for (_, _, result), rows in found.statistics.results.items() if result == "not run")
-    return 3 if failed or not any(tally.count for tally in tallies) else 0
+    """Exit status, as `statuses.exit_status` says: errors beyond the tolerance of their source disagree."""
+    tallies, reasons = found.statistics.tallies.values(), found.statistics.reasons
+    internal = int(reasons.loc[reasons["reason"].str.startswith(INTERNAL), "cases"].sum())
+    failed = sum(rows for (_, _, result), rows in found.statistics.results.items() if result == "not run")
+    beyond = sum(tally.beyond for tally in tallies)
+    verdicts = {"agree": sum(tally.count for tally in tallies) - beyond, "disagree": beyond, "not run": failed}
+    return statuses.exit_status(verdicts, internal)
 
 
 def answer(found: Findings) -> Part:

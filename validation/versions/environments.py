@@ -102,10 +102,9 @@ def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> s
     if environment.lacks:
         return environment.lacks
     status, _, said = _call((*environment.interpreter, str(place / "loopcheck.py"), *arguments))
-    if status in (0, 1, 3) and "Traceback (most recent call last)" not in said:
-        return ""
     lines = said.splitlines() or [f"it ended with status {status}"]
-    return lines[-1].removeprefix("loopcheck: ")
+    is_refusal = lines[-1].startswith("loopcheck: ") or "Traceback (most recent call last)" in said
+    return "" if status in (0, 1, 3) and not is_refusal else lines[-1].removeprefix("loopcheck: ")
 
 
 def _version_in(interpreter: Sequence[str]) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,9 +17,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 from robots.errors import HarnessError, OutputError
+from validation import statuses
 from validation.findings import CASE, Finding, findings
 from validation.sources import REFERENCE
-from validation.tables import Results, drafts, read
+from validation.statuses import INTERNAL
+from validation.tables import Results, drafts, read, read_csv, to_csv
 from validation.tolerances import registered
 from validation.versions.environments import Environment, made_by_uv, of_interpreter, rooms, run_in, this_one
 
@@ -254,11 +257,9 @@ def _effort_change(key: tuple[str, ...], before: _Seen, after: _Seen) -> float:
 
 
 def exit_status(found: Findings) -> int:
-    """1 if a version disagrees somewhere; 3 if none does but something did not run or compare; else 0."""
-    verdicts = set(found.table["verdict"])
-    if "disagree" in verdicts:
-        return 1
-    return 3 if verdicts & {"not run", "not comparable"} or not verdicts & {"agree", "as expected"} else 0
+    """Exit status over all versions, as `statuses.exit_status` says."""
+    internal = int(found.table["note"].str.contains(INTERNAL, regex=False).sum())
+    return statuses.exit_status(Counter(found.table["verdict"]), internal)
 
 
 def write_tables(found: Findings, folder: Path) -> None:
@@ -269,7 +270,7 @@ def write_tables(found: Findings, folder: Path) -> None:
     """
     try:
         with drafts(folder) as draft:
-            found.table.to_csv(draft / "versions.csv", index=False, float_format="%.17g")
+            to_csv(found.table, draft / "versions.csv")
             text = json.dumps(found.run, indent=2, ensure_ascii=False) + "\n"
             (draft / "versions.json").write_text(text, encoding="utf-8")
     except OSError as error:
@@ -286,7 +287,7 @@ def read_tables(folder: Path) -> Findings | None:
     if not csv.exists():
         return None
     try:
-        frame = pd.read_csv(csv, keep_default_na=False, na_values={c: [""] for c in COLUMNS if c not in TEXTS})
+        frame = read_csv(csv, keep_default_na=False, na_values={c: [""] for c in COLUMNS if c not in TEXTS})
         run = json.loads(about.read_text(encoding="utf-8"))
         return Findings(table=frame[list(COLUMNS)].astype(COLUMNS), run=run)
     except (OSError, ValueError, KeyError) as error:

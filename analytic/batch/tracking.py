@@ -1,0 +1,146 @@
+"""Path tracking: closes the loops of consecutive samples, many lanes at once, and finds their efforts.
+
+A lane is a stretch of consecutive samples. Where samples are dense, positions extrapolated from those before close the
+loops to round-off; elsewhere Newton's method starts from them. Here in numpy; `kernel` has the same in machine code.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from analytic.batch.interpreter import outputs
+from analytic.batch.tape import HISTORY, Tape
+from robots.arrays import AnyArray, Array
+from robots.mechanism import Mechanism
+from robots.motion import Drive
+
+CLOSE = 1e-8
+"""A Newton step this small is the last [m or rad]: the next would be of the order of its square."""
+CONTRACTION = 0.25
+"""Largest ratio of two Newton steps (Deuflhard 2011, section 2.1): above it they may lead to another working mode."""
+MOST_STEPS = 12
+"""Newton steps at most."""
+MOST_REPEATS = 2
+"""How often a sample is computed again, a Newton step on, whose loops are not closed by the steps before."""
+SMALLEST_PIVOT = 1e-3
+"""Smallest pivot relative to that at the pose of the trace, times the conditioning there [-]: that is the conditioning
+of a sample to a factor of ten, and above it a sample is sound for certain; see `continuation.SOUND`."""
+CONSISTENT = 1e-9
+"""Largest relative difference between what is given for an actuated joint and what follows from the others [-]."""
+CHECKS = 5
+"""What the tape of the efforts gives after them: residual, size of the step, guard, orientation, apart."""
+TRUSTED = 2
+"""Size of the state of a sample whose efforts need no second computation."""
+WEIGHTS = np.array([[1.0, 0, 0, 0], [1, 0, 0, 0], [2, -1, 0, 0], [3, -3, 1, 0], [4, -6, 4, -1]])
+"""Of the positions before, newest first, where 0, 1, 2, 3 or more of them are on the path [-]."""
+
+Track: TypeAlias = Callable[[float, Drive, Array], None]
+"""What tracks the lanes of one mechanism; the arguments are those of `track` after the tapes."""
+
+
+class Columns(NamedTuple):
+    """Columns of what is given for the drives, and of the records of samples."""
+
+    drives: int
+    """How many drives there are."""
+    q: slice
+    """In a record, joint positions; at the first sample of a lane a guess, to begin with [m or rad]."""
+    effort: slice
+    """Efforts of the actuators [N or N m]."""
+    marks: slice
+    """State, see `track`, and 1 where positions extrapolated from those before close the loops, else 0 [-]."""
+
+
+def columns_of(mechanism: Mechanism) -> Columns:
+    """The columns of a mechanism."""
+    ends = np.cumsum([mechanism.nq, mechanism.na, 2]).tolist()
+    return Columns(len(mechanism.drives), *(slice(a, b) for a, b in zip([0, *ends], ends, strict=False)))
+
+
+@np.errstate(all="ignore")  # a lane that is lost may hold anything
+def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive: Drive, records: Array) -> None:
+    """Follow lanes through their samples, each from a guess of its first.
+
+    The state of a sample is 0 if its loops are not closed, and then so it is to the end of the lane; 1 if they are, but
+    the guard is small; 2 if all is well; each with the sign of det Φᵘ.
+
+    Args:
+        newton: The Newton tape; see `trace.Trace`.
+        efforts: The tape of the efforts.
+        columns: Columns of the records.
+        tolerance: Largest closure residual, relative to the largest position where that is more than 1 [-].
+        drive: What is given for the drives [m or rad, per s, per s²], each of shape (lanes, samples, drives).
+        records: To be filled in; marks must be 0 before [m or rad, N or N m, -], shape (lanes, samples, columns).
+    """
+    lanes, samples, _ = records.shape
+    guess = records[:, 0, columns.q].copy()
+    past, nq = [guess.T] * HISTORY, guess.shape[1]
+    limit = tolerance * np.maximum(1.0, np.abs(guess).max(axis=1, initial=0.0))
+    alive, near = np.ones(lanes, np.bool_), np.zeros(lanes, np.bool_)
+    for s in range(samples):
+        given = np.concatenate([x[:, s].T for x in drive])
+        begun = sum(weight * x for weight, x in zip(WEIGHTS[min(s, HISTORY)], past, strict=True))
+        found, closed = np.empty((len(efforts.outputs), lanes)), np.zeros(lanes, np.bool_)
+        if 2 * near.sum() > alive.sum():
+            found, closed = _moved(efforts, begun, given, limit)
+        dense = alive & closed
+        near, left = dense.copy(), np.flatnonzero(alive & ~closed)
+        if left.size:
+            found[:, left], closed[left], near[left] = _solved(
+                newton, efforts, begun[:, left], given[:, left], limit[left]
+            )
+        alive = alive & closed
+        past = [found[:nq], *past[:-1]]
+        state = np.where(alive, _state(*found[2 - CHECKS :]), 0.0)
+        records[:, s] = np.concatenate([found[:-CHECKS], [state, dense]]).T
+        if not alive.any():
+            break
+
+
+def _solved(newton: Tape, efforts: Tape, q: Array, drive: Array, limit: Array) -> tuple[Array, AnyArray, AnyArray]:
+    """Close the loops of a sample in each lane by Newton's method, and find its efforts.
+
+    Args:
+        newton: The Newton tape.
+        efforts: The tape of the efforts.
+        q: Guess of the joint positions [m or rad], shape (nq, lanes).
+        drive: What is given for the actuated joints [m or rad, per s, per s²], shape (3 drives, lanes).
+        limit: Largest closure residual [m or rad], shape (lanes,).
+
+    Returns:
+        What the tape of the efforts gives [any unit], shape (outputs, lanes); where Newton's method contracts to closed
+        loops, and where the guess was as good already [-], each of shape (lanes,).
+    """
+    nq, before, contracts = len(q), np.inf, np.ones(q.shape[1], np.bool_)
+    for step in range(MOST_STEPS):
+        moved = outputs(newton, np.concatenate([q, drive[: len(drive) // 3]]))
+        q, residual, size = moved[:nq], moved[nq], moved[nq + 1]
+        if step == 0:
+            near = residual <= limit
+        settled = size <= CLOSE
+        contracts &= (size <= CONTRACTION * before) | settled
+        before = size
+        if not (contracts & ~settled).any():
+            break
+    contracts &= settled
+    for _ in range(1 + MOST_REPEATS):
+        found, closed = _moved(efforts, q, drive, limit)
+        q = found[:nq]
+        if closed[contracts].all():
+            break
+    return found, contracts & closed, near
+
+
+def _moved(efforts: Tape, q: Array, drive: Array, limit: Array) -> tuple[Array, AnyArray]:
+    """What the tape of the efforts gives (outputs, lanes), and where loops are closed and all is finite (lanes,)."""
+    found = outputs(efforts, np.concatenate([q, drive]))
+    residual, size = found[-CHECKS], found[1 - CHECKS]
+    finite = np.isfinite(drive).all(axis=0) & np.isfinite(found[len(q) : -CHECKS]).all(axis=0)
+    return found, (residual <= limit) & (size <= CLOSE) & finite
+
+
+def _state(guard: Array, orientation: Array, apart: Array) -> Array:
+    """State of samples with closed loops, shape (lanes,)."""
+    state = np.where(guard >= SMALLEST_PIVOT, 2.0, 1.0) * np.sign(orientation)
+    return np.where((apart <= CONSISTENT) & (np.abs(orientation) > 0), state, 0.0)

@@ -1,0 +1,83 @@
+"""What MuJoCo's kinematics says of the acceleration of its loops, J̇ q̇, whatever its solver makes of it.
+
+The reference accelerations of its constraints lack the term for connect and weld before 3.7, and in every version what
+the curvature of the polynomial of a joint or tendon equality adds. So it is put together here from the accelerations
+of MuJoCo's bodies while no joint accelerates, and from the polynomials that it has compiled.
+"""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.mujoco._model import equality_rows, tendon_jacobian
+from robots.arrays import Array
+
+CONNECT, JOINT, TENDON = (int(getattr(mujoco.mjtEq, f"mjEQ_{kind}")) for kind in ("CONNECT", "JOINT", "TENDON"))
+SITE, BODY = int(mujoco.mjtObj.mjOBJ_SITE), int(mujoco.mjtObj.mjOBJ_XBODY)
+
+
+def closure_bias(model: Any, data: Any) -> Array:
+    """J̇ q̇ in the rows of the equalities, at the positions and velocities that are computed in `data`.
+
+    The rows of a weld's rotation hold where the weld is closed.
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (rows,).
+    """
+    data.qacc[:], gravity = 0, model.opt.gravity.copy()
+    model.opt.gravity[:] = 0  # MuJoCo has it in all accelerations, where it would leave its round-off
+    mujoco.mj_rnePostConstraint(model, data)
+    model.opt.gravity[:] = gravity
+    present = dict.fromkeys(data.efc_id[equality_rows(data)])  # a closure that nothing can open has no rows
+    return np.concatenate([np.zeros(0), *(_of_equality(model, data, int(k)) for k in present)])
+
+
+def curvature(model: Any, k: int, q: Array, qd: Array, lengths: Array, rates: Array) -> float:
+    """What the second derivative of the polynomial of a joint or tendon equality adds to its acceleration.
+
+    Args:
+        model: MuJoCo's.
+        k: The equality.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+        lengths: Lengths of the tendons [m or rad], shape (ntendon,).
+        rates: Their rates [m/s or rad/s], shape (ntendon,).
+
+    Returns:
+        −p″ ẋ² of the leader x [m/s² or rad/s²].
+    """
+    leader = int(model.eq_obj2id[k])
+    if leader < 0:
+        return 0.0
+    if model.eq_type[k] == JOINT:
+        place = model.jnt_qposadr[leader]
+        offset, rate = q[place] - model.qpos0[place], qd[model.jnt_dofadr[leader]]
+    else:
+        offset, rate = lengths[leader] - model.tendon_length0[leader], rates[leader]
+    return -float(np.polynomial.Polynomial(model.eq_data[k, :5]).deriv(2)(offset) * rate**2)
+
+
+def _of_equality(model: Any, data: Any, k: int) -> Array:
+    if model.eq_type[k] in (JOINT, TENDON):
+        rates = tendon_jacobian(model, data) @ data.qvel
+        return np.array([curvature(model, k, data.qpos, data.qvel, data.ten_length, rates)])
+    (linear1, angular1, _), (linear2, angular2, R2) = (_of_end(model, data, k, end) for end in (0, 1))
+    if model.eq_type[k] == CONNECT:
+        return linear1 - linear2
+    half = model.eq_data[k, 10] / 2  # its error is the vector of a quaternion, times this scale
+    return np.concatenate([linear1 - linear2, half * R2.T @ (angular1 - angular2)])
+
+
+def _of_end(model: Any, data: Any, k: int, end: int) -> tuple[Array, Array, Array]:
+    """Linear [m/s²] and angular acceleration [rad/s²] of an end of an equality, and its axes [-]: world axes."""
+    number, found = int((model.eq_obj1id, model.eq_obj2id)[end][k]), np.zeros((6, 1))
+    if model.eq_objtype[k] == SITE:
+        mujoco.mj_objectAcceleration(model, data, SITE, number, found, 0)
+        return found[3:, 0], found[:3, 0], data.site_xmat[number].reshape(3, 3)
+    mujoco.mj_objectAcceleration(model, data, BODY, number, found, 0)
+    velocity, R = np.zeros((6, 1)), data.xmat[number].reshape(3, 3)
+    mujoco.mj_objectVelocity(model, data, BODY, number, velocity, 0)
+    anchor = end if model.eq_type[k] == CONNECT else 1 - end  # a weld has that of its second body first
+    arm, (w, a) = R @ model.eq_data[k, 3 * anchor : 3 * anchor + 3], (velocity[:3, 0], found[:3, 0])
+    return found[3:, 0] + np.cross(a, arm) + np.cross(w, np.cross(w, arm)), a, R

@@ -1,0 +1,46 @@
+"""The motion that is made for a robot keeps well away from singularities."""
+
+from pathlib import Path
+
+import numpy as np
+
+from analytic.assembly import prescribe
+from robots.robot import Robot, make_case
+
+CRANK, COUPLER, GROUND = 0.2, 0.5, 0.79999
+BEFORE = 0.55
+"""How far the crank stands before the pose that nearly stretches coupler and rocker, which are equally long [rad]."""
+
+
+def transmission(crank_angle: np.ndarray) -> np.ndarray:
+    """Sine of the angle between coupler and rocker, by the law of cosines; zero where the linkage is singular [-]."""
+    diagonal = CRANK**2 + GROUND**2 - 2 * CRANK * GROUND * np.cos(crank_angle)
+    return np.sin(np.arccos(1 - diagonal / (2 * COUPLER**2)))
+
+
+def near_toggle(folder: Path) -> Robot:
+    """A crank-rocker whose coupler and rocker come within half a degree of one line, and never cross it."""
+    angle = np.pi - BEFORE
+    A, D = CRANK * np.array([np.cos(angle), np.sin(angle)]), np.array([GROUND, 0.0])
+    half = (D - A) / 2
+    B = A + half + np.array([-half[1], half[0]]) * np.sqrt(COUPLER**2 / (half @ half) - 1)
+    inertial = '<inertial pos="0.1 0 0" mass="1" diaginertia="0.01 0.01 0.01"/>'
+    (folder / "toggle.xml").write_text(
+        f"""<mujoco><worldbody>
+        <body name="crank"><joint name="crank" axis="0 0 1"/>{inertial}
+          <body name="coupler" pos="{A[0]} {A[1]} 0"><joint name="coupler" axis="0 0 1"/>{inertial}
+            <site name="end" pos="{B[0] - A[0]} {B[1] - A[1]} 0"/></body></body>
+        <body name="rocker" pos="{D[0]} {D[1]} 0"><joint name="rocker" axis="0 0 1"/>{inertial}
+          <site name="tip" pos="{B[0] - D[0]} {B[1] - D[1]} 0"/></body></worldbody>
+        <equality><connect name="loop" site1="end" site2="tip"/></equality>
+        <actuator><motor name="crank" joint="crank"/></actuator></mujoco>"""
+    )
+    return Robot(name="toggle", folder=folder, title="", mjcf="toggle.xml", source="test")
+
+
+def test_an_automatic_motion_turns_back_before_a_singularity(tmp_path: Path) -> None:
+    case = make_case(near_toggle(tmp_path), variant="default", mode="home", configuration="horizontal")
+    crank = np.pi - BEFORE + prescribe(case).q[:, 0]
+    assert crank.max() - crank.min() > 0.1  # else it has not moved
+    assert transmission(crank).min() > 0.1 * transmission(crank[:1])[0]
+    assert transmission(np.array([np.pi]))[0] < 0.03 * transmission(crank[:1])[0]  # where the largest swing would go

@@ -1,0 +1,132 @@
+"""What the plain version of the batch refuses, every other evaluator must refuse: singularities above all."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from analytic.batch import Batch, inverse_dynamics
+from analytic.batch.trace import Trace, trace
+from analytic.laws import AUTOMATIC, prescription
+from robots.arrays import Array
+from robots.errors import HarnessError, SingularityError
+from robots.mechanism import Mechanism
+from robots.motion import Drive
+from robots.robot import Case, load, make_case, modes, names
+from tests.closed_chains import Shape, closed_chain
+from tests.conftest import CaseMaker
+from tests.errors import relative_error
+
+FAST = [
+    "numpy",
+    pytest.param("llvm", marks=pytest.mark.skipif(find_spec("llvmlite") is None, reason="llvmlite is not installed")),
+]
+INSTALLED = ["numpy", *(["llvm"] if find_spec("llvmlite") else [])]
+ROUND_OFF = 1e-9
+"""Tolerance of efforts, relative to their peak, where a path may come near singularities [-]."""
+
+
+def _case(name: str, mode: str) -> Case:
+    return make_case(load(name), variant="default", mode=mode, configuration="horizontal")
+
+
+@pytest.mark.parametrize("evaluator", FAST)
+@pytest.mark.parametrize(
+    ("mode", "samples"),
+    [("mpp", 400), ("mpp", 2000), ("mpp", 3600), ("mpp", 3800), ("pmm", 3000), ("mmp", 2000), ("mmm", 400)],
+)
+def test_the_singular_modes_of_the_3rrr_are_refused(mode: str, samples: int, evaluator: str) -> None:
+    case = _case("3rrr", mode)
+    law = prescription(case)
+    drive = law.law(np.linspace(*law.span, samples))
+    with pytest.raises(SingularityError):
+        inverse_dynamics(case.mechanism, drive, case.guess, evaluator=evaluator)
+
+
+CASES = [
+    (name, mode)
+    for name in names()
+    if name not in ("andrews", "n_four_bar_40") and load(name).motion.law != AUTOMATIC
+    for mode in modes(load(name).mechanism())
+]
+"""All that is traced, but for the chain of 40, which takes long."""
+
+
+@settings(max_examples=40)
+@given(
+    which=st.one_of(st.sampled_from(CASES), st.sampled_from([case for case in CASES if case[0] == "3rrr"])),
+    samples=st.integers(2, 80),
+    ends=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    size=st.sampled_from([0.0, 0.0, 0.01, 0.1, 1.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_no_evaluator_passes_what_the_plain_one_refuses(
+    which: tuple[str, str], samples: int, ends: tuple[float, float], size: float, seed: int
+) -> None:
+    """The law of a robot in every mode, between any times and in any steps, and random motions about it."""
+    case = _case(*which)
+    mechanism, law = case.mechanism, prescription(case)
+    start, end = (law.span[0] + x * (law.span[1] - law.span[0]) for x in ends)
+    assume(abs(end - start) > 1e-3)
+    t = np.linspace(start, end, samples)
+    drive = _disturbed(law.law(t), t, size, np.random.default_rng(seed))
+    _agree(mechanism, drive, case.guess)
+
+
+@settings(max_examples=20)
+@given(
+    shape=st.builds(Shape, planar=st.booleans(), loops=st.integers(1, 3)),
+    seed=st.integers(0, 2**32 - 1),
+    samples=st.integers(2, 80),
+    size=st.sampled_from([0.01, 0.1, 1.0]),
+)
+def test_no_evaluator_passes_on_chains_what_the_plain_one_refuses(
+    shape: Shape,
+    seed: int,
+    samples: int,
+    size: float,
+    tmp_path_factory: pytest.TempPathFactory,
+    model_case: CaseMaker,
+) -> None:
+    rng = np.random.default_rng(seed)
+    path = tmp_path_factory.getbasetemp() / "chain.xml"
+    assume(closed_chain(shape, rng, path))
+    case = model_case(path)
+    mechanism = case.mechanism
+    q = mechanism.values_of(mechanism.drives, case.guess[None])
+    rest = Drive(np.repeat(q, samples, axis=0), *(np.zeros((samples, q.shape[1])) for _ in range(2)))
+    drive = _disturbed(rest, np.linspace(0, 1, samples), size, rng)
+    _agree(mechanism, drive, case.guess)
+
+
+def _disturbed(drive: Drive, t: Array, size: float, rng: np.random.Generator) -> Drive:
+    """Motions with sines of random sizes and frequencies added."""
+    a, w = size * rng.normal(size=drive.q.shape[1]), rng.uniform(0.5, 6, drive.q.shape[1])
+    angle = np.outer(t - t[0], w)
+    return Drive(drive.q + a * np.sin(angle), drive.qd + a * w * np.cos(angle), drive.qdd - a * w**2 * np.sin(angle))
+
+
+def _agree(mechanism: Mechanism, drive: Drive, guess: Array) -> None:
+    """Every evaluator refuses what the plain one does, and gives what it gives."""
+    first = _outcome(mechanism, Drive(*(x[:1] for x in drive)), guess, "plain", None)
+    assume(isinstance(first, Batch))
+    traced = trace(mechanism, first.q[0])  # type: ignore[union-attr]
+    plain = _outcome(mechanism, drive, guess, "plain", None)
+    for evaluator in INSTALLED:
+        fast = _outcome(mechanism, drive, guess, evaluator, traced)
+        if not (isinstance(plain, Batch) and isinstance(fast, Batch)):
+            assert type(fast) is type(plain), f"{evaluator}: {fast}, plain: {plain}"
+            continue
+        np.testing.assert_allclose(fast.q, plain.q, atol=1e-7)
+        assert relative_error(fast.effort, plain.effort) < ROUND_OFF
+
+
+def _outcome(
+    mechanism: Mechanism, drive: Drive, guess: Array, evaluator: str, traced: Trace | None
+) -> Batch | HarnessError:
+    try:
+        return inverse_dynamics(mechanism, drive, guess, traced=traced, evaluator=evaluator)
+    except HarnessError as error:
+        return error

@@ -1,0 +1,142 @@
+"""How samples are tracked and judged, on a mechanism of one position: x² = d, whose branches meet at 0."""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analytic.batch.expressions import Graph
+from analytic.batch.inverse import _trusted
+from analytic.batch.march import Equations
+from analytic.batch.tape import Tape, assemble_tape
+from analytic.batch.tracking import Columns, Track, track
+from robots.arrays import Array
+from robots.motion import Drive
+
+COLUMNS = Columns(1, slice(0, 1), slice(1, 2), slice(2, 4))
+TOLERANCE = 1e-14
+FAST = [
+    "numpy",
+    pytest.param("llvm", marks=pytest.mark.skipif(find_spec("llvmlite") is None, reason="llvmlite is not installed")),
+]
+
+
+def _tape(outputs: Callable[..., list[Any]], *values: float) -> Tape:
+    graph = Graph()
+    return assemble_tape(graph, outputs(*(graph.input(value) for value in values)))
+
+
+def _newton(x: Any, d: Any) -> list[Any]:
+    step = (d - x * x) / (2 * x)
+    return [x + step, abs(x * x - d), abs(step)]
+
+
+def _efforts(x: Any, d: Any, v: Any, a: Any) -> list[Any]:
+    """The effort is the velocity of x; the acceleration stands for what redundant drives are apart."""
+    moved, residual, size = _newton(x, d)
+    return [moved, v / (2 * x), residual, size, abs(x), x, abs(a)]
+
+
+@pytest.fixture(params=FAST)
+def equations(request: pytest.FixtureRequest) -> Equations:
+    newton, efforts = _tape(_newton, 2.0, 4.0), _tape(_efforts, 2.0, 4.0, 1.0, 1.0)
+    function: Track
+    if request.param == "llvm":
+        from analytic.batch import compiled
+
+        function = compiled.load(compiled.job(newton, efforts, COLUMNS))
+    else:
+
+        def function(tolerance: float, drive: Drive, records: Array) -> None:
+            track(newton, efforts, COLUMNS, tolerance, drive, records)
+
+    return Equations(track=function, tolerance=TOLERANCE, columns=COLUMNS)
+
+
+def _drive(d: Array, *, apart: float = 0.0) -> Drive:
+    column = np.ascontiguousarray(d, dtype=np.float64)[:, None]
+    return Drive(column, np.ones_like(column), np.full_like(column, apart))
+
+
+def _settled(equations: Equations, d: Array, guess: Array, **given: float) -> Array:
+    records = np.zeros((len(d), 4))
+    records[:, 0] = guess
+    equations.settle(_drive(d, **given), records)
+    return records
+
+
+def test_both_branches_are_found_with_their_sign(equations: Equations) -> None:
+    records = _settled(equations, np.array([4.0, 4.0, 9.0]), np.array([2.1, -1.9, -3.0]))
+    np.testing.assert_allclose(records[:, 0], [2, -2, -3], rtol=1e-15)
+    np.testing.assert_allclose(records[:, 1], [0.25, -0.25, -1 / 6], rtol=1e-14)
+    assert records[:, 2].tolist() == [2, -2, -2]
+
+
+def test_newton_steps_that_do_not_contract_are_not_believed(equations: Equations) -> None:
+    """From 0.2 the first step goes to 2.6, beyond the solution; steps then fall by less than a half."""
+    assert _settled(equations, np.ones(2), np.array([0.2, 0.9]))[:, 2].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(("apart", "state"), [(1e-10, 2), (1e-8, 0)])
+def test_drives_that_do_not_fit_each_other_are_not_believed(equations: Equations, apart: float, state: int) -> None:
+    assert _settled(equations, np.array([4.0]), np.array([2.0]), apart=apart)[0, 2] == state
+
+
+def test_a_small_guard_is_doubtful(equations: Equations) -> None:
+    assert _settled(equations, np.array([1e-8, 4e-6]), np.array([1e-4, -2e-3]))[:, 2].tolist() == [1, -2]
+
+
+@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_is_not_believed(equations: Equations, which: int, value: float) -> None:
+    drive = _drive(np.full(3, 4.0))
+    drive[which][1] = value
+    records = np.zeros((3, 4))
+    records[:, 0] = 2.0
+    equations.settle(drive, records)
+    assert records[:, 2].tolist() == [2, 0, 2]
+
+
+def test_a_lane_that_is_lost_is_lost_to_its_end(equations: Equations) -> None:
+    records = np.zeros((9, 4))
+    records[0, 0] = 2.0
+    equations.follow(_drive(np.array([4.0, 4.1, 4.2, 4.3, 4.4, -1.0, 4.4, 4.4, 4.4])), records)
+    assert records[:, 2].tolist() == [2, 2, 2, 2, 2, 0, 0, 0, 0]
+
+
+def test_only_positions_that_close_the_loops_are_extrapolated(equations: Equations) -> None:
+    """Where the path leaves the cubic by ever so little, Newton's method goes on, and finds back."""
+    d = np.full(20, 4.0)
+    d[10:] += 1e-6
+    records = np.zeros((20, 4))
+    records[0, 0] = 2.0
+    equations.follow(_drive(d), records)
+    np.testing.assert_allclose(records[:, 0] ** 2, d, rtol=1e-15)
+    np.testing.assert_allclose(records[:, 1], 0.5 / np.sqrt(d), rtol=1e-15)
+    dense = records[:, 3]
+    assert (dense[5:10] == 1).all()
+    assert dense[10] == 0
+    assert dense[-1] == 1
+
+
+def test_a_lane_must_arrive_where_the_next_one_starts(equations: Equations, monkeypatch: pytest.MonkeyPatch) -> None:
+    drive = _drive(np.linspace(4, 5, 40))
+
+    def followed() -> Array:
+        records = np.zeros((40, 4))
+        records[0, 0] = 2.0
+        equations.follow_in_lanes(drive, records, 8)
+        return records[:, 2]
+
+    assert (followed() == 2).all()
+    find = Equations._starts
+    off = np.array([1.0, 1, 1, -1, -1])[:, None]
+    monkeypatch.setattr(Equations, "_starts", lambda *given: find(*given) * off)
+    assert followed().tolist() == [2] * 24 + [0] * 16
+
+
+def test_samples_beside_a_change_of_sign_are_not_trusted() -> None:
+    state = np.array([2.0, 2, 2, -2, -2, -2, 1, 2, 0, 2, 2])
+    assert _trusted(state).tolist() == [True, True, False, False, True, False, False, False, False, False, True]

@@ -1,0 +1,139 @@
+"""What a simulation reports of itself: how far its loops are open, and how far it is from the motion.
+
+The engines' figures are held against forward kinematics of a state that was spoilt by a known amount.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from analytic.closures import closure_residual
+from analytic.kinematics import poses
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Source
+from robots.mechanism import Mechanism, WeldClosure
+from robots.motion import Drive, Motion
+from robots.robot import Case
+from tests.conftest import MODELS, CaseMaker
+
+ENGINES = ("exudyn", "mujoco", "pinocchio", "pybullet")
+SHIFT = 1e-3
+"""By how much a joint is displaced [m or rad]."""
+
+
+def route(name: str) -> Source:
+    engine = name.split("/")[0]
+    if not engines.installed(engine):
+        pytest.skip(f"{engine} is not installed")
+    if name == "pybullet/forward":  # its motors are back on the motion after a step: the first one must be reported
+        from engines.pybullet.forward import PybulletForward, Settings
+
+        return PybulletForward(Settings(lead=0))
+    return engines.load(name)
+
+
+def displaced(motion: Motion, place: int) -> Motion:
+    """The motion with one joint beside it, also where a simulation starts from."""
+
+    def assemble(t: Array) -> Motion:
+        right = motion.assemble(t)
+        return replace(right, q=right.q + SHIFT * np.eye(right.q.shape[1])[place])
+
+    return replace(assemble(motion.t), assemble=assemble)
+
+
+def opening(mechanism: Mechanism, q: Array) -> float:
+    """How far the widest loop is open in a pose [m or rad], by forward kinematics."""
+    residual, widths = closure_residual(mechanism, poses(mechanism, q[None]), q[None])[0], []
+    for closure in mechanism.closures:
+        rows, residual = np.split(residual, [6 if isinstance(closure, WeldClosure) else 3])
+        widths += [np.linalg.norm(part) for part in (rows[:3], rows[3:])]
+    return float(max(widths))
+
+
+@pytest.fixture(scope="module")
+def short(prr_motion: Motion) -> Motion:
+    return prr_motion.assemble(prr_motion.t[:6])
+
+
+@pytest.mark.parametrize("joint", ["q1", "q2", "q3"])
+@pytest.mark.parametrize("name", [*(f"{engine}/forward" for engine in ENGINES), "mujoco/default", "pybullet/default"])
+def test_a_displaced_start_is_reported(name: str, joint: str, prr: Case, short: Motion) -> None:
+    """Of a slider of a leg that closes both loops, the first or the last; the constraints draw it back, if at all."""
+    names = [each.name for each in prr.mechanism.joints]
+    spoilt = displaced(short, prr.mechanism.q_slices[names.index(joint)].start)
+    history = route(name).compute_efforts(prr, spoilt)
+    assert history.tracking_error == pytest.approx(SHIFT, rel=1e-4)
+    assert history.closure_drift == pytest.approx(opening(prr.mechanism, spoilt.q[0]), rel=1e-4)
+    assert all(rung.closure_drift == pytest.approx(SHIFT, rel=1e-2) for rung in history.ladder)
+    assert all(rung.tracking_error == pytest.approx(SHIFT, rel=1e-2) for rung in history.ladder)
+
+
+@pytest.mark.parametrize("joint", ["crank", "foot"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_weld_that_is_open_is_reported(engine: str, joint: str, model_case: CaseMaker) -> None:
+    """One joint moves its end in the plane and turns it, the other turns it alone."""
+    case = model_case(MODELS / "welded_four_bar.xml", amplitude=0.1)
+    names = [each.name for each in case.mechanism.joints]
+    motion = prescribe(case)
+    spoilt = displaced(motion.assemble(motion.t[:6]), names.index(joint))
+    history = route(f"{engine}/forward").compute_efforts(case, spoilt)
+    assert history.closure_drift == pytest.approx(opening(case.mechanism, spoilt.q[0]), rel=1e-3)
+    assert history.tracking_error == pytest.approx(SHIFT if joint == "crank" else 0, abs=1e-2 * SHIFT)
+
+
+@pytest.mark.parametrize("engine", ["exudyn", "mujoco", "pinocchio"])
+def test_a_displaced_target_is_reported(engine: str, prr: Case, short: Motion) -> None:
+    """At the last sample alone, too late to be followed. PyBullet's motors would be there at once."""
+
+    def law(t: Array) -> Drive:
+        right = short.law(t)
+        return right._replace(q=right.q + SHIFT * np.outer(t > short.t[-1] - 1e-9, [0, 1, 0]))
+
+    history = route(f"{engine}/forward").compute_efforts(prr, replace(short, law=law))
+    assert history.tracking_error == pytest.approx(SHIFT, rel=1e-3)
+    assert history.closure_drift is not None
+    assert history.closure_drift < SHIFT / 1000
+
+
+@pytest.mark.parametrize(("engine", "order"), [("exudyn", 2), ("pinocchio", 4), ("pybullet", 2)])
+def test_drift_is_that_of_all_samples(engine: str, order: int, prr: Case, prr_motion: Motion) -> None:
+    """From a start that is right, the loops open as a power of the step."""
+    ladder = route(f"{engine}/forward").compute_efforts(prr, prr_motion).ladder
+    np.testing.assert_allclose(_orders([rung.closure_drift for rung in ladder]), order, atol=0.05)
+    if engine != "pybullet":  # whose motors meet the motion at the end of every step
+        np.testing.assert_allclose(_orders([rung.tracking_error for rung in ladder]), order, atol=0.05)
+
+
+def test_drift_of_mujoco_is_that_of_its_compliance(prr: Case, prr_motion: Motion) -> None:
+    from engines.mujoco.forward import MujocoForward, Settings
+
+    def simulated(*compliances: float) -> EffortHistory:
+        return MujocoForward(Settings(steps=(5e-3,), compliances=compliances)).compute_efforts(prr, prr_motion)
+
+    stiff, soft, both = simulated(0.1), simulated(0.2), simulated(0.1, 0.2)
+    figures: tuple[Callable[[EffortHistory], float | None], ...] = (
+        lambda history: history.closure_drift,
+        lambda history: history.tracking_error,
+    )
+    for figure in figures:
+        assert (figure(soft) or 0) / (figure(stiff) or 1) == pytest.approx(2, rel=1e-3)
+        assert figure(both) == figure(soft)  # the worst of what is extrapolated
+
+
+@pytest.mark.parametrize("name", ["mujoco/kkt", "pinocchio/kkt"])
+def test_a_state_that_does_not_close_is_reported(name: str, prr: Case, short: Motion) -> None:
+    """At one sample, along the axis of the first slider."""
+    spoilt = np.array(short.q)
+    spoilt[3, 0] += SHIFT
+    history = route(name).compute_efforts(prr, replace(short, q=spoilt))
+    assert history.closure_drift == pytest.approx(opening(prr.mechanism, spoilt[3]), rel=1e-9)
+
+
+def _orders(figures: list[float]) -> list[float]:
+    return [float(np.log2(coarse / fine)) for coarse, fine in pairwise(figures)]

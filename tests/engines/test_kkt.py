@@ -1,0 +1,154 @@
+"""What routes that take the state as given must do: find passive rates by themselves, whatever the gears and scales."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from engines.projection import independent_drives, loop_motions, null_space
+from robots.arrays import Array
+from robots.efforts import Source
+from robots.errors import NotRepresentableError
+from robots.motion import Motion
+from robots.robot import Case, MotionSpec, load, make_case
+from tests.conftest import MODELS, CaseMaker
+from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, ROUND_OFF, Own, error_over_own_peaks
+from validation import sources
+
+NAMES = [name for name in engines.names() if name.endswith("/kkt") and not engines.on_request(name.split("/")[0])]
+EXACT = pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange"])
+LIFT_AND_FINGER = MODELS / "lift_and_finger.xml"
+
+
+def loaded(name: str) -> Source:
+    if name not in sources.ANALYTIC and not engines.installed(name.split("/")[0]):
+        pytest.skip(f"{name}: its engine is not installed")
+    return sources.load(name)
+
+
+def error(name: str, case: Case, motion: Motion) -> Array:
+    loaded(name)
+    return error_over_own_peaks(name, case, motion)
+
+
+@EXACT
+def test_the_zoo_agrees_over_own_peaks(name: str, zoo_case: Case, zoo_motion: Motion) -> None:
+    """Undriven dofs, redundant rows, tendons, polynomials, and a finger seven decades below a lift."""
+    if zoo_case.robot.name == "floating_rotors" and name in ("pinocchio/kkt", "pybullet/kkt"):
+        with pytest.raises(NotRepresentableError, match="rotors"):
+            error(name, zoo_case, zoo_motion)
+        return
+    assert error(name, zoo_case, zoo_motion).max() < ROUND_OFF
+
+
+@EXACT
+@pytest.mark.parametrize("mechanism", [*OWN, "cranks"])
+def test_own_mechanisms_agree_over_own_peaks(name: str, mechanism: str, own: Own) -> None:
+    case = own(mechanism, PARALLEL_CRANKS.format('<motor name="b" joint="b"/>') if mechanism == "cranks" else "")
+    if mechanism == "cranks":  # a sine each would drive the two cranks apart
+        case = replace(case, robot=case.robot.model_copy(update={"motion": MotionSpec(law="automatic")}))
+    assert error(name, case, prescribe(case)).max() < ROUND_OFF
+
+
+@pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange", "analytic/noc"])
+@pytest.mark.parametrize("gear", [1e-6, 3e5, 1e6])
+@pytest.mark.parametrize("joint", ["lift", "crank"])
+def test_effort_times_gear_is_the_same_for_any_gear(
+    name: str, gear: float, joint: str, tmp_path: Path, model_case: CaseMaker
+) -> None:
+    """A gear of 3e5 on the lift made the finger undriven, and its effort zero."""
+    plain = model_case(LIFT_AND_FINGER, configuration="vertical", amplitude=0.1)
+    text = LIFT_AND_FINGER.read_text(encoding="utf-8")
+    (tmp_path / "geared.xml").write_text(
+        text.replace(f'joint="{joint}"/>', f'joint="{joint}" gear="{gear}"/>'), encoding="utf-8"
+    )
+    geared = model_case(tmp_path / "geared.xml", configuration="vertical", amplitude=0.1)
+    effort, in_gear = (loaded(name).compute_efforts(case, prescribe(case)).effort for case in (plain, geared))
+    k = [actuator.coordinate.name for actuator in geared.mechanism.actuators].index(joint)
+    in_gear = in_gear * np.where(np.arange(len(in_gear[0])) == k, gear, 1)
+    assert (np.abs(in_gear - effort).max(axis=0) < 1e-13 * np.abs(effort).max(axis=0)).all()
+
+
+@pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange"])
+@pytest.mark.parametrize("mechanism", ["spatial", "five_bar", "to_world", "parallel_cranks"])
+def test_passive_rates_of_the_motion_do_not_matter(name: str, mechanism: str, own: Own) -> None:
+    """Whatever they are: each source finds them in its own Jacobian and its own rate of that."""
+    case = own(mechanism)
+    motion, random = prescribe(case), np.random.default_rng(0)
+    passive = ~case.mechanism.selection.any(axis=0)
+    qd, qdd = (
+        rates + passive * random.normal(size=rates.shape) * np.abs(rates).max() for rates in (motion.qd, motion.qdd)
+    )
+    source = loaded(name)
+    effort, other = (source.compute_efforts(case, each).effort for each in (motion, replace(motion, qd=qd, qdd=qdd)))
+    assert np.abs(other - effort).max() < ROUND_OFF * np.abs(effort).max()
+
+
+@EXACT
+@pytest.mark.parametrize(("robot", "mode"), [("3prr", "plus"), ("bricard", "home")])
+def test_a_rate_of_the_jacobian_dropped_in_the_reference_is_seen(
+    name: str, robot: str, mode: str, without_rate: None
+) -> None:
+    """It was common to both sides: the reference was 7 % off, and these agreed with it to 8e-15."""
+    case = make_case(load(robot), variant="default", mode=mode, configuration="horizontal")
+    assert error(name, case, prescribe(case)).max() > 0.05
+
+
+def test_a_rate_dropped_on_undriven_dofs_is_seen(without_rate: None, model_case: CaseMaker) -> None:
+    case = model_case(MODELS / "spinning_rod.xml", configuration="vertical", amplitude=0.1, duration=0.5)
+    motion = prescribe(case)
+    for name in filter(lambda name: engines.installed(name.split("/")[0]), NAMES):
+        assert error(name, case, motion).max() > 10 * ROUND_OFF
+    assert error("analytic/lagrange", case, motion).max() > 10 * ROUND_OFF
+
+
+def test_a_chain_of_equal_links_cannot_show_the_rate(without_rate: None) -> None:
+    """Its bars only translate and all cranks turn as the driven one: J̇q̇ opens no loop that a passive joint closes."""
+    case = make_case(load("n_four_bar_2"), variant="default", mode="home", configuration="vertical")
+    assert error("analytic/lagrange", case, prescribe(case)).max() < ROUND_OFF
+
+
+def test_motions_of_drives_are_not_mixed() -> None:
+    """Two loops that share nothing, one a million times as heavy: to the last digit neither sees the other."""
+    random = np.random.default_rng(1)
+    J = np.zeros((6, 10))
+    J[::2, ::2], J[1::2, 1::2] = random.normal(size=(3, 5)), 0.01 * random.normal(size=(3, 5))
+    W = np.eye(10)[:4]
+    loop = loop_motions(J, W)
+    np.testing.assert_allclose(J @ loop.D, 0, atol=1e-14)
+    np.testing.assert_allclose(W @ loop.D, np.eye(4), atol=1e-14)
+    assert np.abs(loop.D[1::2, ::2]).max() < 1e-25
+    assert np.abs(loop.D[::2, 1::2]).max() < 1e-25
+
+
+def test_redundant_rows_and_drives_drop_out() -> None:
+    random = np.random.default_rng(2)
+    J = random.normal(size=(3, 6))
+    tripled = np.concatenate([J, 1e-3 * J, 30 * J])
+    W = np.concatenate([np.eye(6)[:4], J[:1]])  # the fourth follows from the others, the last cannot move
+    assert len(independent_drives(tripled, W)) == 3
+    assert 4 not in independent_drives(tripled, W)
+    assert null_space(tripled).shape == (6, 3)
+    M, force, scale = np.diag(random.uniform(1, 2, 6)), random.normal(size=6), np.array([1.0, 20.0, 0.3, 5.0])
+    loop = loop_motions(tripled, W[independent_drives(tripled, W)])
+    effort = loop.efforts(M, force, W[:4], scale)
+    N = null_space(J)
+    np.testing.assert_allclose(N.T @ W[:4].T @ effort, N.T @ force, atol=1e-13)
+    (internal,) = null_space(N.T @ W[:4].T).T
+    assert abs((internal / scale) @ (effort / scale)) < 1e-13  # of least norm
+
+
+def test_rates_that_nothing_drives_come_from_the_motion() -> None:
+    random = np.random.default_rng(3)
+    J, W = random.normal(size=(2, 6)), np.eye(6)[:2]
+    loop = loop_motions(J, W)
+    assert loop.Z.shape == (6, 2)
+    qd = null_space(J) @ random.normal(size=4)
+    np.testing.assert_allclose(loop.velocities(qd), qd, atol=1e-14)
+    M, force = np.diag(random.uniform(1, 2, 6)), random.normal(size=6)
+    effort = loop.efforts(M, force, W, np.ones(2))
+    left = force - M @ loop.Z @ np.linalg.solve(loop.Z.T @ M @ loop.Z, loop.Z.T @ force) - W.T @ effort
+    np.testing.assert_allclose(null_space(J).T @ left, 0, atol=1e-13)

@@ -1,0 +1,238 @@
+"""Faults in what the reference shares with routes: each is caught, and what a route shares it has declared."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.assembly import prescribe
+from analytic.noc import Noc
+from robots.motion import Motion
+from robots.robot import Case, load, make_case
+from validation.audit import audit, doubts, lost, wanted_of
+from validation.blocks import Part, Table
+from validation.evaluate import evaluate
+from validation.findings import FILE, exit_status, findings
+from validation.independence import FROM_FILES, IN_WORDS, shares
+from validation.mutants.common import COMMON_FAULTS, CommonFault
+from validation.mutants.study import Prepared, Seeded, judge, judged, prepare
+from validation.record import Found, Request, collect
+from validation.report import verdicts
+from validation.tables import Results
+from validation.tolerances import registered
+
+FAULTS = {fault.key: fault for fault in COMMON_FAULTS}
+EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
+QUANTITIES = {
+    "model: gear": "gear",
+    "model: mass": "mass",
+    "model: closure": "opening of the loops",
+    "model: springs": "stiffness",
+    "model: dampers": "damping",
+    "model: rotor": "armature",
+    "model: wrench": "external moment",
+    "model: gravity": "gravity",
+}
+"""What the files say otherwise of each fault of their numbers."""
+
+
+@pytest.fixture(scope="module")
+def prepared(prr: Case) -> Prepared:
+    return prepare(prr, COMMON_FAULTS)
+
+
+def results_of(prepared: Prepared, source: str) -> Mapping[str, Mapping[str, Any]]:
+    if source != FILE and source not in ("analytic/lagrange", "analytic/paper"):
+        pytest.importorskip(source.split("/")[0])
+    return {row["mutant"]: row for row in judge(prepared, source, COMMON_FAULTS)}
+
+
+def test_the_files_of_the_zoo_say_what_the_model_does(zoo_case: Case, zoo_motion: Motion) -> None:
+    rows = audit(zoo_case, wanted_of(zoo_case, zoo_motion), FILE)
+    assert {row["verdict"] for row in rows} == {"agree"}
+    assert {row["quantity"] for row in rows} >= {*QUANTITIES.values(), "axis", "inertia", "force at rest"}
+    assert not doubts(rows)
+
+
+@pytest.mark.parametrize("robot", ["3prr", "6spu"])
+def test_the_files_notice_every_fault_of_their_numbers(robot: str) -> None:
+    mode = "plus" if robot == "3prr" else "home"
+    case = make_case(load(robot), variant="default", mode=mode, configuration="vertical")
+    motion = prescribe(case)
+    assert not doubts(audit(case, wanted_of(case, motion), FILE))
+    for key, quantity in QUANTITIES.items():
+        if key == "model: wrench" and not case.mechanism.wrenches:
+            continue
+        assert f"model file says otherwise: {quantity} of " in _doubt(FAULTS[key], case, motion), key
+
+
+def test_every_number_of_the_files_has_a_fault() -> None:
+    assert {fault.what for fault in COMMON_FAULTS} == set(IN_WORDS)
+    assert {fault.key for fault in COMMON_FAULTS if fault.what in FROM_FILES} == set(QUANTITIES)
+
+
+@pytest.mark.parametrize(
+    "source", ["analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward", "pinocchio/kkt", "pybullet/kkt"]
+)
+def test_a_route_notices_what_it_does_not_share(prepared: Prepared, source: str) -> None:
+    """And shares what it says: whoever declares too much shows in the table with a kill."""
+    rows = results_of(prepared, source)
+    for key, row in rows.items():
+        if row["result"] == "not carried":
+            assert (key, row["note"]) == ("model: wrench", "there is no external wrench")
+        elif row["result"] == "shared":
+            assert FAULTS[key].what in shares(source)
+            assert row["note"].endswith(prepared.common[key].doubt)  # type: ignore[union-attr]
+        else:
+            assert row["result"] in ("killed", "refused"), row
+
+
+@pytest.mark.parametrize(
+    ("robot", "source", "result"),
+    [
+        *(("bricard", source, "killed") for source in EXACT),
+        *(("n_four_bar_2", source, "below tolerance") for source in EXACT),  # equal links: there is no J̇v to miss
+    ],
+)
+def test_a_velocity_term_that_both_sides_lack_is_noticed(robot: str, source: str, result: str) -> None:
+    if not source.startswith("analytic/"):
+        pytest.importorskip(source.split("/")[0])
+    case = make_case(load(robot), variant="default", mode="home", configuration="vertical")
+    fault = [FAULTS["model: velocity term"]]
+    (row,) = judge(prepare(case, fault), source, fault)
+    assert row["result"] == result, row
+    if result == "killed":
+        assert row["relative_error"] == pytest.approx(row["effect"], rel=1e-6)
+        assert row["effect"] > 1e-2
+    else:
+        assert row["effect"] < 1e-12
+        assert "the fault changes the efforts by" in row["note"]
+
+
+def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
+    """Its Jacobian does not depend on the point: the gap that the engine sees is all there is to notice."""
+    case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
+    fault = [FAULTS["model: closure"]]
+    (row,) = judge(prepare(case, fault), "mujoco/kkt", fault)
+    assert row["result"] == "killed", row
+    assert row["relative_error"] < row["tolerance"]
+    assert row["note"].startswith("closure drift 9.66e-05, want at most 2e-06")
+
+
+def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: Prepared) -> None:
+    row = results_of(prepared, "mujoco/kkt")["model: rank"]
+    assert row["result"] == "refused"
+    assert "the reference cannot be trusted: power imbalance" in row["note"]
+
+
+def test_the_model_file_is_a_judge_of_numbers_alone(prepared: Prepared) -> None:
+    rows = results_of(prepared, FILE)
+    assert {key for key, row in rows.items() if row["result"] == "killed"} == set(QUANTITIES) - {"model: wrench"}
+    assert rows["model: velocity term"]["note"] == "it is no number of the robot's files"
+
+
+def test_what_nobody_notices_survives(prepared: Prepared) -> None:
+    """A fault of what a route shares survives in it once the files are silent, and one it does not share at once."""
+    seeded = prepared.common["model: gear"]
+    assert isinstance(seeded, Seeded)
+    silent = replace(prepared, common={"model: gear": replace(seeded, doubt="")})
+    gear = [FAULTS["model: gear"]]
+    assert [row["result"] for row in judge(prepared, "analytic/lagrange", gear)] == ["shared"]
+    assert [row["result"] for row in judge(silent, "analytic/lagrange", gear)] == ["survived"]
+    assert [row["result"] for row in judge(silent, FILE, gear)] == ["survived"]
+    undeclared = [replace(FAULTS["model: gear"], what="velocity term")]
+    assert [row["result"] for row in judge(prepared, "analytic/lagrange", undeclared)] == ["survived"]
+
+
+def test_a_model_that_cannot_move_is_refused(prr: Case) -> None:
+    """A fault that leaves no motion, nor a reference, is caught with the reason."""
+
+    def torn(case: Case) -> Any:
+        first = case.mechanism.closures[0]
+        away = replace(first, point1=first.point1 + 100.0)  # type: ignore[arg-type,union-attr]
+        mechanism = replace(case.mechanism, closures=(away, *case.mechanism.closures[1:]))
+        return nullcontext(replace(case, mechanism=mechanism))
+
+    fault = CommonFault(key="torn", text="", what="geometry", seed=torn)
+    rows = judge(prepare(prr, [fault]), "mujoco/kkt", [fault])
+    assert (rows[0]["result"], rows[0]["effect"]) == ("refused", np.inf)
+    assert "the reference refuses it: " in rows[0]["note"]
+
+
+def test_nothing_agrees_where_the_files_say_otherwise(prr: Case, prr_motion: Motion) -> None:
+    with FAULTS["model: gear"].seed(prr) as wrong:
+        judged_wrong, _ = _judged(wrong, prr_motion)
+    right, no_rows = _judged(prr, prr_motion)
+    assert not doubts(no_rows)
+    assert _verdicts(right) == {"analytic/noc": "reference", "analytic/lagrange": "agree", "mujoco/kkt": "agree"}
+    assert exit_status(right) == 0
+    everything = {"analytic/noc": "disagree", "analytic/lagrange": "not comparable", "mujoco/kkt": "not comparable"}
+    assert _verdicts(judged_wrong) == everything
+    note = findings(judged_wrong)[prr.key]["analytic/lagrange"].note
+    reason = "the model file says otherwise: gear of q1: the model has 2, the file 1"
+    assert f"the reference cannot be trusted: {reason}" in note
+    assert reason in findings(judged_wrong)[prr.key]["analytic/noc"].note
+    assert exit_status(judged_wrong) == 1
+
+
+def test_nothing_agrees_where_the_files_were_not_read(
+    prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no disagreement either."""
+
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(engines, "read_file", broken)
+    results, rows = _judged(prr, prr_motion)
+    assert "internal error: ZeroDivisionError" in lost(rows)[prr.key, FILE]
+    assert set(_verdicts(results).values()) == {"reference", "not comparable"}
+    assert exit_status(results) == 3
+
+
+def test_a_fault_in_code_is_whole_again_afterwards(prr: Case, prr_motion: Motion) -> None:
+    right = Noc().compute_efforts(prr, prr_motion).effort
+    with FAULTS["model: velocity term"].seed(prr) as case:
+        wrong = Noc().compute_efforts(case, prescribe(case)).effort
+    assert np.abs(wrong - right).max() > 0.01 * np.abs(right).max()
+    np.testing.assert_array_equal(Noc().compute_efforts(prr, prescribe(prr)).effort, right)
+
+
+def test_every_judged_source_says_what_it_shares(prr: Case) -> None:
+    for source in judged(prr):
+        assert set(shares(source)) <= set(IN_WORDS)
+    assert set(shares("analytic/noc")) == set(IN_WORDS)
+    assert "gears" not in shares("mujoco/forward")
+
+
+def test_the_report_says_what_is_shared(prr: Case, prr_motion: Motion) -> None:
+    blocks = verdicts(_judged(prr, prr_motion)[0]).blocks
+    (table,) = [block.blocks[1] for block in blocks if isinstance(block, Part) and block.anchor == "shared"]
+    assert isinstance(table, Table)
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
+    shared = dict(zip(IN_WORDS, rows["mujoco/kkt"], strict=True))
+    assert {name for name, text in shared.items() if text == "shared"} == {"loads", "gravity"}
+    assert set(rows) == {"analytic/lagrange", "mujoco/kkt"}
+
+
+def _doubt(fault: CommonFault, case: Case, motion: Motion) -> str:
+    with fault.seed(case) as wrong:
+        return doubts(audit(wrong, wanted_of(wrong, motion), FILE)).get(case.key, "")
+
+
+def _judged(case: Case, motion: Motion) -> tuple[Results, list[Mapping[str, Any]]]:
+    sources = ("analytic/noc", "analytic/lagrange", "mujoco/kkt")
+    outcomes = [evaluate(case, motion, name) for name in sources]
+    rows = audit(case, wanted_of(case, motion), FILE)
+    request = Request(command=(), start=datetime.now(UTC), dt=None, tolerances=registered())
+    return collect([case], Found({case.key: motion}, outcomes, rows, resolutions={}, unanswered=0), request), rows
+
+
+def _verdicts(results: Results) -> Mapping[str, str]:
+    (of_case,) = findings(results).values()
+    return {source: finding.verdict for source, finding in of_case.items()}

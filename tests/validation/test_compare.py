@@ -1,0 +1,388 @@
+"""Verdicts: where each of them begins and ends, to the last digit, and every figure of a row."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Rung
+from robots.robot import Case
+from tests.conftest import MODELS
+from validation import sources
+from validation.check import cases_of_file
+from validation.compare import Evidence, ladder_rows, relative_error, summarize
+from validation.evaluate import Outcome
+from validation.resolution import Resolution
+from validation.tolerances import Tolerance, registered
+
+T = np.array([0.0, 0.1, 0.2])
+EXPECTED = np.array([[1.0, -6.0, 0.5], [-4.0, 2.0, 0.25], [3.0, 1.0, -0.5]])
+"""Efforts of the reference [N]."""
+SCALE = np.array([8.0, 16.0, 2.0])
+ROUTE = "mujoco/forward"
+LIMIT = 2.0**-10
+LIMITS = Tolerance(relative_error=LIMIT, closure_drift=1e-5, tracking_error=1e-4, reason="A test.")
+TRUST = Tolerance(power_imbalance=1e-13, term_sum=1e-11, reason="A test.")
+EVIDENCE = Evidence(tolerances={sources.REFERENCE: TRUST, ROUTE: LIMITS})
+
+
+def history(source: str, effort: Array, **changed: Any) -> EffortHistory:
+    return EffortHistory(source=source, actuators=("q1", "q2", "q3"), t=T, effort=effort, **changed)
+
+
+def off_by(*errors: float) -> Array:
+    """The efforts of the reference, and an error of each actuator [N]."""
+    return EXPECTED + np.array(errors)
+
+
+@pytest.fixture
+def reference(prr: Case) -> Outcome:
+    found = history(sources.REFERENCE, EXPECTED)
+    return Outcome(
+        case=prr, source=sources.REFERENCE, history=found, power_imbalance=1e-15, scale=SCALE, term_sum=1e-13
+    )
+
+
+@pytest.fixture
+def candidate(prr: Case) -> Outcome:
+    """A simulation with an error of half its limit at the second actuator."""
+    effort = off_by(0.0, LIMIT * 8, 0.0)
+    found = history(ROUTE, effort, closure_drift=1e-6, tracking_error=1e-7)
+    return Outcome(case=prr, source=ROUTE, history=found, wall_time=2.5, note="said so")
+
+
+def changed(outcome: Outcome, **values: Any) -> Outcome:
+    """The same with other values of the outcome."""
+    return replace(outcome, **values)
+
+
+def with_history(outcome: Outcome, **values: Any) -> Outcome:
+    """The same with other values of its history."""
+    assert outcome.history is not None
+    return replace(outcome, history=replace(outcome.history, **values))
+
+
+def rows_of(reference: Outcome, candidate: Outcome, evidence: Evidence = EVIDENCE) -> list[Mapping[str, Any]]:
+    summary = summarize([reference, candidate], evidence)
+    rows: list[Mapping[str, Any]] = summary[summary["source"] == candidate.source].to_dict("records")  # type: ignore[assignment]
+    return rows
+
+
+def verdicts(reference: Outcome, candidate: Outcome, evidence: Evidence = EVIDENCE) -> list[str]:
+    return [row["verdict"] for row in rows_of(reference, candidate, evidence)]
+
+
+def test_a_row_has_every_figure(reference: Outcome, candidate: Outcome) -> None:
+    """An error that swings: its largest is at one sample, its mean over all."""
+    swing = np.array([[0.0, 3.0, 0.0], [0.0, -4.0, 0.0], [0.0, 0.0, 0.0]]) * LIMIT
+    swinging = with_history(candidate, effort=EXPECTED + swing)
+    first, second, third = rows_of(reference, swinging)
+    assert second == {
+        "robot": "3prr",
+        "variant": "default",
+        "mode": "plus",
+        "configuration": "vertical",
+        "source": ROUTE,
+        "reference": "analytic/noc",
+        "actuator": "q2",
+        "unit": "N",
+        "peak": 6.0,
+        "case_peak": 6.0,
+        "scale": 16.0,
+        "max_error": 4 * LIMIT,
+        "rms_error": pytest.approx(5 * LIMIT / np.sqrt(3), rel=1e-12),
+        "relative_error": LIMIT / 4,
+        "tolerance": LIMIT,
+        "verdict": "agree",
+        "closure_drift": 1e-6,
+        "tracking_error": 1e-7,
+        "wall_time": 2.5,
+        "note": "said so",
+    }
+    assert (first["max_error"], first["rms_error"], first["relative_error"]) == (0, 0, 0)
+    assert (third["peak"], third["case_peak"], third["scale"]) == (0.5, 6.0, 2.0)
+
+
+def test_the_reference_is_its_own_row(reference: Outcome, candidate: Outcome) -> None:
+    summary = summarize([reference, candidate], EVIDENCE)
+    row = summary.iloc[0].to_dict()
+    assert (row["source"], row["verdict"]) == (sources.REFERENCE, "reference")
+    assert row["note"] == "power balance 1.0e-15 of the powers at work"
+    assert np.isnan([row[name] for name in ("max_error", "rms_error", "relative_error", "tolerance")]).all()
+    assert (row["peak"], row["case_peak"], row["scale"]) == (4.0, 6.0, 8.0)
+
+
+def test_tolerances_are_the_registered_ones_by_default(reference: Outcome, candidate: Outcome) -> None:
+    summary = summarize([reference, candidate])
+    assert summary["tolerance"].iloc[-1] == registered()[ROUTE].relative_error
+    assert summary["verdict"].tolist() == [*3 * ["reference"], "agree", "disagree", "agree"]
+
+
+def test_a_single_sample_and_a_small_scale_compare(reference: Outcome, candidate: Outcome) -> None:
+    one: dict[str, Any] = {"t": T[:1], "effort": EXPECTED[:1]}
+    assert verdicts(with_history(reference, **one), with_history(candidate, **one)) == 3 * ["agree"]
+    small = rows_of(replace(reference, scale=SCALE / 64), candidate)
+    assert [row["verdict"] for row in small] == ["agree", "disagree", "agree"]
+    assert small[1]["relative_error"] == 32 * LIMIT
+
+
+def test_units_do_not_share_a_peak() -> None:
+    case = cases_of_file(MODELS / "lift_and_finger.xml")[-1]
+    names = tuple(actuator.name for actuator in case.mechanism.actuators)
+    effort = np.array([[4e3, 1e-3], [-5e3, -2e-3]])
+    found = EffortHistory(source=sources.REFERENCE, actuators=names, t=T[:2], effort=effort)
+    outcome = Outcome(
+        case=case, source=sources.REFERENCE, history=found, power_imbalance=0.0, scale=np.ones(2), term_sum=0.0
+    )
+    summary = summarize([outcome], EVIDENCE)
+    assert summary["peak"].tolist() == summary["case_peak"].tolist() == [5e3, 2e-3]
+    assert summary["unit"].tolist() == ["N", "N m"]
+
+
+def test_a_verdict_flips_at_the_limit(reference: Outcome, candidate: Outcome) -> None:
+    """To the last digit: an error as large as the limit agrees, the next larger number does not."""
+    for error, verdict in ((LIMIT, "agree"), (np.nextafter(LIMIT, 1), "disagree")):
+        effort = EXPECTED * [1, 1, 0] + [0, 0, SCALE[2] * error]
+        zero = replace(reference, history=history(sources.REFERENCE, EXPECTED * [1, 1, 0]))
+        found = with_history(candidate, effort=effort)
+        assert verdicts(zero, found) == ["agree", "agree", verdict]
+
+
+@pytest.mark.parametrize("source", [name for name, limit in registered().items() if limit.relative_error])
+def test_a_verdict_flips_at_the_registered_limit(source: str, reference: Outcome, candidate: Outcome) -> None:
+    limit = registered()[source].relative_error or 0.0
+    for factor, verdict in ((0.99, "agree"), (1.01, "disagree")):
+        effort = off_by(0, 0, factor * limit * SCALE[2])
+        found = replace(
+            candidate, source=source, history=history(source, effort, closure_drift=0.0, tracking_error=0.0)
+        )
+        found = replace(found, power_imbalance=0.0)
+        assert verdicts(reference, found, Evidence()) == ["agree", "agree", verdict]
+
+
+@pytest.mark.parametrize("name", ["closure_drift", "tracking_error"])
+def test_a_verdict_flips_at_each_other_limit(name: str, reference: Outcome, candidate: Outcome) -> None:
+    limit: float = getattr(LIMITS, name)
+    words = name.replace("_", " ")
+    for value, said in (
+        (limit, ""),
+        (np.nextafter(limit, 1), f"{words} {limit:.3g}, want at most {limit:g}"),
+        (np.nan, f"{words} nan, want at most {limit:g}"),
+        (None, f"{words} not reported, want at most {limit:g}"),
+    ):
+        found = with_history(candidate, **{name: value})
+        rows = rows_of(reference, found)
+        assert [row["verdict"] for row in rows] == 3 * ["disagree" if said else "agree"]
+        assert rows[0]["note"] == "; ".join(filter(None, (said, "said so")))
+
+
+@pytest.mark.parametrize("name", ["power_imbalance", "term_sum"])
+def test_a_reference_in_doubt_lets_nothing_agree(name: str, reference: Outcome, candidate: Outcome) -> None:
+    limit: float = getattr(TRUST, name)
+    right = changed(reference, **{name: limit})
+    assert verdicts(right, candidate) == 3 * ["agree"]
+    for value, got in ((2 * limit, f"{2 * limit:.3g}"), (np.nan, "nan"), (None, "not reported")):
+        wrong = changed(reference, **{name: value})
+        doubt = f"{name.replace('_', ' ')} {got}, want at most {limit:g}"
+        summary = summarize([wrong, candidate], EVIDENCE)
+        assert summary["verdict"].tolist() == [*3 * ["disagree"], *3 * ["not comparable"]]
+        assert summary["note"].iloc[0].startswith(doubt)
+        assert summary["note"].iloc[-1] == f"the reference cannot be trusted: {doubt}; said so"
+
+
+def test_a_reference_at_rest_has_no_balance(reference: Outcome, candidate: Outcome) -> None:
+    still = replace(reference, power_imbalance=None, at_rest=True)
+    summary = summarize([still, candidate], EVIDENCE)
+    assert summary["verdict"].tolist() == [*3 * ["reference"], *3 * ["agree"]]
+    assert summary["note"].tolist() == [*3 * ["no motion, no balance to take"], *3 * ["said so"]]
+
+
+def test_without_a_reference_nothing_compares(reference: Outcome, candidate: Outcome) -> None:
+    none = replace(reference, history=None, failure="not run", note="why", power_imbalance=None)
+    summary = summarize([none, candidate], EVIDENCE)
+    assert summary["verdict"].tolist() == [*3 * ["not run"], *3 * ["not comparable"]]
+    assert summary["note"].iloc[0] == "why"
+    assert summary["note"].iloc[-1] == "the reference cannot be trusted: it did not run; said so"
+    numbers = ["peak", "case_peak", "scale", "max_error", "rms_error", "relative_error"]
+    assert summary[numbers].isna().all(axis=None)
+    unscaled = rows_of(replace(reference, scale=None), candidate)[1]
+    assert np.isnan([unscaled[name] for name in numbers]).all()
+    assert unscaled["verdict"] == "not comparable"
+
+
+@pytest.mark.parametrize("failure", ["not run", "not comparable"])
+def test_what_did_not_run_says_why(failure: str, reference: Outcome, candidate: Outcome) -> None:
+    row = rows_of(reference, replace(candidate, history=None, failure=failure, wall_time=None))[0]
+    assert (row["verdict"], row["note"], row["peak"], row["tolerance"]) == (failure, "said so", 4.0, LIMIT)
+    assert np.isnan([row[name] for name in ("max_error", "closure_drift", "tracking_error", "wall_time")]).all()
+
+
+def test_a_route_without_a_limit_is_not_judged(reference: Outcome, candidate: Outcome) -> None:
+    (row, *_) = rows_of(reference, candidate, replace(EVIDENCE, tolerances={sources.REFERENCE: TRUST}))
+    assert (row["verdict"], row["note"]) == (
+        "not comparable",
+        "no tolerance is registered for this source; said so",
+    )
+    shown = Tolerance(reason="Shown.")
+    (row, *_) = rows_of(reference, candidate, replace(EVIDENCE, tolerances={sources.REFERENCE: TRUST, ROUTE: shown}))
+    assert (row["verdict"], row["note"], row["max_error"]) == ("informational", "said so", 0)
+    assert np.isnan(row["tolerance"])
+
+
+def test_an_engine_that_lost_something_is_not_compared(reference: Outcome, candidate: Outcome) -> None:
+    key = candidate.case.key
+    lost = replace(EVIDENCE, lost={(key, "mujoco"): "it lost a mass"})
+    (row, *_) = rows_of(reference, candidate, lost)
+    assert (row["verdict"], row["note"]) == ("not comparable", "it lost a mass; said so")
+    other = replace(EVIDENCE, lost={(key, "pybullet"): "it lost a mass", (("a", "b", "c", "d"), "mujoco"): "no"})
+    assert verdicts(reference, candidate, other) == 3 * ["agree"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"t": T[:2], "effort": EXPECTED[:2]},
+        {"t": T + 2e-9},
+        {"t": T * (1 + 1e-5)},
+        {"actuators": ("q1", "other", "q3")},
+    ],
+    ids=["shorter", "later", "slower", "another actuator"],
+)
+def test_what_has_no_partner_is_not_compared(change: Mapping[str, Any], reference: Outcome, candidate: Outcome) -> None:
+    row = rows_of(reference, with_history(candidate, **change))[1]
+    assert row["verdict"] == "not comparable"
+    assert row["note"].startswith("no effort of this actuator on the reference's time grid, or one that is no number")
+    assert np.isnan([row["max_error"], row["relative_error"]]).all()
+    assert row["peak"] == 6.0
+
+
+def test_a_grid_that_is_off_by_round_off_compares(reference: Outcome, candidate: Outcome) -> None:
+    found = with_history(candidate, t=T + 0.9e-9)
+    assert verdicts(reference, found) == 3 * ["agree"]
+
+
+def test_actuators_are_found_by_name(reference: Outcome, candidate: Outcome) -> None:
+    swapped = with_history(candidate, actuators=("q3", "q2", "q1"), effort=EXPECTED[:, ::-1])
+    assert verdicts(reference, swapped) == 3 * ["agree"]
+
+
+def test_an_empty_grid_compares_nothing(reference: Outcome, candidate: Outcome) -> None:
+    nothing: dict[str, Any] = {"t": T[:0], "effort": EXPECTED[:0]}
+    empty, found = (with_history(each, **nothing) for each in (reference, candidate))
+    row = rows_of(empty, found)[0]
+    assert (row["verdict"], row["peak"], row["case_peak"]) == ("not comparable", 0, 0)
+
+
+def test_the_part_that_moves_the_robot_is_compared(reference: Outcome, candidate: Outcome) -> None:
+    split = replace(with_history(candidate, effort=5 * EXPECTED), projected=candidate.history)
+    assert verdicts(reference, split) == 3 * ["agree"]
+
+
+def test_where_nothing_acts_nothing_is_judged(reference: Outcome, candidate: Outcome) -> None:
+    """Nor is the effort of an actuator said to be wrong there, or right."""
+    unmoved = replace(reference, scale=SCALE * [1, 1, 0])
+    rows = rows_of(unmoved, candidate)
+    assert [row["verdict"] for row in rows] == ["agree", "agree", "not comparable"]
+    assert rows[2]["note"].startswith("nothing acts: no force has any power where this actuator moves")
+    assert np.isnan(rows[2]["relative_error"])
+    assert rows[2]["max_error"] == 0
+
+
+@pytest.mark.parametrize(
+    ("resolution", "verdict", "said"),
+    [
+        (None, "disagree", ""),
+        (0.25, "not comparable", "below what this route resolves: error 0.75, resolution 0.25, limit 0.00195"),
+        (0.2499, "disagree", "error 0.75, resolution 0.25, limit 0.00195"),
+    ],
+)
+def test_an_error_below_three_resolutions_is_no_verdict(
+    resolution: float | None, verdict: str, said: str, reference: Outcome, candidate: Outcome
+) -> None:
+    found = replace(with_history(candidate, effort=off_by(0, 0, 0.75)), note="")
+    measured = Resolution(effort={} if resolution is None else {"q3": resolution})
+    evidence = replace(EVIDENCE, resolutions={(candidate.case.key, ROUTE): measured})
+    rows = rows_of(reference, found, evidence)
+    assert [row["verdict"] for row in rows] == ["agree", "agree", verdict]
+    assert rows[2]["note"] == said
+    assert rows[0]["note"] == ""
+
+
+def test_a_limit_that_leaves_much_of_an_effort_open_says_so(reference: Outcome, candidate: Outcome) -> None:
+    """From one hundredth of the peak on; and what the effort is to the terms that cancel in it."""
+    cancelling = replace(reference, scale=np.array([4.0, 6.0, 0.5]) / LIMIT * [0.01, 0.95, 1e9])
+    quiet = replace(candidate, note="")
+    notes = [row["note"] for row in rows_of(cancelling, quiet)]
+    ratio = 0.95 / LIMIT
+    assert notes[:2] == ["", f"terms cancel to 1/{ratio:.0f}: agreement is to 95 % of the effort"]
+    zero = replace(cancelling, history=history(sources.REFERENCE, 0 * EXPECTED))
+    found = replace(quiet, history=history(ROUTE, 0 * EXPECTED, closure_drift=0.0, tracking_error=0.0))
+    assert {row["note"] for row in rows_of(zero, found)} == {"terms cancel: the effort is zero throughout"}
+    shown = replace(EVIDENCE, tolerances={sources.REFERENCE: TRUST, ROUTE: Tolerance(reason="Shown.")})
+    assert {row["note"] for row in rows_of(cancelling, quiet, shown)} == {""}
+
+
+def test_the_relative_error_is_the_worst_of_all_actuators() -> None:
+    found = EXPECTED + np.array([[0, 0, 0], [-1.0, 1.5, 0], [0, 0, 0.125]])
+    assert relative_error(found, EXPECTED, SCALE) == 0.125
+    assert relative_error(found, EXPECTED, SCALE * [1, 1, 0.25]) == 0.25
+    assert relative_error(found, EXPECTED, SCALE * [1, 1, 0]) == np.inf
+    assert relative_error(off_by(1, 0, 0), EXPECTED, SCALE * [1, 1, 0]) == 0.125
+    assert np.isnan(relative_error(found, EXPECTED, 0 * SCALE))
+    assert np.isnan(relative_error(found * [1, 1, np.nan], EXPECTED, SCALE))
+    assert np.isnan(relative_error(found * [1, 1, np.nan], EXPECTED, SCALE * [1, 1, 0]))
+
+
+def rungs(order: int, ratio: float) -> tuple[Rung, ...]:
+    """Efforts that come closer to the reference as a power of the step: half of it in the second, more in the third."""
+    steps = [0.01 / ratio**k for k in range(4)]
+    return tuple(
+        Rung(
+            dt=dt,
+            effort=EXPECTED + dt**order * np.array([0.0, -16.0, 1.0]),
+            closure_drift=2 * dt,
+            tracking_error=3 * dt,
+            wall_time=4 * dt,
+        )
+        for dt in steps
+    )
+
+
+@pytest.mark.parametrize(("order", "ratio"), [(1, 2.0), (2, 2.0), (4, 2.0), (2, 10.0), (1, 3.0)])
+def test_a_power_of_the_step_has_its_order(order: int, ratio: float, candidate: Outcome) -> None:
+    """Changes between steps of (rᵖ − 1) times the finer error, and orders from the third step on."""
+    ladder = rungs(order, ratio)
+    found = with_history(candidate, ladder=ladder)
+    rows = ladder_rows(found, history(sources.REFERENCE, EXPECTED), SCALE)
+    exact = [dt**order for dt in (rung.dt for rung in ladder)]
+    np.testing.assert_allclose([row["relative_error"] for row in rows], exact, rtol=1e-6)
+    changes = [np.nan, *(fine * (ratio**order - 1) for fine in exact[1:])]
+    np.testing.assert_allclose([row["change"] for row in rows], changes, rtol=1e-6)
+    np.testing.assert_allclose([row["order"] for row in rows], [np.nan, np.nan, order, order], rtol=1e-5)
+    assert all(isinstance(row["order"], float) for row in rows)
+    last = rows[-1]
+    assert (last["dt"], last["closure_drift"], last["tracking_error"], last["wall_time"]) == (
+        ladder[-1].dt,
+        ladder[-1].closure_drift,
+        ladder[-1].tracking_error,
+        ladder[-1].wall_time,
+    )
+    assert (last["robot"], last["source"], last["configuration"]) == ("3prr", ROUTE, "vertical")
+
+
+def test_steps_that_change_nothing_tell_no_order(candidate: Outcome) -> None:
+    coarse, fine, *_ = rungs(2, 2.0)
+    found = with_history(candidate, ladder=(coarse, fine, replace(fine, dt=0.001)))
+    rows = ladder_rows(found, history(sources.REFERENCE, EXPECTED), SCALE)
+    assert rows[2]["change"] == 0
+    assert np.isnan(rows[2]["order"])
+
+
+def test_the_steps_compared_are_those_of_what_is_compared(candidate: Outcome) -> None:
+    found = replace(candidate, projected=with_history(candidate, ladder=rungs(1, 2.0)[:2]).history)
+    assert len(ladder_rows(found, history(sources.REFERENCE, EXPECTED), SCALE)) == 2
+    nothing = replace(candidate, history=None, failure="not run")
+    assert ladder_rows(nothing, history(sources.REFERENCE, EXPECTED), SCALE) == []

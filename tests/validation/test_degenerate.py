@@ -1,0 +1,117 @@
+"""Locked, coincident and next to massless mechanisms: a verdict or one clear line, never an error of our own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robots.errors import HarnessError
+from tests.validation.conftest import Command, in_this_process
+from tests.validation.degenerate import linkage, mechanisms
+from validation.check import cases_of_file
+from validation.findings import exit_status
+from validation.run import run
+from validation.statuses import INTERNAL
+from validation.tables import Results
+from validation.workers import ALONE
+
+EXACT = ("analytic/lagrange", "mujoco/kkt", "pybullet/kkt", "pinocchio/kkt")
+STRETCHED = (0.2, 0.3, 0.25, 0.75)
+FOLDED = (0.2, -0.5, 0.2, -0.1)
+
+
+@pytest.fixture(autouse=True)
+def in_one_process() -> Iterator[None]:
+    """Nothing runs in a process of its own, which takes seconds to start."""
+    with in_this_process() as patch:
+        patch.setattr("validation.check.want_readable", lambda _: None)
+        yield
+
+
+@pytest.mark.parametrize("drives", [("crank",), ("coupler",), ("crank", "rocker")], ids="+".join)
+@pytest.mark.parametrize("lengths", [STRETCHED, FOLDED, (0.002, 0.003, 0.0025, 0.0075), (2.0, 3.0, 2.5, 7.5)])
+def test_a_linkage_without_play_is_locked(
+    tmp_path: Path, lengths: tuple[float, float, float, float], drives: tuple[str, ...]
+) -> None:
+    """To first order two dofs are free; not even the loops that close to a millionth of a metre make a motion of it."""
+    (tmp_path / "linkage.xml").write_text(linkage(lengths, drives))
+    with pytest.raises(HarnessError, match=r"linkage\.xml, mode home: the loops lock it: .* crank, coupler, rocker$"):
+        run(cases_of_file(tmp_path / "linkage.xml"), wanted=EXACT[:1], workers=ALONE)
+
+
+def test_a_locked_linkage_is_one_line_and_bad_input(loopcheck: Command, tmp_path: Path) -> None:
+    (tmp_path / "linkage.xml").write_text(linkage(STRETCHED))
+    status, _, err = loopcheck("check", tmp_path / "linkage.xml", "--out", tmp_path / "out")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "the loops lock it: of" in err
+
+
+def test_what_is_locked_beside_a_robot_that_moves_is_named(tmp_path: Path) -> None:
+    locked = linkage(STRETCHED)
+    free = (
+        '<body name="arm" pos="0 1 0"><joint name="arm"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/></body>'
+    )
+    text = locked.replace("</worldbody>", f"{free}</worldbody>").replace('joint="crank"', 'joint="arm"')
+    (tmp_path / "two.xml").write_text(text)
+    with pytest.raises(
+        HarnessError, match=r"the loops lock part of it: of \d dofs .* those of crank, coupler, rocker$"
+    ):
+        run(cases_of_file(tmp_path / "two.xml"), wanted=EXACT[:1], workers=ALONE)
+
+
+def test_a_linkage_at_its_change_point_moves(tmp_path: Path) -> None:
+    (tmp_path / "linkage.xml").write_text(linkage((0.2, 0.5, -0.2, 0.5)))
+    results = run(cases_of_file(tmp_path / "linkage.xml"), wanted=EXACT[:2], workers=ALONE)
+    assert exit_status(results) == 0
+
+
+def test_a_tip_too_stiff_to_be_followed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damper on next to no inertia comes to rest in a hundredth of a nanosecond; following it would take hours."""
+    monkeypatch.setattr("analytic.undriven.MOST_EVALUATIONS", (1000, 0.0))
+    inertial = '<inertial pos="0 0 0" mass="1e-12" diaginertia="1e-12 1e-12 1e-12"/>'
+    tip = f'<body pos=".1 0 0"><joint name="tip" damping=".1" stiffness="20"/>{inertial}</body>'
+    body = f'<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/>{tip}</body>'
+    motor = '<actuator><motor name="m" joint="j"/></actuator>'
+    (tmp_path / "tip.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{motor}</mujoco>")
+    with pytest.raises(HarnessError, match="nothing drives are too stiff"):
+        run(cases_of_file(tmp_path / "tip.xml"), wanted=EXACT[:1], dt=0.1, workers=ALONE)
+
+
+def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:
+    """Pinocchio gives matrices of one column as vectors."""
+    body = '<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/></body>'
+    motor = '<actuator><motor name="m" joint="j"/></actuator>'
+    (tmp_path / "hinge.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{motor}</mujoco>")
+    results = run(cases_of_file(tmp_path / "hinge.xml"), wanted=EXACT, dt=0.1, workers=ALONE)
+    assert set(results.summary["verdict"]) <= {"agree", "informational", "not run"}
+    assert all("is not installed" in note for note in _notes(results) if "not" in note)
+
+
+@pytest.mark.filterwarnings("default::RuntimeWarning")  # a worker process makes no errors of them either
+@given(text=mechanisms() | st.builds(linkage, st.tuples(*[st.sampled_from((-0.5, -0.2, 0.0, 0.2, 0.3, 0.5))] * 4)))
+def test_no_verdict_on_a_readable_model_is_an_error_of_our_own(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    path = tmp_path_factory.mktemp("degenerate") / "model.xml"
+    path.write_text(text)
+    results = _results(path)
+    if isinstance(results, HarnessError):
+        assert str(results).startswith(str(path))
+        assert "\n" not in str(results)
+    else:
+        assert not [note for note in _notes(results) if INTERNAL in note]
+        assert exit_status(results) in (0, 1, 3)
+
+
+def _notes(results: Results) -> list[str]:
+    return [str(note) for table in (results.summary, results.audit) for note in table["note"]]
+
+
+def _results(path: Path) -> Results | HarnessError:
+    """What checking a file comes to, in this process."""
+    try:
+        return run(cases_of_file(path), wanted=EXACT, dt=0.1, workers=ALONE)
+    except HarnessError as error:
+        return error

@@ -1,0 +1,25 @@
+"""What an outcome says of a source besides its efforts."""
+
+import pytest
+
+from analytic.assembly import prescribe
+from tests.conftest import MODELS
+from validation.check import cases_of_file
+from validation.evaluate import START, evaluate
+
+
+@pytest.mark.parametrize(
+    ("model", "source", "is_said"),
+    [
+        ("spinning_rod", "mujoco/default", True),
+        ("spinning_rod", "mujoco/kkt", False),
+        ("four_bar", "mujoco/default", False),
+    ],
+)
+def test_where_nothing_drives_a_simulation_says_whose_state_it_starts_from(
+    model: str, source: str, is_said: bool
+) -> None:
+    case = cases_of_file(MODELS / f"{model}.xml")[0]
+    outcome = evaluate(case, prescribe(case, dt=0.1), source)
+    assert outcome.history is not None
+    assert (START in outcome.history.settings.values()) == (START in outcome.note) == is_said

@@ -1,0 +1,194 @@
+"""What is wrong in what both sides share: numbers of the model, the velocity term of its loops, a rank.
+
+Such a fault is in the reference, in the motion and in what the adapters of the engines are given. Everything is
+computed anew with it, and judged as usual: a route that agrees has no eyes of its own for what is wrong.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+from unittest.mock import patch
+
+import numpy as np
+
+import analytic.redundancy
+from analytic.closures import closure_jacobian_rate
+from robots.arrays import Array
+from robots.mechanism import CoordinateClosure, Joint, Mechanism
+from robots.robot import Case
+from validation.independence import FROM_FILES, Shared
+from validation.mutants.faults import COARSE, DAMPING, SHIFT, NotCarriedError, heaviest, nothing_of
+
+SPRING = 1.0
+"""Stiffness that every hinge and slide gets [N/m or N m/rad]."""
+ROTOR = 0.01
+"""Armature that the first actuated joint gets [kg or kg m²]."""
+
+Seed: TypeAlias = Callable[[Case], AbstractContextManager[Case]]
+"""The case as it is with a fault, while the context lasts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonFault:
+    """A fault of what the reference shares with routes."""
+
+    key: str
+    """Short name."""
+    text: str
+    """What is wrong, with its size."""
+    what: Shared
+    """Of what: a route that shares it need not notice."""
+    seed: Seed
+
+    @property
+    def is_in_files(self) -> bool:
+        """Whether the robot's files say what is right."""
+        return self.what in FROM_FILES
+
+
+def _in_model(wrong: Callable[[Mechanism], Mechanism]) -> Seed:
+    def seed(case: Case) -> AbstractContextManager[Case]:
+        return nullcontext(replace(case, mechanism=wrong(case.mechanism)))
+
+    return seed
+
+
+def _in_code(right: Callable[..., Any], wrong: Callable[..., Any]) -> Seed:
+    """A function is wrong wherever analytic uses it."""
+
+    @contextmanager
+    def seed(case: Case) -> Iterator[Case]:
+        name = right.__name__
+        users = [
+            module
+            for of, module in sys.modules.items()
+            if of.startswith("analytic.") and getattr(module, name, None) is right
+        ]
+        with ExitStack() as stack:
+            for module in users:
+                stack.enter_context(patch.object(module, name, wrong))
+            yield case
+
+    return seed
+
+
+def _geared(mechanism: Mechanism) -> Mechanism:
+    first, *others = mechanism.actuators
+    return replace(mechanism, actuators=(replace(first, gear=2 * first.gear), *others))
+
+
+def _heavier(mechanism: Mechanism) -> Mechanism:
+    body = heaviest(mechanism)
+    heavier = replace(body, mass=(1 + COARSE) * body.mass)
+    return replace(mechanism, bodies=tuple(heavier if b is body else b for b in mechanism.bodies))
+
+
+def _on_scalar_joints(change: Callable[[Joint], Joint]) -> Seed:
+    def wrong(mechanism: Mechanism) -> Mechanism:
+        joints = (change(joint) if joint.kind in ("hinge", "slide") else joint for joint in mechanism.joints)
+        return replace(mechanism, joints=tuple(joints))
+
+    return _in_model(wrong)
+
+
+def _with_rotor(mechanism: Mechanism) -> Mechanism:
+    joints, first = list(mechanism.joints), mechanism.actuated_joints[0]
+    joints[first] = replace(joints[first], armature=joints[first].armature + ROTOR)
+    return replace(mechanism, joints=tuple(joints))
+
+
+def _wrenches_moved(mechanism: Mechanism) -> Mechanism:
+    if not mechanism.wrenches:
+        raise NotCarriedError("there is no external wrench")
+    moved = tuple(replace(load, point=load.point + 100 * SHIFT / np.sqrt(3)) for load in mechanism.wrenches)
+    return replace(mechanism, wrenches=moved)
+
+
+def _stronger_gravity(mechanism: Mechanism) -> Mechanism:
+    if not mechanism.gravity.any():
+        raise NotCarriedError("there is no gravity")
+    return mechanism.with_gravity((1 + COARSE) * mechanism.gravity)
+
+
+def _closure_moved(mechanism: Mechanism) -> Mechanism:
+    """Within the plane of a planar robot: the point moves along its arm."""
+    for closure in reversed(mechanism.closures):
+        for end in () if isinstance(closure, CoordinateClosure) else ("point1", "point2"):
+            point = getattr(closure, end)
+            if point.any():
+                moved = replace(closure, **{end: point * (1 + SHIFT / np.linalg.norm(point))})
+                return replace(mechanism, closures=tuple(moved if c is closure else c for c in mechanism.closures))
+    raise NotCarriedError("no loop is closed by a point away from its body's origin")
+
+
+def _one_undriven_more(mechanism: Mechanism, q: Array) -> int:
+    return _UNDRIVEN_DOFS(mechanism, q) + 1
+
+
+_UNDRIVEN_DOFS = analytic.redundancy.undriven_dofs
+
+COMMON_FAULTS = (
+    CommonFault(
+        key="model: gear",
+        text="in the model, the gear of the first actuator is doubled",
+        what="gears",
+        seed=_in_model(_geared),
+    ),
+    CommonFault(
+        key="model: mass",
+        text="in the model, the heaviest body is 1 % heavier",
+        what="inertia",
+        seed=_in_model(_heavier),
+    ),
+    CommonFault(
+        key="model: closure",
+        text="in the model, a point of the last closure is 0.1 mm farther from the origin of its body",
+        what="geometry",
+        seed=_in_model(_closure_moved),
+    ),
+    CommonFault(
+        key="model: springs",
+        text="in the model, every hinge and slide has a spring of 1 N/m or 1 N m/rad more",
+        what="springs",
+        seed=_on_scalar_joints(lambda joint: replace(joint, stiffness=joint.stiffness + SPRING)),
+    ),
+    CommonFault(
+        key="model: dampers",
+        text="in the model, every hinge and slide has a damping of 0.04 N s/m or N m s/rad more",
+        what="dampers",
+        seed=_on_scalar_joints(lambda joint: replace(joint, damping=joint.damping + DAMPING)),
+    ),
+    CommonFault(
+        key="model: rotor",
+        text="in the model, the first actuated joint has a rotor of 0.01 kg or kg m² more",
+        what="rotors",
+        seed=_in_model(_with_rotor),
+    ),
+    CommonFault(
+        key="model: wrench",
+        text="in the model, external wrenches act 10 mm beside their points, along (1, 1, 1)",
+        what="loads",
+        seed=_in_model(_wrenches_moved),
+    ),
+    CommonFault(
+        key="model: gravity",
+        text="in the model, gravity is 1 % stronger",
+        what="gravity",
+        seed=_in_model(_stronger_gravity),
+    ),
+    CommonFault(
+        key="model: velocity term",
+        text="in the reference and in the motion, the loops' acceleration has no J̇v",
+        what="velocity term",
+        seed=_in_code(closure_jacobian_rate, nothing_of(closure_jacobian_rate)),
+    ),
+    CommonFault(
+        key="model: rank",
+        text="in the reference, one dof that is driven counts as undriven",
+        what="ranks",
+        seed=_in_code(_UNDRIVEN_DOFS, _one_undriven_more),
+    ),
+)
+"""All faults of what is shared. None is random."""
