@@ -25,7 +25,7 @@ class MotionSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     law: str
-    """Name of a law of `analytic.laws`."""
+    """Name of a law of `analytic.laws`, `automatic` or `recorded`."""
     parameters: Mapping[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the law."""
 

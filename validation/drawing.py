@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import cos, sin
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from robots.arrays import Array
 from validation.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
@@ -16,6 +18,12 @@ from validation.geometry import SAME, TRACE
 WORLD = "world"
 MOST_IN_PANEL = 4
 """Entries of a legend that have room beside the curves."""
+MOST_NAMED = 40
+"""Places whose joints have room for their names."""
+BESIDE, ABOVE = np.radians(30), np.radians(25)
+"""From where a robot that moves in space is seen: beside X towards Y, and above the X-Y plane [rad]."""
+NEAR = 1e-3
+"""Points closer than this are named together [m]."""
 
 _GHOST: Mapping[str, Any] = {"color": "#c4c4c4"}
 _BY_CORNERS: Mapping[int, Mapping[str, Any]] = {
@@ -23,6 +31,12 @@ _BY_CORNERS: Mapping[int, Mapping[str, Any]] = {
     1: {"color": COLORS[4]},
     2: {"color": COLORS[0]},
     3: {"color": COLORS[2]},
+}
+_SLIDE: Mapping[str, Any] = {"color": "#888888", "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
+_NAME: Mapping[str, Any] = {
+    "fontsize": 8,
+    "zorder": 5,
+    "path_effects": [withStroke(linewidth=2.5, foreground="white")],
 }
 _PATH: Mapping[str, Any] = {"color": "#D55E00", "linewidth": 1.8, "zorder": 4}
 
@@ -39,6 +53,8 @@ class Scene:
     """Whether nothing moves out of the plane."""
     bodies: Mapping[str, Array]
     """Characteristic points of the moving bodies [m], each of shape (nt, points, 2)."""
+    names: Mapping[str, tuple[str, ...]]
+    """Names of these points, and of those of the world: joints and closures."""
     fixed: Array
     """Points of the world [m], shape (points, 2)."""
     traced: str
@@ -61,12 +77,14 @@ def scene(points: pd.DataFrame) -> Scene | None:
         str(body): np.stack([wide[name][body].to_numpy(float) for name in plane], axis=-1)
         for body in points["body"].unique()
     }
+    names = {body: tuple(map(str, wide[plane[0]][body].columns)) for body in by_body}
     path, fixed = by_body.pop(TRACE, None), by_body.pop(WORLD, None)
     return Scene(
         t=t,
         axes=(plane[0].upper(), plane[1].upper()),
         planar=bool(points.groupby(["body", "point"])[across].agg(lambda z: z.max() - z.min()).max() < SAME),
         bodies=by_body,
+        names=names,
         fixed=np.zeros((0, 2)) if fixed is None else fixed[0],
         traced=str(points.loc[points["body"] == TRACE, "point"].iloc[0]) if path is not None else "",
         path=np.full((len(t), 2), np.nan) if path is None else path[:, 0],
@@ -96,6 +114,55 @@ def robot_figure(of: Scene) -> Figure | None:
     elif turning:
         panels[-1].legend(loc="best", handlelength=4)
     return figure
+
+
+@as_svg
+def linkage_figure(points: pd.DataFrame) -> Figure | None:
+    """A robot at its start, with the names of its joints and closures and the path of the traced point.
+
+    Args:
+        points: Its rows of the table of points, of one mode; what moves in space is seen from between X, Y and Z.
+    """
+    view = scene(points)
+    spatial = view is not None and not view.planar
+    if spatial:
+        x, y, z = (points[name].to_numpy(float) for name in ("x", "y", "z"))
+        toward, right = x * cos(BESIDE) + y * sin(BESIDE), y * cos(BESIDE) - x * sin(BESIDE)
+        view = scene(points.assign(x=right, y=z * cos(ABOVE) - toward * sin(ABOVE), z=0.0))
+    if view is None:
+        return None
+    figure = Figure(figsize=(5.5, 4.5))
+    axes = figure.add_axes((0.13, 0.11, 0.84, 0.84))
+    _draw_slides(axes, view)
+    _draw_pose(axes, view, 0)
+    axes.plot(*view.path.T, **_PATH)
+    _name_joints(axes, view)
+    _frame(axes, view, "")
+    if spatial:
+        axes.set_axis_off()  # of the paper, not of the world
+    return figure
+
+
+def _draw_slides(axes: Axes, view: Scene) -> None:
+    """A line from where a joint is on one body to where it is on the other, if it slides."""
+    places: dict[str, list[Array]] = {}
+    for body, points in {**view.bodies, WORLD: view.fixed[None]}.items():
+        for name, place in zip(view.names.get(body, ()), points[0], strict=True):
+            places.setdefault(name, []).append(place)
+    for joint in places.values():
+        axes.plot(*np.transpose(joint), **_SLIDE)
+
+
+def _name_joints(axes: Axes, view: Scene) -> None:
+    """Write the names of joints and closures where they are at the start, those of one place on one line."""
+    names: dict[tuple[int, int], dict[str, Array]] = {}
+    for body, points in view.bodies.items():
+        for name, place in zip(view.names[body], points[0], strict=True):
+            x, y = np.round(place / NEAR)
+            names.setdefault((int(x), int(y)), {})[name] = place
+    for places in names.values() if len(names) <= MOST_NAMED else ():
+        x, y = next(iter(places.values()))
+        axes.annotate(literal(", ".join(places)), (x, y), (5, 5), textcoords="offset points", **_NAME)
 
 
 def turns(of: Scene) -> Mapping[str, Array]:

@@ -1,13 +1,17 @@
 """One file a paper: its closed-form model as the authors wrote it, with each erratum switchable to its printed form.
 
 A module of a paper has `ERRATA` and `efforts(case, motion, printed)`; it shares no dynamics code with other sources.
+The errata are data in a file of the same name, `<paper>.toml`.
 """
 
 import importlib
 import pkgutil
+import tomllib
 from collections.abc import Set
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from robots.arrays import Array
 from robots.efforts import EffortHistory
@@ -19,17 +23,36 @@ from robots.robot import Case
 AS_CORRECTED: Set[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erratum:
+class Erratum(BaseModel):
     """A place where a paper cannot be right as printed."""
 
-    key: str
+    model_config = ConfigDict(extra="forbid", frozen=True, str_min_length=1)
+
+    key: str = Field(pattern=r"^[a-z0-9_]+$")
     """Name by which its printed form is switched on."""
     equation: str
+    """Where it stands in the paper."""
     printed: str
     corrected: str
     computes: bool = True
     """Whether it stands in an equation that can be computed as printed; the others are slips of notation."""
+
+
+class Errata(BaseModel):
+    """The file of a paper's errata."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    errata: tuple[Erratum, ...]
+
+    @field_validator("errata")
+    @classmethod
+    def _have_keys_of_their_own(cls, errata: tuple[Erratum, ...]) -> tuple[Erratum, ...]:
+        keys = [erratum.key for erratum in errata]
+        repeated = sorted({key for key in keys if keys.count(key) > 1})
+        if repeated:
+            raise ValueError(f"want a key of its own for each erratum, got {', '.join(repeated)} more than once")
+        return errata
 
 
 class PaperModel(Protocol):
@@ -70,6 +93,23 @@ def paper_model(name: str) -> PaperModel:
         return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
         raise NotFoundError("paper", name, sorted(module.name for module in pkgutil.iter_modules(__path__))) from error
+
+
+def read_errata(module: str) -> tuple[Erratum, ...]:
+    """The errata of a paper, from the file beside its module.
+
+    Args:
+        module: File of the module.
+
+    Raises:
+        MechanismError: If an entry lacks something or is not as it should be.
+    """
+    file = Path(module).with_suffix(".toml")
+    try:
+        return Errata.model_validate(tomllib.loads(file.read_text(encoding="utf-8"))).errata
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise MechanismError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
 def want_known(printed: Set[str], errata: tuple[Erratum, ...]) -> None:

@@ -12,63 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
+from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
 from robots.arrays import Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Body, Mechanism, Wrench
 from robots.motion import Motion
 from robots.robot import Case
 
-ERRATA = (
-    Erratum(
-        key="leg_gravity",
-        equation="I_J θ̈_J + C_J θ̇_J = τ_J − J_Jᵀ w_J",
-        printed="the legs have no weight",
-        corrected="their weights act on the joints of the leg: + Σ T_iᵀ w_i on the right",
-    ),
-    Erratum(
-        key="n_transpose",
-        equation="definition of N",
-        printed="Σ L_J (I_J L̇_J + C_J L_J)",
-        corrected="Σ L_Jᵀ (I_J L̇_J + C_J L_J)",
-    ),
-    Erratum(
-        key="coriolis_sign",
-        equation="M_M (T q̈ + Ṫ q̇) + …",
-        printed="I_J θ̈_J − C_J θ̇_J",
-        corrected="I_J θ̈_J + C_J θ̇_J, as N has it",
-    ),
-    Erratum(
-        key="lambda_transpose",
-        equation="Λ and Σ L_J τ_J",
-        printed="Λ = [L_I e_Ik …]: a linear system is solved for φ",
-        corrected="Λ = [L_Iᵀ e_Ik …], which is the identity: nothing is to be solved",
-    ),
-    Erratum(
-        key="twist_sign",
-        equation="A_J J_J θ̇_J",
-        printed="A_J t_M = ω × r1 + ċ",
-        corrected="A_J t_M = −ω × r1 + ċ",
-    ),
-    Erratum(
-        key="prismatic",
-        equation="J_J and ζ_J",
-        printed="column [e4; e4 × r4] and ζ_J = u_J · e4 × (r4 − r1) whatever joint 4 is: where it slides along S–U, "
-        "the column repeats the third, J_J is singular, and ζ_J vanishes",
-        corrected="column [0; e4] and ζ_J = u_J · e4 where joint 4 is prismatic",
-        computes=False,
-    ),
-    Erratum(
-        key="third_column",
-        equation="A_J J_J",
-        printed="third column e5 × (r5 − r1): its product with the second, u_J, would vanish",
-        corrected="third column e6 × (r6 − r1)",
-        computes=False,
-    ),
-    Erratum(key="j_subscript", equation="Σ Jᵀ⁻¹ τ_J", printed="J⁻ᵀ", corrected="J_J⁻ᵀ", computes=False),
-    Erratum(key="t_subscript", equation="definition of N", printed="T_M", corrected="T", computes=False),
-    Erratum(key="l_shape", equation="definition of L", printed="L is 6×36", corrected="L is 36×6", computes=False),
-)
+ERRATA = read_errata(__file__)
 
 LEGS = range(1, 7)
 ACTUATED = 3

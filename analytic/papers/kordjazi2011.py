@@ -10,50 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
+from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Body, ConnectClosure, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-ERRATA = (
-    Erratum(
-        key="omega7",
-        equation="(31)",
-        printed="ω7 = q̇7",
-        corrected="ω7 = q̇4 + q̇7, because q7 is relative in (23), (29) and (35)",
-    ),
-    Erratum(
-        key="r47",
-        equation="(31)",
-        printed="r47 from joint 4 to joint 7",
-        corrected="r47 from joint 4 to P: v7 = q̇1 e1 + q̇4 × r47 + q̇7 × r7t counts q7 from the link",
-    ),
-    Erratum(
-        key="v1",
-        equation="(31)",
-        printed="v1 = q̇1, read as along X for each slider",
-        corrected="v_i = q̇_i e_i",
-    ),
-    Erratum(
-        key="inertia_unit",
-        equation="Table 1",
-        printed="I in g mm²",
-        corrected="I in g m²: the printed unit gives radii of gyration of hundredths of a millimetre",
-    ),
-    Erratum(
-        key="loop_pair",
-        equation="(28)",
-        printed="Q2 = Q3 for the second pair",
-        corrected="Q1 = Q3, as (29) has it; both close the same loops",
-    ),
-    Erratum(key="link_frames", equation="(24)", printed="⁸₈T and ⁹₉T, read as identities", corrected="⁵₈T and ⁶₉T"),
-    Erratum(key="phi_shape", equation="(3)", printed="Φ is (m−n)×n", corrected="Φ is (m−n)×m", computes=False),
-    Erratum(
-        key="k_columns", equation="(11)", printed="Kᵘ has n−m columns", corrected="Kᵘ has m−n columns", computes=False
-    ),
-)
+ERRATA = read_errata(__file__)
 
 CORNERS = 2 * np.pi / 3 * np.arange(3)
 """Directions of the guides, e_i = (cos, sin) of these (33) [rad]."""

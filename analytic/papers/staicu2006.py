@@ -10,70 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
+from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
 from robots.arrays import Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-ERRATA = (
-    Erratum(
-        key="epsilon_base",
-        equation="(13)",
-        printed="ε_k0 begins with c_{k,k−1} ε_{k,k−1}",
-        corrected="c_{k,k−1} ε_{k−1,0}",
-    ),
-    Erratum(
-        key="gamma_base",
-        equation="(13)",
-        printed="γ_k0 begins with c_{k,k−1} γ_{k,k−1} + γ_{k,k−1}: the joint before does not accelerate it",
-        corrected="γ_k0 = c_{k,k−1} [γ_{k−1,0} + (ω̃ω̃ + ε̃) r]",
-    ),
-    Erratum(
-        key="velocity_turn",
-        equation="(14), leg C",
-        printed="− r c20ᵀ ũ3 c32ᵀ u2 in the factor of ω21",
-        corrected="− r c20ᵀ ũ3 c52ᵀ u1",
-    ),
-    Erratum(
-        key="velocity_arm",
-        equation="(14), leg C",
-        printed="ω54 L c50ᵀ ũ3 u1",
-        corrected="ω54 r c50ᵀ ũ3 u1: the arm is C5 P",
-    ),
-    Erratum(
-        key="acceleration_turn",
-        equation="(15), leg C",
-        printed="− r c20ᵀ ũ3 c32ᵀ u2 in the factor of ε21",
-        corrected="− r c20ᵀ ũ3 c52ᵀ u1",
-    ),
-    Erratum(key="acceleration_arm", equation="(15), leg C", printed="ε54 L c50ᵀ ũ3 u1", corrected="ε54 r c50ᵀ ũ3 u1"),
-    Erratum(
-        key="mixed_terms",
-        equation="(15), leg C",
-        printed="2 ω21 ω32 L c20ᵀ ũ3 u2 − 2 ω21 ω54 r c20ᵀ ũ3 c52ᵀ u1",
-        corrected="2 ω21 ω32 L c20ᵀ ũ3 c32ᵀ ũ3 u2 − 2 ω21 ω54 r c20ᵀ ũ3 c52ᵀ ũ3 u1",
-    ),
-    Erratum(
-        key="bar_frame",
-        equation="(6), leg C",
-        printed="c20ᵀ r43: the loop does not close where y ≠ 0",
-        corrected="c30ᵀ r43",
-        computes=False,
-    ),
-    Erratum(
-        key="base_side",
-        equation="section 1",
-        printed="A2C2 = B2C2 = R",
-        corrected="R√2, as (7) has it",
-        computes=False,
-    ),
-    Erratum(
-        key="u_i", equation="(15), leg B", printed="the last term lacks u_iᵀ", corrected="with u_iᵀ", computes=False
-    ),
-    Erratum(key="f32", equation="(16)", printed="f32", corrected="f10, as in (17)", computes=False),
-)
+ERRATA = read_errata(__file__)
 
 A1 = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 A2 = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])

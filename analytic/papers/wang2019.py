@@ -10,77 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
+from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-ERRATA = (
-    Erratum(
-        key="t3_beta",
-        equation="(A), T3, row β",
-        printed="ω = −k11 (cos α, sin α)/g11",
-        corrected="ω = +k11 (cos α, sin α)/g11",
-    ),
-    Erratum(
-        key="t4_beta_w",
-        equation="(A), T4, row β",
-        printed="ω = −k21 (cos α, sin α)/g21",
-        corrected="ω = +k21 (cos α, sin α)/g21",
-    ),
-    Erratum(
-        key="t4_beta_v",
-        equation="(A), T4, row β",
-        printed="v_x = −(1 + l_c/l) k21 g22/g21 + k22",
-        corrected="v_x = −(1 − l_c/l) k21 g22/g21 + k22",
-    ),
-    Erratum(
-        key="t4_zeta_w",
-        equation="(A), T4, row ζ",
-        printed="ω = −(cos α, sin α)/g21",
-        corrected="ω = +(cos α, sin α)/g21",
-    ),
-    Erratum(
-        key="t4_zeta_v",
-        equation="(A), T4, row ζ",
-        printed="v_x = −(1 + l_c/l) g22/g21",
-        corrected="v_x = −(1 − l_c/l) g22/g21",
-    ),
-    Erratum(
-        key="t7_alpha",
-        equation="(A), T7, row α",
-        printed="v = 0",
-        corrected="v = (0, −ζ cos α, −ζ sin α)",
-    ),
-    Erratum(
-        key="t7_zeta",
-        equation="(A), T7, row ζ, and t7",
-        printed="v = (sin β, −sin α cos β, cos α cos β)",
-        corrected="v = (0, −sin α, cos α): P moves normal to V in the plane x = 0",
-    ),
-    Erratum(
-        key="columns",
-        equation="(A), T5 and T6, row ζ",
-        printed="the last two columns run together in the copy at hand",
-        corrected="[z, 0, 0, 0, k33 z − sin α, cos α − k34 z], z = (g31 sin α + g32 cos α)/g33; T6 with k43, k44, g4j",
-        computes=False,
-    ),
-    Erratum(key="f1", equation="(39)", printed="f1", corrected="f", computes=False),
-    Erratum(key="omega_dot", equation="(4a)", printed="I_Ci ω_i", corrected="I_Ci ω̇_i", computes=False),
-    Erratum(
-        key="per_body",
-        equation="(7) to (9), (12)",
-        printed="for each body",
-        corrected="only summed over the bodies: a constraint does no work in all, as in (20)",
-        computes=False,
-    ),
-    Erratum(key="sizes", equation="(12), (13)", printed="I_i, C_i are 6×6", corrected="p×p", computes=False),
-    Erratum(
-        key="reflections", equation="(33)", printed="r Householder reflections", corrected="p of them", computes=False
-    ),
-)
+ERRATA = read_errata(__file__)
 
 STEP = 1e-40
 """Imaginary step: the rates of T and A are derivatives along ẋ, taken without truncation error."""

@@ -10,86 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, Erratum, want_known, want_plain
+from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
 from robots.arrays import Array
 from robots.errors import LoopClosureError, NotRepresentableError
 from robots.mechanism import Body, ConnectClosure, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-ERRATA = (
-    Erratum(
-        key="c_passive",
-        equation="(56)",
-        printed="c41 = c52 = c63 = h q̇a",
-        corrected="−h q̇a; as printed Ḋ_q − 2 C_q is not skew",
-    ),
-    Erratum(
-        key="g_passive", equation="(57)", printed="m_l l_cl g (cos qa + cos qp)", corrected="m_l l_cl g cos(qa + qp)"
-    ),
-    Erratum(
-        key="platform_weight",
-        equation="(46)",
-        printed="U_p = m_p g y",
-        corrected="(m_p + m_c) g y: the load has a weight as it has a mass",
-    ),
-    Erratum(
-        key="lagrangian_cross",
-        equation="(48)",
-        printed="the term in q̇a q̇p lacks I_l",
-        corrected="m_l (l_cl² + L l_cl cos qp) + I_l, as (55) has it",
-    ),
-    Erratum(
-        key="lagrangian_passive",
-        equation="(48)",
-        printed="m_L l_cL² + I_L in the term in q̇p²",
-        corrected="m_l l_cl² + I_l: the distal link alone",
-    ),
-    Erratum(
-        key="distal_center",
-        equation="(48), (55) to (57)",
-        printed="l_cL, 0.25 m, for the mass centre of the distal link",
-        corrected="l_cl, 0.2 m",
-    ),
-    Erratum(
-        key="k_y", equation="(35)", printed="K_y = x − OA_y − d sin(θ_z + φ)", corrected="y − OA_y − d sin(θ_z + φ)"
-    ),
-    Erratum(key="k_py", equation="(36)", printed="K_py = x − L sin qa − d sin(θ_z + φ)", corrected="y − L sin qa − …"),
-    Erratum(
-        key="k_p",
-        equation="(36)",
-        printed="K_p = (OA² − K_px² − K_py² − L²) / (−2 L)",
-        corrected="… − l²) / (−2 l): the circle about A has been left for that about B",
-    ),
-    Erratum(
-        key="passive_root",
-        equation="(36)",
-        printed="the sign is free",
-        corrected="one of the two roots does not close the loop; qp = atan2(K_py − OA_y, K_px − OA_x) − qa",
-    ),
-    Erratum(
-        key="arctangents",
-        equation="(34)",
-        printed="a sum of principal values of arctan(y/x)",
-        corrected="of the angles themselves, atan2 counted from φ_i",
-    ),
-    Erratum(
-        key="next_link",
-        equation="(30)",
-        printed="l_i for the distal link of leg i+1",
-        corrected="l_{i+1}; the same for legs of equal lengths",
-    ),
-    Erratum(key="d41", equation="(55)", printed="d31 in row 4", corrected="d41", computes=False),
-    Erratum(key="d_times", equation="(26)", printed="D multiplies the q̈_r", corrected="D multiplies q̈", computes=False),
-    Erratum(key="g_r", equation="(59)", printed="G_r", corrected="G of (58), which has three rows", computes=False),
-    Erratum(
-        key="structure",
-        equation="(58)",
-        printed="D symmetric, Ḋ − 2C skew",
-        corrected="D is 3×6: both hold for D T, with C T + D Ṫ, only",
-        computes=False,
-    ),
-)
+ERRATA = read_errata(__file__)
 
 PHI = np.pi / 6 * np.array([1.0, 5.0, 9.0])
 """Directions φ_i of P from the platform's joints C_i (28) [rad]."""

@@ -7,9 +7,9 @@ import pytest
 
 from analytic.assembly import prescribe
 from analytic.kinematics import poses
+from analytic.laws.wang2019 import modified_trapezoid
 from analytic.noc import Noc
 from analytic.papers import wang2019 as paper
-from analytic.platforms import modified_trapezoid
 from robots.arrays import Array
 from robots.errors import NotFoundError, NotRepresentableError
 from robots.motion import Motion

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from analytic.assembly import prescribe
 from analytic.kinematics import poses
 from analytic.laws import prescription
+from analytic.laws import zubizarreta2010 as circle
 from analytic.noc import Noc
 from analytic.papers import zubizarreta2010 as paper
 from robots.arrays import Array
@@ -88,20 +89,16 @@ def test_law_against_finite_differences(mode: str) -> None:
 
 
 def test_law_keeps_the_turns_of_the_guess() -> None:
-    from analytic.laws import zubizarreta2010
-
     mechanism, start = _case("pmp").mechanism, _case("pmp").guess[[0, 3, 5]]
     turned = start + 2 * np.pi * np.array([1, -1, 2])
-    q = zubizarreta2010(mechanism, turned).law(np.zeros(1)).q[0]
+    q = circle.prescription(mechanism, turned).law(np.zeros(1)).q[0]
     np.testing.assert_allclose(q, turned, atol=1e-13)
 
 
 def test_a_circle_out_of_reach_is_refused() -> None:
-    from analytic.laws import zubizarreta2010
-
     case = _case("pmp")
     with pytest.raises(MechanismError, match=r"leg 1 reaches from 0\.1 to 0\.9 m, the circle wants"):
-        zubizarreta2010(case.mechanism, case.guess[[0, 3, 5]], radius=0.3)
+        circle.prescription(case.mechanism, case.guess[[0, 3, 5]], radius=0.3)
 
 
 def test_positions_close_every_closure(uneven: paper.Parameters) -> None:

@@ -1,4 +1,7 @@
-"""Mechanisms that ask of an engine what no robot of the catalogue does, and what its routes are held against."""
+"""Mechanisms that ask of an engine what no robot of the catalogue does, and what its routes are held against.
+
+In the drawings: @ motor, o hinge, U two hinges, O ball or point closure, [ ] slide, # ground.
+"""
 
 from typing import Protocol
 
@@ -15,6 +18,12 @@ from validation import sources
 from validation.tolerances import Tolerance
 
 # Full tensors, frames turned every way, two joints on one body away from its origin, a loop in space.
+#
+#    pitch, yaw   coupler
+#           U=============O ball
+#    crank /               \ rocker
+#         @                 o
+#         #                 #
 SPATIAL = """
 <mujoco><compiler angle="radian"/><option gravity="0.3 -0.5 -9.81"/>
   <worldbody>
@@ -39,6 +48,14 @@ SPATIAL = """
 </mujoco>"""
 
 # Planar, with all that a joint or body may carry besides: references, gears, armature, damping, a spring, held weight.
+#
+#               O tip
+#       left2  / \  right2
+#             /   \
+#            o     o
+#       left  \   /  right
+#              @ @@   two motors on the right crank
+#              # #
 FIVE_BAR = """
 <mujoco><compiler angle="radian"/><option gravity="0.4 -9 0.2"/>
   <worldbody>
@@ -68,6 +85,10 @@ FIVE_BAR = """
 </mujoco>"""
 
 # A chain in space that ends at the world.
+#
+#    a         b, slide    c
+#    o========o[@]========o=====O end
+#    #                          #
 TO_WORLD = """
 <mujoco><compiler angle="radian"/>
   <worldbody>
@@ -90,6 +111,12 @@ TO_WORLD = """
 </mujoco>"""
 
 # Three equal cranks: the planar loops are redundant, and two motors drive one degree of freedom.
+#
+#              bar
+#    o=======O=======O
+#    | a     | b     | d
+#    @       o       o     d: a second motor where a test adds it
+#    #       #       #
 PARALLEL_CRANKS = """
 <mujoco><compiler angle="radian"/><option gravity="0 -9.81 0"/>
   <worldbody>

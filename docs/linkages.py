@@ -1,0 +1,31 @@
+"""Draw the linkage of each robot, `robots/<name>/linkage.svg`: `python docs/linkages.py [ROBOT ...]`."""
+
+import sys
+
+import pandas as pd
+
+from analytic.assembly import prescribe
+from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
+from validation.drawing import linkage_figure
+from validation.geometry import point_rows
+
+
+def main() -> None:
+    """Draw the robots named on the command line, by default all."""
+    for name in sys.argv[1:] or names():
+        case = _first_case(name)
+        rows = point_rows(case.mechanism, prescribe(case), case.robot.trace)
+        svg = linkage_figure(pd.DataFrame(list(rows)))
+        (case.robot.folder / "linkage.svg").write_text(f"{svg}\n", encoding="utf-8")
+
+
+def _first_case(name: str) -> Case:
+    """A robot in its first mode."""
+    robot = load(name)
+    mechanism = robot.mechanism()
+    mode, configuration = next(iter(modes(mechanism))), next(iter(configurations(mechanism)))
+    return make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
+
+
+if __name__ == "__main__":
+    main()
