@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from robots.arrays import Array
-from validation.findings import WORST_FIRST, Finding, reference_of, worst
+from validation.findings import WORST_FIRST, Finding, gravest, reference_of
 
 P = ParamSpec("P")
 
@@ -271,7 +271,7 @@ def overview_figure(of_source: Mapping[str, Sequence[Finding]]) -> Figure | None
     """
     if not of_source:
         return None
-    wholes = [worst(found) for found in of_source.values()]
+    wholes = list(map(gravest, of_source.values()))
     numbers = list(map(_in_short, wholes))
     left, right = (0.15 + LETTER * max(map(len, texts)) for texts in (of_source, numbers))
     width, height, above, below = 2.75, 0.23 * len(of_source), 0.5, 0.5  # inch

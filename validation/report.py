@@ -42,6 +42,7 @@ from validation.findings import (
     Key,
     about_robots,
     findings,
+    gravest,
     reference_of,
     verdict_counts,
     worst,
@@ -128,7 +129,7 @@ def answer(results: Results) -> Part:
 def _headline(robots: Sequence[str], found: Mapping[str, Sequence[Finding]]) -> str:
     """Which sources agree with the reference in every case and which do not, in one sentence."""
     subject = ", ".join(robots) if len(robots) <= NAMED else f"{len(robots)} robots"
-    whole = {source: worst(several) for source, several in found.items()}
+    whole = {source: gravest(several) for source, several in found.items()}
     by_verdict = {verdict: [s for s, finding in whole.items() if finding.verdict == verdict] for verdict in MEANING}
     judged, agreeing = sum(len(by_verdict[verdict]) for verdict in JUDGED), by_verdict["agree"]
     others = [f"{verdict}: {', '.join(by_verdict[verdict])}" for verdict in JUDGED[1:] if by_verdict[verdict]]
@@ -152,16 +153,18 @@ def _found_of_sources(results: Results) -> Mapping[str, Sequence[Finding]]:
     found = {name: [of_case[name] for of_case in of_cases if name in of_case] for name in _sources(results)}
     order = {"reference": 0, "informational": 2}
     named = {name: several for name, several in found.items() if several}
-    return dict(sorted(named.items(), key=lambda item: order.get(worst(item[1]).verdict, 1)))
+    return dict(sorted(named.items(), key=lambda item: order.get(gravest(item[1]).verdict, 1)))
 
 
 def _overview_picture(found: Mapping[str, Sequence[Finding]]) -> list[Block]:
     """The errors of all sources beside their tolerances."""
     svg = figures.overview_figure(found)
-    said = (f"{source} {worst(several).verdict} {digits(worst(several).error)}" for source, several in found.items())
+    said = (
+        f"{source} {gravest(several).verdict} {digits(gravest(several).error)}" for source, several in found.items()
+    )
     caption = (
-        "A mark is the largest error in a case; the largest of all cases is written. Filled: judged by the tolerance, "
-        "the black stroke. Hollow: not judged."
+        "A mark is the largest error in a case; the largest with the worst verdict is written. Filled: judged by the "
+        "tolerance, the black stroke. Hollow: not judged."
     )
     return [Picture(svg, alt=f"largest error of each source: {', '.join(said)}", caption=caption)] if svg else []
 

@@ -249,6 +249,15 @@ def test_a_source_agrees_in_the_headline_only_if_it_does_in_every_case(tmp_path:
     assert "bar: none of 1 judged sources agrees; disagree: x/kkt." in Page(tmp_path / "report.html").text
 
 
+def test_the_headline_counts_no_error_that_is_expected(tmp_path: Path) -> None:
+    """A case whose robot says that it is not comparable tells nothing of how well a source agrees elsewhere."""
+    rows = [summary_row("x/kkt", "agree", 1e-12), summary_row("x/kkt", "not comparable", 0.5, mode="singular")]
+    run = {"robots": {"bar": {"expected": {"singular": "not comparable"}}}}
+    write_report(replace(only("summary", rows), run=run), tmp_path)
+    text = Page(tmp_path / "report.html").text
+    assert "bar: x/kkt agrees with the reference, within 1.0e-12 of the scale." in text
+
+
 def overview(**found: Finding) -> str:
     """The picture of all sources, each with one finding."""
     svg = figures.overview_figure({source: [finding] for source, finding in found.items()})
