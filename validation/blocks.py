@@ -13,6 +13,8 @@ from validation.execution.journal import Task
 from validation.findings import MEANING
 
 NOTHING = "\N{EN DASH}"
+LONG = 16
+"""A table with more rows is folded at first."""
 
 
 class Cell(NamedTuple):
@@ -44,18 +46,18 @@ class Picture(NamedTuple):
     @property
     def uri(self) -> str:
         """The figure as a data URI."""
-        return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
+        return svg_uri(self.svg)
 
 
 class Movie(NamedTuple):
-    """A robot that moves when it is asked to; only where there is JavaScript, or as a still picture."""
+    """A robot that moves when it is asked to; a still picture on paper and where there is no JavaScript."""
 
     movie: Mapping[str, Any]
     """Shapes or pictures over time, as `validation.interactive` makes them."""
     alt: str
     caption: str
-    still: str = ""
-    """Its first pose as a data URI, if it is made of pictures."""
+    still: str
+    """Its first pose as a data URI."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,11 @@ Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Part | Task
 """A string is a paragraph, a sequence of strings a list; a task returns a list of blocks, which stand in its place."""
 
 
+def svg_uri(svg: str) -> str:
+    """An SVG as a data URI."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
 def facts(facts: Mapping[str, Any]) -> Table:
     """A table of names and what is known of them; what is not is left out."""
     return Table((), [[Cell(name), Cell(plain(value))] for name, value in facts.items() if plain(value) != NOTHING])
@@ -84,6 +91,11 @@ def table(frame: pd.DataFrame) -> Table:
     """A table of a frame's columns."""
     rows = frame.to_dict("split")["data"]
     return Table([str(column) for column in frame.columns], [[cell(value) for value in row] for row in rows])
+
+
+def folded_if_long(title: str, anchor: str, table: Table) -> Sequence[Block]:
+    """A table, under a title and folded if it is long."""
+    return [Part(title=title, anchor=anchor, folded=True, blocks=[table])] if len(table.rows) > LONG else [table]
 
 
 def cell(value: object) -> Cell:

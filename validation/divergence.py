@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from validation.audit import EFFORT, TIERS
-from validation.blocks import NOTHING, Block, Cell, Part, Table, table
+from validation.blocks import NOTHING, Block, Cell, Part, Table, folded_if_long, table
 from validation.findings import CASE, FILE, SEVERITY
 from validation.tables import Results
 
@@ -38,7 +38,8 @@ def audit_section(results: Results) -> Part:
         "own reading: where it says otherwise, the model is wrong, and nothing of the case agrees."
     )
     columns = ["case", "engine", *TIERS[:2], "first leaves the reference"]
-    blocks: Sequence[Block] = [text, Table(columns, rows), *folds] if rows else ["No engine was audited."]
+    shown = folded_if_long("Audit by case", "audit-cases", Table(columns, rows))
+    blocks: Sequence[Block] = [text, *shown, *folds] if rows else ["No engine was audited."]
     return Part(title="Audit", anchor="audit", blocks=blocks)
 
 

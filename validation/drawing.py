@@ -165,6 +165,17 @@ def _name_joints(axes: Axes, view: Scene) -> None:
         axes.annotate(literal(", ".join(places)), (x, y), (5, 5), textcoords="offset points", **_NAME)
 
 
+@as_svg
+def pose_figure(of: Scene) -> Figure | None:
+    """The robot at the start, and the path of the traced point: what is seen where nothing can move."""
+    figure, (axes,) = make_panels(1, legend=0, width=5.0, height=3.7)
+    _draw_pose(axes, of, 0)
+    axes.plot(*of.path.T, **_PATH)
+    axes.plot(*of.path[[0]].T, **_PATH, marker="o", markeredgecolor="white", markersize=7)
+    _frame(axes, of, f"t = {of.t[0]:g} s")
+    return figure
+
+
 def turns(of: Scene) -> Mapping[str, Array]:
     """How far each body that turns has turned since the start, planar robots only [deg], each of shape (nt,)."""
     found = {}

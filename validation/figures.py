@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from robots.arrays import Array
-from validation.findings import reference_of
+from validation.findings import WORST_FIRST, Finding, gravest, reference_of
 
 P = ParamSpec("P")
 
@@ -25,8 +25,22 @@ DASHES: tuple[Any, ...] = ("-", *((0, pattern) for pattern in _PATTERNS))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 WIDTH = 11.0
 """Width of every figure [inch]."""
+LETTER = 0.078
+"""Width of a letter beside the rows of the overview [inch]."""
 FLOOR = 1e-17
 """Errors below this, also exact zeros, are drawn here [-]."""
+
+MUTED = "#8a7a66"
+"""What is informational."""
+VERDICT_MARKS: Mapping[str, Mapping[str, Any]] = {
+    "disagree": {"marker": "X", "color": "#D55E00", "markersize": 8.5},
+    "not comparable": {"marker": "D", "color": "#E69F00", "markersize": 6.0},
+    "not run": {"marker": "s", "color": "#CC79A7", "markersize": 6.0},
+    "agree": {"marker": "o", "color": "#0072B2", "markersize": 6.0},
+    "as expected": {"marker": "D", "color": "#6b6b6b", "markersize": 6.0, "markerfacecolor": "white"},
+    "informational": {"marker": "o", "color": MUTED, "markersize": 6.0, "markerfacecolor": "white"},
+}
+"""Mark of each verdict: shape and filling tell them apart without their colours, hollow ones are not counted."""
 
 _STYLE: Any = {
     "svg.hashsalt": "loopcheck",
@@ -140,7 +154,7 @@ def looks(sources: Sequence[str], *, reference: str, informational: Iterable[str
         line = {"color": COLORS[k % 6], "linestyle": DASHES[k % 7], "marker": MARKERS[k % 7], "zorder": 3 + k / 100}
         styles[source] = Look({**line, "markeredgecolor": "white", "markeredgewidth": 0.5}, marked=True)
     for k, source in enumerate(source for source in sources if source in muted):
-        line = {"color": "#8a7a66", "linestyle": DASHES[1 + k % 6], "marker": ("x", "+", "1", "2")[k % 4]}
+        line = {"color": MUTED, "linestyle": DASHES[1 + k % 6], "marker": ("x", "+", "1", "2")[k % 4]}
         styles[source] = Look({**line, "linewidth": 0.9, "zorder": 1.2}, marked=True)
     return styles
 
@@ -249,6 +263,63 @@ def errors_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
 
 
 @as_svg
+def overview_figure(of_source: Mapping[str, Sequence[Finding]]) -> Figure | None:
+    """The errors of all sources on one logarithmic axis, a row for each and a mark for each case, with the tolerances.
+
+    Args:
+        of_source: What was found in each case, by source, from the topmost row down.
+    """
+    if not of_source:
+        return None
+    wholes = list(map(gravest, of_source.values()))
+    numbers = list(map(_in_short, wholes))
+    left, right = (0.15 + LETTER * max(map(len, texts)) for texts in (of_source, numbers))
+    width, height, above, below = 2.75, 0.23 * len(of_source), 0.5, 0.5  # inch
+    size = np.array([left + width + right, above + height + below])
+    figure = Figure(figsize=tuple(size))
+    axes = figure.add_axes((left / size[0], below / size[1], width / size[0], height / size[1]))
+    axes.set_yticks(range(len(of_source)), list(map(literal, of_source)))
+    for y, (label, found) in enumerate(zip(axes.get_yticklabels(), of_source.values(), strict=True)):
+        look: Any = {"color": MUTED if wholes[y].verdict == "informational" else "black"}
+        label.set(**look)
+        look["weight"] = "bold" if wholes[y].verdict in ("disagree", "not comparable", "not run") else "normal"
+        place: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
+        axes.annotate(numbers[y], (1, y), (6, 0), **place, **look)
+        _draw_findings(axes, y, found)
+    axes.tick_params(axis="y", length=0)
+    axes.set_axisbelow(True)
+    axes.grid(visible=False, axis="y")
+    axes.set(ylim=(len(of_source) - 0.5, -0.5), xscale="log", xlabel="largest error / scale of its actuator [-]")
+    errors = [finding.error for found in of_source.values() for finding in found if np.isfinite(finding.error)]
+    axes.set_xlim(FLOOR / 3, 10 * max([1.0, *errors]))
+    axes.minorticks_off()
+    put_legend(figure, [axes], columns=3)
+    return figure
+
+
+def _draw_findings(axes: Axes, y: int, found: Sequence[Finding]) -> None:
+    """A row of the overview: the range within the tolerance, and a mark for each error, the worst verdict on top."""
+    limits = [finding.tolerance for finding in found if finding.tolerance > 0]
+    if limits:
+        axes.barh(y, min(limits), height=0.62, color="#dbe9f3", zorder=1, label="within tolerance")
+        axes.plot([min(limits)] * 2, [y - 0.36, y + 0.36], color="black", linewidth=1.6, zorder=2)
+    if any(finding.verdict == "reference" for finding in found):
+        axes.axhline(y, color="#a3a3a3", linewidth=5, zorder=1, label="reference")
+    for rank, verdict in enumerate(reversed(WORST_FIRST)):
+        errors = np.array([finding.error for finding in found if finding.verdict == verdict])
+        errors = np.maximum(errors[np.isfinite(errors)], FLOOR)
+        if len(errors):
+            look = {"linestyle": "none", "markeredgewidth": 1.1, **VERDICT_MARKS[verdict]}
+            axes.plot(errors, [y] * len(errors), **look, zorder=3 + rank, label=verdict)
+
+
+def _in_short(finding: Finding) -> str:
+    """The largest error of a source, and its verdict where that is not plain."""
+    error = f"{finding.error:.1e}" if np.isfinite(finding.error) else ""
+    return error if error and finding.verdict in ("agree", "informational") else f"{finding.verdict} {error}".rstrip()
+
+
+@as_svg
 def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]) -> Figure | None:
     """Error and change against the step, a panel for each case, with slopes of the orders observed."""
     usable = {
@@ -298,15 +369,17 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def make_panels(count: int, *, legend: int, height: float = 2.7, entries: int = 5) -> tuple[Figure, list[Axes]]:
+def make_panels(
+    count: int, *, legend: int, height: float = 2.7, width: float = WIDTH, entries: int = 5
+) -> tuple[Figure, list[Axes]]:
     """Panels of a height [inch] in rows of up to three, and room above for a legend with `entries` in a row."""
     columns = 2 if count == 4 else min(count, 3)
-    rows, pitch, width = -(-count // columns), height + 0.8, WIDTH / columns
+    rows, pitch, each = -(-count // columns), height + 0.8, width / columns
     total = rows * pitch + 0.1 + 0.18 * -(-legend // entries)
-    figure = Figure(figsize=(WIDTH, total))
+    figure = Figure(figsize=(width, total))
     places = [(k % columns, rows - 1 - k // columns) for k in range(count)]
-    boxes = [(x * width + 0.75, y * pitch + 0.5, width - 0.9, height) for x, y in places]
-    return figure, [figure.add_axes((x / WIDTH, y / total, w / WIDTH, h / total)) for x, y, w, h in boxes]
+    boxes = [(x * each + 0.75, y * pitch + 0.5, each - 0.9, height) for x, y in places]
+    return figure, [figure.add_axes((x / width, y / total, w / width, h / total)) for x, y, w, h in boxes]
 
 
 def _lines(of: Curves, styles: Mapping[str, Look]) -> Mapping[str, Mapping[str, Any]]:

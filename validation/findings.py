@@ -77,6 +77,12 @@ def worst(found: Sequence[Finding]) -> Finding:
     return first._replace(error=max(errors, default=math.nan))
 
 
+def gravest(found: Sequence[Finding]) -> Finding:
+    """Several findings as one: the worst verdict, and the largest error of those that have it."""
+    verdict = worst(found).verdict
+    return worst([finding for finding in found if finding.verdict == verdict])
+
+
 def verdict_counts(results: Results) -> Mapping[str, int]:
     """How many comparisons, of a source in a case each, have which verdict; the reference is none."""
     found = [finding.verdict for of_case in findings(results).values() for finding in of_case.values()]

@@ -13,7 +13,22 @@ import numpy as np
 import pandas as pd
 
 from validation import drawing, figures, interactive
-from validation.blocks import NOTHING, Block, Cell, Movie, Part, Picture, Table, cell, digits, facts, plain, table
+from validation.blocks import (
+    NOTHING,
+    Block,
+    Cell,
+    Movie,
+    Part,
+    Picture,
+    Table,
+    cell,
+    digits,
+    facts,
+    folded_if_long,
+    plain,
+    svg_uri,
+    table,
+)
 from validation.divergence import audit_section
 from validation.execution.journal import Task
 from validation.findings import (
@@ -26,6 +41,7 @@ from validation.findings import (
     Key,
     about_robots,
     findings,
+    gravest,
     reference_of,
     verdict_counts,
     worst,
@@ -52,6 +68,8 @@ _LIMITS = {
 
 UNBOUNDED = 1e100
 """A size above this stands for no upper bound."""
+NAMED = 3
+"""So many robots are named in the headline; of more, their number is said."""
 
 
 def title(results: Results) -> str:
@@ -60,8 +78,8 @@ def title(results: Results) -> str:
 
 
 def answer(results: Results) -> Part:
-    """The answer in one sentence, and what was run."""
-    counts, run = verdict_counts(results), results.run
+    """The answer: one sentence, one picture of all sources, the robot moving; then what was run."""
+    counts, run, found = verdict_counts(results), results.run, _found_of_sources(results)
     known = {
         "command": " ".join(map(str, run.get("command") or ())),
         "start": run.get("start"),
@@ -76,17 +94,62 @@ def answer(results: Results) -> Part:
         title="Answer",
         anchor="answer",
         blocks=[
-            _sentence(counts),
-            _grounds(results),
+            _headline(list(about_robots(results)), found),
+            Task(_overview_picture, (found,)),
+            Task(_first_movie, (_part_of(results, "points", "frames"),)),
+            f"{_sentence(counts)} {_grounds(results)}",
             *_overview(results),
             Table(list(counts), [[Cell(str(n), verdict if n else "") for verdict, n in counts.items()]]),
             "A case is a robot in a variant, mode and configuration; a comparison is one source in one case. The error "
             "of an actuator is its largest distance from the reference over time; relative means divided by the scale "
             "of that actuator: the largest sum, over time, of the magnitudes of all that acts on it, body by body, "
             "inertia, weight and loads apart. Neither units nor actuators are mixed.",
-            facts(known),
+            Part(title="This run", anchor="this-run", folded=True, blocks=[facts(known)]),
         ],
     )
+
+
+def _headline(robots: Sequence[str], found: Mapping[str, Sequence[Finding]]) -> str:
+    """Which sources agree with the reference in every case and which do not, in one sentence."""
+    subject = ", ".join(robots) if len(robots) <= NAMED else f"{len(robots)} robots"
+    whole = {source: gravest(several) for source, several in found.items()}
+    by_verdict = {verdict: [s for s, finding in whole.items() if finding.verdict == verdict] for verdict in MEANING}
+    judged, agreeing = sum(len(by_verdict[verdict]) for verdict in JUDGED), by_verdict["agree"]
+    others = [f"{verdict}: {', '.join(by_verdict[verdict])}" for verdict in JUDGED[1:] if by_verdict[verdict]]
+    off = [whole[source].error for source in by_verdict["informational"] if math.isfinite(whole[source].error)]
+    unjudged = [f"{len(off)} informational off by up to {digits(float(f'{100 * max(off):.2g}'))} %"] if off else []
+    if not judged:
+        agreement = "nothing was judged, so nothing is known to agree"
+    elif not agreeing:
+        agreement = f"none of {judged} judged sources agrees"
+    else:
+        number = f"{len(agreeing)} of {judged}" if others else f"all {judged}"
+        who = f"{agreeing[0]} agrees" if len(agreeing) == 1 else f"{number} judged sources agree"
+        most = max(whole[source].error for source in agreeing)
+        agreement = f"{who} with the reference, within {most:.1e} of the scale"
+    return f"{subject or 'no robot'}: {'; '.join([agreement, *others, *unjudged])}."
+
+
+def _found_of_sources(results: Results) -> Mapping[str, Sequence[Finding]]:
+    """What was found in each case, by source: of the reference, then of the judged and the informational ones."""
+    of_cases = findings(results).values()
+    found = {name: [of_case[name] for of_case in of_cases if name in of_case] for name in _sources(results)}
+    order = {"reference": 0, "informational": 2}
+    named = {name: several for name, several in found.items() if several}
+    return dict(sorted(named.items(), key=lambda item: order.get(gravest(item[1]).verdict, 1)))
+
+
+def _overview_picture(found: Mapping[str, Sequence[Finding]]) -> list[Block]:
+    """The errors of all sources beside their tolerances."""
+    svg = figures.overview_figure(found)
+    said = (
+        f"{source} {gravest(several).verdict} {digits(gravest(several).error)}" for source, several in found.items()
+    )
+    caption = (
+        "A mark is the largest error in a case; the largest with the worst verdict is written. Filled: judged by the "
+        "tolerance, the black stroke. Hollow: not judged."
+    )
+    return [Picture(svg, alt=f"largest error of each source: {', '.join(said)}", caption=caption)] if svg else []
 
 
 def _overview(results: Results) -> Iterable[Block]:
@@ -169,13 +232,25 @@ def verdicts(results: Results) -> Part:
         anchor="verdicts",
         blocks=[
             "Each source with the worst verdict and the worst relative error of its actuators.",
-            Table([*CASE, "rests on", *names], matrix),
+            *folded_if_long("Verdicts by case", "matrix", Table([*CASE, "rests on", *names], matrix)),
             [f"{verdict}: {meaning}" for verdict, meaning in MEANING.items()],
             "Verdicts rest on a closed form where the paper's own equations confirm the reference, and on two "
             "lineages where two families of engines do that share no code (MuJoCo and its ports are one). Our own two "
             "models are one lineage, which does not count. What rests on less is agreement only.",
-            *_part_if(shared, "What is shared", "shared", SHARED_TEXT, Table(["source", *IN_WORDS.values()], shared)),
-            *_part_if(ledger, "What does not agree", "ledger", Table(columns, ledger)),
+            *_part_if(
+                shared,
+                "What is shared",
+                "shared",
+                SHARED_TEXT,
+                Table(["source", *IN_WORDS.values()], shared),
+                folded=True,
+            ),
+            *_part_if(
+                ledger,
+                "What does not agree",
+                "ledger",
+                *folded_if_long("The ledger", "ledger-rows", Table(columns, ledger)),
+            ),
         ],
     )
 
@@ -227,7 +302,13 @@ def robots(results: Results) -> Part:
                 blocks=[
                     *blocks,
                     Task(
-                        _pictures_of, (name, about, _part_of(results, "points", "frames", "motion", "task", robot=name))
+                        _pictures_of,
+                        (
+                            name,
+                            about,
+                            _part_of(results, "points", "frames", "motion", "task", robot=name),
+                            _first_mode(results),
+                        ),
                     ),
                 ],
             )
@@ -235,13 +316,26 @@ def robots(results: Results) -> Part:
     return Part(title="Robots", anchor="robots", blocks=parts)
 
 
-def _pictures_of(robot: str, about: Mapping[str, Any], results: Results) -> list[Block]:
+def _pictures_of(robot: str, about: Mapping[str, Any], results: Results, first: tuple[str, str]) -> list[Block]:
     """The robot, and how it moves."""
-    return [*_drawings(robot, results), *_motions(robot, about, results.motion), *_tasks(robot, results.task)]
+    return [*_drawings(robot, results, first), *_motions(robot, about, results.motion), *_tasks(robot, results.task)]
 
 
-def _drawings(robot: str, results: Results) -> Iterable[Picture | Movie]:
-    """The robot in each of its modes, in the first variant that has it."""
+def _first_mode(results: Results) -> tuple[str, str]:
+    """The robot and the mode that move on the first screen; empty if there are none."""
+    return next(results.points[["robot", "mode"]].itertuples(index=False, name=None), ("", ""))
+
+
+def _first_movie(results: Results) -> list[Block]:
+    """The first robot in its first mode, as it moves."""
+    robot, mode = _first_mode(results)
+    rows = _rows(results.points, robot=robot, mode=mode)
+    scene = drawing.scene(rows[rows["variant"] == rows["variant"].iloc[0]]) if len(rows) else None
+    return list(_movie(robot, mode, scene, results)) if scene else []
+
+
+def _drawings(robot: str, results: Results, first: tuple[str, str]) -> Iterable[Picture | Movie]:
+    """The robot in each of its modes, in the first variant that has it; the first mode moves on the first screen."""
     for mode, rows in _rows(results.points, robot=robot).groupby("mode", sort=False):
         scene = drawing.scene(_rows(rows, variant=str(rows["variant"].iloc[0])))
         svg = drawing.robot_figure(scene) if scene else None
@@ -253,7 +347,7 @@ def _drawings(robot: str, results: Results) -> Iterable[Picture | Movie]:
                 alt=f"{robot}, mode {mode}: first and last pose in {plane}, {path}",
                 caption=f"Mode {mode}, seen in {plane}. Triangles: fixed points. Grey: initial pose. Orange: {path}.",
             )
-        if scene:
+        if scene and (robot, mode) != first:
             yield from _movie(robot, str(mode), scene, results)
 
 
@@ -266,7 +360,7 @@ def _movie(robot: str, mode: str, scene: drawing.Scene, results: Results) -> Ite
         yield Movie(
             drawn,
             alt=f"{robot}, mode {mode}, as it moves, drawn in perspective",
-            caption=f"Mode {mode} in motion, drawn by MuJoCo.{path}",
+            caption=f"{robot}, mode {mode}, in motion, drawn by MuJoCo.{path}",
             still=drawn["pictures"][0],
         )
     elif moving := interactive.movie(scene):
@@ -274,7 +368,9 @@ def _movie(robot: str, mode: str, scene: drawing.Scene, results: Results) -> Ite
         yield Movie(
             moving,
             alt=f"{robot}, mode {mode}, as it moves, seen in {' and '.join(scene.axes)}",
-            caption=f"Mode {mode} in motion" + (f", projected, because it was not drawn: {why}." if why else "."),
+            caption=f"{robot}, mode {mode}, in motion"
+            + (f", projected, because it was not drawn: {why}." if why else "."),
+            still=svg_uri(drawing.pose_figure(scene) or ""),
         )
 
 
@@ -331,7 +427,12 @@ def cases(results: Results) -> Part:
                     blocks=[
                         Task(
                             _case_blocks,
-                            (_part_of(results, *of_case, **dict(zip(CASE, case, strict=True))), case, styles),
+                            (
+                                _part_of(results, *of_case, **dict(zip(CASE, case, strict=True))),
+                                case,
+                                anchors[case],
+                                styles,
+                            ),
                         )
                     ],
                 )
@@ -340,11 +441,14 @@ def cases(results: Results) -> Part:
     return Part(title="Efforts and errors by case", anchor="cases", blocks=parts)
 
 
-def _case_blocks(results: Results, case: Key, styles: Mapping[str, figures.Look]) -> list[Block]:
+def _case_blocks(results: Results, case: Key, anchor: str, styles: Mapping[str, figures.Look]) -> list[Block]:
     """The figures and the table of a case, from its rows."""
     curves = figures.curves(results.efforts, results.summary)
     pictures = list(_case_pictures(curves, " · ".join(case), styles)) if curves else ["No efforts."]
-    return [*pictures, *_task_efforts(results, case, styles), _error_table(results.summary)]
+    numbers = Part(
+        title="Errors of each actuator", anchor=f"{anchor}-errors", folded=True, blocks=[_error_table(results.summary)]
+    )
+    return [*pictures, *_task_efforts(results, case, styles), numbers]
 
 
 def _task_efforts(results: Results, case: Key, styles: Mapping[str, figures.Look]) -> Iterable[Picture]:
@@ -478,9 +582,13 @@ def sources(results: Results) -> Part:
         blocks=[
             Table(["source", "what it exercises"], exercised) if names else "No source.",
             *_part_if(
-                options, "Settings", "settings", table(pd.DataFrame(options, columns=["source", "setting", "value"]))
+                options,
+                "Settings",
+                "settings",
+                table(pd.DataFrame(options, columns=["source", "setting", "value"])),
+                folded=True,
             ),
-            *_part_if(len(limits), "Tolerances", "tolerances", table(limits)),
+            *_part_if(len(limits), "Tolerances", "tolerances", table(limits), folded=True),
         ],
     )
 
@@ -493,7 +601,11 @@ def explained(results: Results) -> Part:
         "Differences between these engines and the equations of motion whose cause is known. Each is measured by the "
         "test that reproduces it, and an entry that no longer does fails the suite."
     )
-    blocks: Sequence[Block] = [text, Table(columns, list(map(_issue, issues)))] if issues else ["None is known here."]
+    blocks: Sequence[Block] = (
+        [text, *folded_if_long("Entries", "issues", Table(columns, list(map(_issue, issues))))]
+        if issues
+        else ["None is known here."]
+    )
     return Part(title="Explained differences", anchor="explained", blocks=blocks)
 
 
@@ -584,5 +696,5 @@ def _looks(results: Results) -> Mapping[str, figures.Look]:
     return figures.looks(_sources(results), reference=reference, informational=informational)
 
 
-def _part_if(there: object, title: str, anchor: str, *blocks: Block) -> Sequence[Part]:
-    return [Part(title=title, anchor=anchor, blocks=blocks)] if there else []
+def _part_if(there: object, title: str, anchor: str, *blocks: Block, folded: bool | None = None) -> Sequence[Part]:
+    return [Part(title=title, anchor=anchor, blocks=blocks, folded=folded)] if there else []

@@ -127,6 +127,33 @@ def test_every_link_leads_to_something_that_is_seen(page: Page) -> None:
         expect(page.locator(target)).to_be_in_viewport()
 
 
+@pytest.mark.parametrize(("width", "height"), [(1300, 900), (390, 844)])
+@pytest.mark.parametrize("script", [True, False])
+def test_the_first_screen_answers(chromium: Browser, report: str, width: int, height: int, script: bool) -> None:
+    """Headline, picture of all sources and robot stand whole on the screen, and nothing must be scrolled sideways."""
+    page = chromium.new_page(viewport={"width": width, "height": height}, java_script_enabled=script)
+    page.goto(report)
+    answer = page.locator("#answer")
+    expect(answer.locator("> p").first).to_have_text(re.compile("^four_bar: .* agrees? with the reference, within"))
+    for seen in (answer.locator("> p").first, answer.locator("> figure").first, answer.locator("> figure.movie")):
+        expect(seen).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.close()
+
+
+def test_contents_stand_at_the_side_or_are_folded(chromium: Browser, report: str) -> None:
+    page = chromium.new_page(viewport={"width": 1300, "height": 900})
+    page.goto(report)
+    link, summary = page.get_by_role("link", name="Verdicts"), page.locator("nav summary")
+    expect(link).to_be_visible()
+    expect(summary).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(link).to_be_hidden()
+    summary.click()
+    expect(link).to_be_visible()
+    page.close()
+
+
 def test_a_figure_becomes_a_chart_and_back_by_keyboard(page: Page) -> None:
     figure = page.locator("figure:has(> script.chart)").first
     button, still, chart = figure.locator("> button"), figure.locator("> img"), figure.locator(".js-plotly-plot")
@@ -238,7 +265,7 @@ def test_paper_shows_the_still_figures_and_what_is_folded(page: Page) -> None:
     page.emulate_media(media="print")
     for picture in page.locator("img").all():
         expect(picture).to_be_visible()
-    for gone in page.locator("figure button, .js-plotly-plot, figure.movie, nav").all():
+    for gone in page.locator("figure button, .js-plotly-plot, figure.movie > svg, figure.movie input, nav").all():
         expect(gone).to_be_hidden()
     for table in page.locator("table").all():
         expect(table).to_be_visible()
@@ -249,8 +276,7 @@ def test_without_script_figures_and_tables_are_there(chromium: Browser, report: 
     page.goto(report)
     assert page.locator("img").count() > 3
     assert page.locator("figure button, .js-plotly-plot").count() == 0
-    for each in page.locator("figure.movie").all():
-        expect(each).to_be_hidden()
+    expect(page.locator("figure.movie > img").first).to_be_visible()
     for each in page.locator("img, section > .scroll > table").all():
         if each.evaluate("each => !each.closest('details:not([open])')"):
             expect(each).to_be_visible()

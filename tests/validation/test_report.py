@@ -21,7 +21,7 @@ from validation.completion import completed
 from validation.divergence import first_divergence
 from validation.execution.journal import Task
 from validation.execution.workers import Workers
-from validation.findings import findings, verdict_counts
+from validation.findings import Finding, findings, verdict_counts
 from validation.selection import Selection, plan
 from validation.studies.run.study import run
 from validation.tables import SCHEMAS, Results, table
@@ -223,6 +223,90 @@ def test_matrix_shows_the_worst_actuator_of_each_source(page: Page) -> None:
     assert matrix[REFERENCE] == ("reference", "reference")
 
 
+@pytest.mark.parametrize(
+    ("rows", "headline"),
+    [
+        ([("x/kkt", "agree", 3e-15), ("y/kkt", "agree", 2e-14)],
+         "bar: all 2 judged sources agree with the reference, within 2.0e-14 of the scale."),
+        ([("x/kkt", "agree", 3e-15), ("x/default", "informational", 0.214), ("y/kkt", "disagree", 2e-4)],
+         "bar: x/kkt agrees with the reference, within 3.0e-15 of the scale; disagree: y/kkt; "
+         "1 informational off by up to 21 %."),
+        ([("x/kkt", "disagree", 1.0), ("y/kkt", "not run", np.nan)],
+         "bar: none of 2 judged sources agrees; disagree: x/kkt; not run: y/kkt."),
+        ([("x/default", "informational", np.nan)], "bar: nothing was judged, so nothing is known to agree."),
+    ],
+)  # fmt: skip
+def test_the_headline_says_what_agrees_and_what_does_not(
+    rows: list[tuple[str, str, float]], headline: str, tmp_path: Path
+) -> None:
+    said = [summary_row(REFERENCE, "reference"), *(summary_row(*row) for row in rows)]
+    write_report(only("summary", said), tmp_path)
+    assert headline in Page(tmp_path / "report.html").text
+    assert headline in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_source_agrees_in_the_headline_only_if_it_does_in_every_case(tmp_path: Path) -> None:
+    rows = [summary_row("x/kkt", verdict, 1e-3, mode=verdict) for verdict in ("agree", "disagree", "agree")]
+    write_report(only("summary", rows), tmp_path)
+    assert "bar: none of 1 judged sources agrees; disagree: x/kkt." in Page(tmp_path / "report.html").text
+
+
+def test_the_headline_counts_no_error_that_is_expected(tmp_path: Path) -> None:
+    """A case whose robot says that it is not comparable tells nothing of how well a source agrees elsewhere."""
+    rows = [summary_row("x/kkt", "agree", 1e-12), summary_row("x/kkt", "not comparable", 0.5, mode="singular")]
+    run = {"robots": {"bar": {"expected": {"singular": "not comparable"}}}}
+    write_report(replace(only("summary", rows), run=run), tmp_path)
+    text = Page(tmp_path / "report.html").text
+    assert "bar: x/kkt agrees with the reference, within 1.0e-12 of the scale." in text
+
+
+def overview(**found: Finding) -> str:
+    """The picture of all sources, each with one finding."""
+    svg = figures.overview_figure({source: [finding] for source, finding in found.items()})
+    assert svg is not None
+    return svg
+
+
+def test_the_overview_has_a_row_for_every_source(page: Page) -> None:
+    (picture,) = [image for image in page.attributes("img") if image["alt"].startswith("largest error of each source")]
+    for row in ("a/kkt disagree 0.25", "a/forward agree 5.30e-10", "a/default informational 1000", "b/kkt not run"):
+        assert row in picture["alt"]
+    svg = overview(reference=Finding("reference", np.nan, np.nan, ""), lost=Finding("not run", np.nan, 1e-9, ""))
+    for text in ("reference", "lost", "not run", "within tolerance", "largest error / scale of its actuator [-]"):
+        assert f"<!-- {text} -->" in svg  # the letters are paths, with the text beside them
+
+
+def test_marks_of_the_overview_stand_at_errors_and_tolerances() -> None:
+    """An error at the tolerance stands on its stroke, a thousandfold of it as far to the right as the axis says."""
+    places = []
+    for error in (1e-9, 1e-6, 1e-3):
+        svg = overview(x=Finding("agree", error, 1e-6, ""))
+        places.append([*stroke_and_mark(svg)])
+    (stroke, low), (same_stroke, same), (_, high) = places
+    assert stroke == same_stroke == pytest.approx(same, abs=0.02)
+    assert same - low == pytest.approx(high - same, abs=0.02)
+    assert high - low > 50
+
+
+def stroke_and_mark(svg: str) -> Iterator[float]:
+    """Where the tolerance and the error of the only row stand [pt]."""
+    (stroke,) = re.findall(
+        r'<path d="M ([\d.]+) [\d.]+ \nL \1 [\d.]+ \n" clip-path="[^"]*" style="[^"]*stroke: #000000', svg
+    )
+    marks = re.findall(r'<use xlink:href="#[^"]*" x="([\d.]+)" y="[\d.]+" style="fill: #0072b2', svg)
+    yield float(stroke)
+    yield float(marks[0])  # the other is of the legend
+
+
+def test_verdicts_differ_in_shape_or_filling() -> None:
+    looks = [(mark["marker"], mark.get("markerfacecolor", "")) for mark in figures.VERDICT_MARKS.values()]
+    assert len(set(looks)) == len(figures.VERDICT_MARKS)
+    assert {verdict for verdict, mark in figures.VERDICT_MARKS.items() if mark.get("markerfacecolor") == "white"} == {
+        "as expected",
+        "informational",
+    }
+
+
 def test_the_first_divergence_of_each_engine_is_named(page: Page) -> None:
     told = next(row for row in page.rows if len(row) == 5 and row[1][0] == "a")
     assert [text for text, _ in told[2:]] == [
@@ -278,7 +362,7 @@ def test_page_loads_nothing(page: Page) -> None:
 
 def test_figures_have_alternative_text_and_captions(page: Page, markdown: str) -> None:
     images = page.attributes("img")
-    assert len(images) == 6  # drawing, task, efforts, errors, efforts on the task, convergence
+    assert len(images) == 8  # sources, still of the movie, drawing, task, efforts, errors, task efforts, convergence
     assert all(image["alt"] for image in images)
     assert "a/kkt leaves the axes" not in page.text
     assert "a/default leaves the axes (up to 2002 N)" in page.text

@@ -68,12 +68,12 @@ function shape(tag, attributes) {
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 }
-function drawShapes(movie, alt) {
+function drawShapes(movie, still) {
   const [[x0, y0], [x1, y1]] = movie.box;
   const size = Math.max(x1 - x0, y1 - y0, 1e-6), pad = 0.06 * size, pixel = size / 420;
   const at = ([x, y]) => `${x},${-y}`;
   const svg = shape("svg", { viewBox: `${x0 - pad} ${-y1 - pad} ${x1 - x0 + 2 * pad} ${y1 - y0 + 2 * pad}`, role: "img" });
-  svg.setAttribute("aria-label", alt);
+  svg.setAttribute("aria-label", still.alt);
   const bodies = Object.values(movie.bodies).map((frames) => {
     const count = Math.min(frames[0].length, 3), colour = COLOURS[count] ?? "none";
     const look = { fill: count > 2 ? colour : "none", "fill-opacity": 0.25, stroke: colour, "stroke-width": (count === 1 ? 9 : 3) * pixel };
@@ -96,7 +96,7 @@ function showPictures(movie, still) {
 }
 function startMovie(figure) {
   const movie = JSON.parse(figure.querySelector("script").textContent), still = figure.querySelector("img");
-  const [stage, draw] = still ? showPictures(movie, still) : drawShapes(movie, figure.dataset.alt);
+  const [stage, draw] = movie.pictures ? showPictures(movie, still) : drawShapes(movie, still);
   const button = make("button", { type: "button" }, "Play"), time = make("output");
   const slider = make("input", { type: "range", min: 0, max: movie.t.length - 1, step: 1, value: 0 });
   slider.setAttribute("aria-label", "time");
@@ -124,7 +124,6 @@ function startMovie(figure) {
   const controls = make("div", { className: "controls" });
   controls.append(button, slider, time);
   figure.prepend(stage, controls);
-  figure.hidden = false;
   show(0);
 }
 document.querySelectorAll("figure.movie").forEach(startMovie);
