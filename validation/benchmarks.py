@@ -1,7 +1,5 @@
 """Published free motions: analytic forward dynamics and the engines' own solvers against the numbers of others."""
 
-import importlib
-import importlib.util
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from analytic.forward import accelerations_by_multipliers, dependent_velocities,
 from analytic.kinematics import point_of, poses, retract
 from robots.arrays import AnyArray, Array
 from robots.benchmark import Benchmark, Instant, benchmark_names, load_benchmark
-from robots.errors import HarnessError
+from robots.errors import HarnessError, NotFoundError
 from robots.mechanism import Mechanism
 from robots.robot import modes
 from validation import statuses
@@ -98,7 +96,7 @@ def benchmarks_table(names: Sequence[str], *, workers: Workers = ALL_CORES) -> p
 
 def _free_engines() -> list[str]:
     """The engines installed here that can be left to themselves."""
-    return [engine for engine in engines.versions() if importlib.util.find_spec(f"engines.{engine}._free")]
+    return [name for name in engines.versions() if engines.engine(name).free_motion() is not None]
 
 
 def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
@@ -179,14 +177,16 @@ def _introduction() -> Part:
             "against those that others published, and how far the energy is off at any of eleven instants.",
             [
                 f"{ANALYTIC}: order 8 with error control, loops closed at every evaluation",
-                "mujoco/default: mj_step with the step of the file; careful: nearly rigid constraints, Runge-Kutta 4",
-                "pinocchio/default: the step, integrator and solver of its example of a closed chain; careful: "
-                "Runge-Kutta 4, steps of 1 ms or a hundredth of the span, a converged solver",
-                "pybullet/default: steps of 1/240 s, default damping; careful: steps of 1 ms or a hundredth of the "
-                "span, undamped, the solver converged",
+                *_settings(),
             ],
         ],
     )
+
+
+def _settings() -> Iterator[str]:
+    for name in engines.versions():
+        if free_motion := engines.engine(name).free_motion():
+            yield f"{name}/{free_motion.SETTINGS}"
 
 
 def matrix(found: pd.DataFrame) -> pd.DataFrame:
@@ -202,8 +202,10 @@ def _moved(start: Start, source: str, t: Array) -> tuple[Array, Array]:
     if source == ANALYTIC:
         return simulate(mechanism, lambda _: start.effort, start.q, start.qd, t, independent=start.independent)
     engine, way = source.split("/")
-    free = importlib.import_module(f"engines.{engine}._free").free_motion
-    return free(mechanism, start.effort, (start.q, start.qd), t, careful=way == "careful")
+    declared = engines.engine(engine).free_motion()
+    if declared is None:
+        raise NotFoundError("engine with free motions", engine, _free_engines())
+    return declared.free_motion(mechanism, start.effort, (start.q, start.qd), t, careful=way == "careful")
 
 
 def _errors(start: Start, instant: Instant, q: Array, qd: Array, *, multipliers: bool) -> Iterator[tuple[str, float]]:

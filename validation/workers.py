@@ -31,7 +31,7 @@ from validation.journal import Journal
 
 TIME_LIMIT = 1800.0
 """How long a call may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
-WARM = ["validation.workers", "validation.evaluate", "engines.mujoco.forward"]
+WARM = ["validation.workers", "validation.evaluate", "engines.mujoco.routes.forward"]
 """What all workers need: imported once, where the system can fork them from a process that has it."""
 
 HOUSE = Path(__file__).parent.parent

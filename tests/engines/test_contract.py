@@ -10,7 +10,6 @@ from robots.efforts import EffortHistory
 from robots.errors import NotFoundError
 from robots.motion import Motion
 from robots.robot import Case
-from validation.evaluate import SIMULATED
 from validation.tolerances import registered
 
 NAMES = [name for name in engines.names() if not engines.on_request(name.split("/")[0])]
@@ -39,8 +38,8 @@ def test_every_route_is_there() -> None:
 
 
 def test_an_unknown_route_is_refused() -> None:
-    with pytest.raises(NotFoundError, match="unknown source 'mujoco/_model': known are exudyn/forward, mjx/forward"):
-        engines.load("mujoco/_model")
+    with pytest.raises(NotFoundError, match="unknown source 'mujoco/model': known are exudyn/forward, mjx/forward"):
+        engines.load("mujoco/model")
 
 
 @pytest.mark.parametrize("name", engines.names())
@@ -58,7 +57,7 @@ def test_a_history_matches_the_motion(history: EffortHistory, prr: Case, prr_mot
 
 @ROUTES
 def test_a_simulation_reports_how_well_it_kept_to_the_motion(history: EffortHistory) -> None:
-    simulated = history.source.split("/")[1] in SIMULATED
+    simulated = engines.simulates(history.source)
     assert (history.tracking_error is not None) == simulated
     assert not simulated or history.closure_drift is not None
 

@@ -47,7 +47,7 @@ def run(case: Case, motion: Motion) -> EffortHistory:
 
 
 def at_steps(case: Case, motion: Motion, parts: Sequence[int]) -> EffortHistory:
-    from engines.exudyn.forward import ExudynForward, Settings
+    from engines.exudyn.routes.forward import ExudynForward, Settings
 
     return ExudynForward(Settings(parts=tuple(parts))).compute_efforts(case, motion)
 

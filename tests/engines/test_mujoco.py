@@ -8,12 +8,12 @@ import pytest
 
 from analytic.assembly import prescribe
 from analytic.noc import Noc
-from engines.mujoco import forward
 from engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
-from engines.mujoco._model import driven, gearing
-from engines.mujoco.default import MujocoDefault
-from engines.mujoco.forward import MujocoForward, Settings
-from engines.mujoco.kkt import MujocoKkt
+from engines.mujoco.model import driven, gearing
+from engines.mujoco.routes import forward
+from engines.mujoco.routes.default import MujocoDefault
+from engines.mujoco.routes.forward import MujocoForward, Settings
+from engines.mujoco.routes.kkt import MujocoKkt
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
 from robots.errors import EngineError

@@ -68,7 +68,7 @@ def test_agrees_on_any_mechanism(own: Own, name: str, route: str) -> None:
 
 
 def test_rotors_of_free_and_ball_joints_are_carried(own: Own) -> None:
-    from engines.pinocchio.forward import PinocchioForward, Settings
+    from engines.pinocchio.routes.forward import PinocchioForward, Settings
 
     text = (MODELS / "floating_rotors.xml").read_text(encoding="utf-8")
     case = own("rotors", text.replace('<fixed name="both" armature="0.1">', '<fixed name="both">'))
@@ -100,7 +100,7 @@ def test_steps_are_of_fourth_order(prr: Case, prr_motion: Motion) -> None:
 
 def test_euler_is_of_first_order(prr: Case, prr_motion: Motion) -> None:
     from engines.pinocchio._simulation import EULER, Solver
-    from engines.pinocchio.forward import PinocchioForward, Settings
+    from engines.pinocchio.routes.forward import PinocchioForward, Settings
 
     settings = Settings(steps=(0.01, 0.005, 0.0025), solver=Solver(integrator=EULER))
     ladder = PinocchioForward(settings).compute_efforts(prr, prr_motion).ladder
@@ -112,7 +112,7 @@ def test_euler_is_of_first_order(prr: Case, prr_motion: Motion) -> None:
 def test_a_regularised_constraint_gives_way_in_proportion(prr: Case, prr_motion: Motion) -> None:
     """What is left of mu after one iteration, and nothing after some: the constraints are the solver's own."""
     from engines.pinocchio._simulation import Solver
-    from engines.pinocchio.forward import PinocchioForward, Settings
+    from engines.pinocchio.routes.forward import PinocchioForward, Settings
 
     def effort(mu: float, iterations: int) -> Array:
         settings = Settings(steps=(0.01,), solver=Solver(mu=mu, iterations=iterations))

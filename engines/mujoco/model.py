@@ -1,0 +1,214 @@
+"""MuJoCo's model of a mechanism: the MJCF itself, in the case's gravity, without what every source leaves out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.mujoco._clock import CLOCK, add_clock, add_points
+from engines.mujoco._signatures import inertia_matrix
+from robots.arrays import AnyArray, Array
+from robots.errors import EngineError
+from robots.mechanism import Coordinate, Mechanism
+from robots.mjcf import captured_warnings, compile_model
+
+_OFF = mujoco.mjtDisableBit
+LEFT_OUT = _OFF.mjDSBL_CONTACT | _OFF.mjDSBL_LIMIT | _OFF.mjDSBL_FRICTIONLOSS
+PARALLEL = 1e-9
+"""Largest relative difference of two rows that are one but for a factor [-]."""
+EQUALITY_ROW = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+TORQUE_SCALE = 10
+"""Where a weld has it in `eq_data`."""
+
+
+def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> Any:
+    """Compile the MJCF of a mechanism into an `MjModel`.
+
+    Contacts, joint limits and dry friction are off, as in every source, gravity compensation is passive and not part of
+    an actuator's effort, and a state that is not finite stays so instead of being reset. All other settings are those
+    of the file.
+
+    Args:
+        mechanism: Robot.
+        edit: Called with the `MjSpec` before it is compiled.
+    """
+    model = compile_model(mechanism.model, edit)
+    configure(model, mechanism.gravity)
+    return model
+
+
+def configure(model: Any, gravity: Array) -> None:
+    """Give a model the gravity of a case, and switch off what every source leaves out.
+
+    Args:
+        model: MuJoCo's model.
+        gravity: Acceleration of gravity [m/s²], shape (3,).
+    """
+    model.opt.gravity[:] = gravity
+    model.opt.disableflags |= LEFT_OUT | _OFF.mjDSBL_AUTORESET
+    model.jnt_actgravcomp[:] = False
+
+
+def driven(mechanism: Mechanism, drives: Sequence[Coordinate], *, timed: bool = False) -> Any:
+    """Compile the model with an equality for each of some coordinates, after all of its own, to hold it to a motion.
+
+    The file's own actuators are off. MuJoCo counts the constant of an equality from qpos0.
+
+    Args:
+        mechanism: Robot.
+        drives: Coordinates that are held.
+        timed: Let their equalities depend on a clock, which becomes the last joint, and give the external wrenches the
+            points where they act.
+    """
+
+    def add_drives(spec: Any) -> None:
+        if timed:
+            add_clock(spec)
+            add_points(spec, mechanism)
+        for drive in drives:
+            held = spec.add_equality()
+            held.name = f"drive of {drive.name}"
+            if drive.is_joint:
+                held.type, held.objtype = mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
+                held.name1 = mechanism.joints[drive.joints[0]].name
+            else:
+                held.type, held.objtype = mujoco.mjtEq.mjEQ_TENDON, mujoco.mjtObj.mjOBJ_TENDON
+                held.name1 = drive.name
+            held.name2 = CLOCK if timed else ""
+
+    model = build(mechanism, add_drives)
+    own_actuators_off(model)
+    return model
+
+
+def rows_of_drives(model: Any, data: Any, drives: int) -> tuple[AnyArray, AnyArray]:
+    """Indices of the rows of `efc_*` that belong to the drives of a driven model, and of those that close its loops."""
+    rows = equality_rows(data)
+    is_drive = data.efc_id[rows] >= model.neq - drives
+    return rows[is_drive], rows[~is_drive]
+
+
+def opening(model: Any, data: Any, rows: AnyArray) -> float:
+    """How far the widest of some equalities is open where positions were computed last [m or rad].
+
+    Args:
+        model: MuJoCo's model.
+        data: Its data.
+        rows: Indices of all rows of these equalities in `efc_*` [-], shape (rows,).
+    """
+    widest = 0.0
+    for equality in np.unique(data.efc_id[rows]):
+        gap = data.efc_pos[rows[data.efc_id[rows] == equality]]
+        widest = max(widest, float(np.linalg.norm(gap[:3])))
+        if len(gap) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
+            sine = np.linalg.norm(gap[3:]) / model.eq_data[equality, TORQUE_SCALE]
+            widest = max(widest, float(2 * np.arcsin(min(sine, 1.0))))
+    return widest
+
+
+def gearing(model: Any, drives: int) -> Array:
+    """The engine's own actuator velocities per rate of what the drives of a driven model hold [-], shape (nu, drives).
+
+    An actuator acts on what a drive holds if its moments are those of the drive's row, but for a factor, its gear. Both
+    are the same in all poses.
+
+    Args:
+        model: As `driven` compiles it.
+        drives: How many drives it has.
+    """
+    data = mujoco.MjData(model)
+    mujoco.mj_fwdPosition(model, data)
+    S = transmission(model, data)
+    rows = constraint_jacobian(model, data)[rows_of_drives(model, data, drives)[0]]
+    J = np.where(S.any(axis=0), rows, 0.0)  # not the clock, on which a row of a timed drive depends as well
+    factor = S @ J.T / np.maximum((J**2).sum(axis=1), np.finfo(float).tiny)
+    alike = np.isclose(S[:, None], factor[..., None] * J, rtol=PARALLEL, atol=0).all(axis=2)
+    return np.where(alike, factor, 0.0)
+
+
+def own_actuators_off(model: Any) -> None:
+    """Switch the file's actuators off, servos included: the effort is what the route measures."""
+    model.opt.disableflags |= _OFF.mjDSBL_ACTUATION
+
+
+@contextmanager
+def guarded(route: str) -> Iterator[None]:
+    """Turn MuJoCo's warnings and errors into an `EngineError`."""
+    try:
+        with captured_warnings() as warnings:
+            yield
+    except (mujoco.FatalError, mujoco.UnexpectedError) as error:
+        raise EngineError(f"{route}: {error}") from error
+    if warnings:
+        raise EngineError(f"{route}: MuJoCo warned: {' '.join(warnings[0].split())}")
+
+
+def apply_wrenches(mechanism: Mechanism, model: Any, data: Any) -> None:
+    """Let the constant external wrenches act in the next forward computation or step, at the position in `data`."""
+    if not mechanism.wrenches:
+        return
+    mujoco.mj_kinematics(model, data)
+    data.xfrc_applied[:] = 0
+    for load in mechanism.wrenches:
+        body_id = load.body + 1  # MuJoCo counts the world as body 0, and wants the wrench about the mass centre
+        arm = data.xpos[body_id] + data.xmat[body_id].reshape(3, 3) @ load.point - data.xipos[body_id]
+        data.xfrc_applied[body_id, :3] += load.force
+        data.xfrc_applied[body_id, 3:] += load.moment + np.cross(arm, load.force)
+
+
+def wrench_forces(mechanism: Mechanism, model: Any, data: Any) -> Array:
+    """Generalized force of the external wrenches at the computed position in `data` [N or N m], shape (nv,)."""
+    force = np.zeros(model.nv)
+    for load in mechanism.wrenches:
+        body_id = load.body + 1  # MuJoCo counts the world as body 0
+        point = data.xpos[body_id] + data.xmat[body_id].reshape(3, 3) @ load.point
+        mujoco.mj_applyFT(model, data, load.force, load.moment, point, body_id, force)
+    return force
+
+
+def tree_terms(mechanism: Mechanism, model: Any, data: Any) -> tuple[Array, Array, Array]:
+    """The engine's terms of the spanning tree's equations of motion at the state in `data`, which is computed.
+
+    Returns:
+        Inertia matrix [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights; springs, dampers, what holds
+        weights and external wrenches [N or N m], shape (nv,) each.
+    """
+    mujoco.mj_fwdPosition(model, data)
+    mujoco.mj_fwdVelocity(model, data)
+    return inertia_matrix(model, data), data.qfrc_bias.copy(), data.qfrc_passive + wrench_forces(mechanism, model, data)
+
+
+def equality_rows(data: Any) -> AnyArray:
+    """Indices of the rows of `efc_*` that are equalities."""
+    return np.flatnonzero(data.efc_type[: data.nefc] == EQUALITY_ROW)
+
+
+def constraint_jacobian(model: Any, data: Any) -> Array:
+    """The engine's Jacobian of all its constraints [m/rad or m/m], shape (rows, nv)."""
+    if not mujoco.mj_isSparse(model):
+        return np.array(data.efc_J).reshape(-1, model.nv)[: data.nefc].copy()
+    J = np.zeros((data.nefc, model.nv))
+    mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+    return J
+
+
+def transmission(model: Any, data: Any) -> Array:
+    """The engine's actuator velocities per joint velocity, gears included [-], shape (nu, nv)."""
+    S = np.zeros((model.nu, model.nv))
+    mujoco.mju_sparse2dense(S, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
+    return S
+
+
+def tendon_jacobian(model: Any, data: Any) -> Array:
+    """The engine's rates of the lengths of tendons per joint velocity [-, or m per rad], shape (ntendon, nv)."""
+    T = np.zeros((model.ntendon, model.nv))
+    if model.ntendon:
+        mujoco.mju_sparse2dense(T, data.ten_J, model.ten_J_rownnz, model.ten_J_rowadr, model.ten_J_colind)
+    return T
+
+
+def actuator_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """Names of the actuators in the order of efforts."""
+    return tuple(actuator.name for actuator in mechanism.actuators)
