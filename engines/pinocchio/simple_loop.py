@@ -1,7 +1,7 @@
 """The closed loop that a user would write with Pinocchio in Python: what `loopcheck bench` measures itself against."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import pinocchio as pin
@@ -9,7 +9,7 @@ import pinocchio as pin
 from engines.pinocchio._tree import Tree, build
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
-from robots.mechanism import CoordinateClosure, Mechanism, WeldClosure
+from robots.mechanism import ConnectClosure, Mechanism, RigidClosure, WeldClosure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ def simple_loop(mechanism: Mechanism) -> Loop:
     simple = (
         all(joint.kind in ("hinge", "slide") for joint in mechanism.joints)
         and all(actuator.gear == 1 and actuator.coordinate.is_joint for actuator in mechanism.actuators)
-        and not any(isinstance(closure, CoordinateClosure) for closure in mechanism.closures)
+        and not mechanism.coordinate_closures
     )
     if not simple:
         raise NotRepresentableError(f"{mechanism.model.path}: the bench's loop in Pinocchio has hinges and slides only")
@@ -76,10 +76,19 @@ def simple_loop(mechanism: Mechanism) -> Loop:
         (
             tree.place(closure.body1, closure.point1),
             tree.place(closure.body2, closure.point2),
-            6 if isinstance(closure, WeldClosure) else 3,
+            _rows(closure),
         )
-        for closure in mechanism.closures
-        if not isinstance(closure, CoordinateClosure)
+        for closure in mechanism.rigid_closures
     ]
     driven = tuple(mechanism.dof_slices[actuator.coordinate.joints[0]].start for actuator in mechanism.actuators)
     return Loop(tree=tree, ends=tuple(ends), driven=driven)
+
+
+def _rows(closure: RigidClosure) -> int:
+    match closure:
+        case ConnectClosure():
+            return 3
+        case WeldClosure():
+            return 6
+        case _:
+            assert_never(closure)

@@ -16,7 +16,7 @@ from engines.pybullet._stepping import Driven, Run, simulate
 from engines.pybullet._world import BASE_LINK, World, opened
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable
-from robots.mechanism import WORLD, CoordinateClosure, Mechanism
+from robots.mechanism import WORLD, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -207,7 +207,7 @@ def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
         J, tree = closure_jacobian(world, q[len(q) // 2]), world.mechanism
         places = independent_drives(J, tree.rates_of(tree.drives))
         driving = motors(world, mechanism, motion, places)
-        to_world = all(not isinstance(c, CoordinateClosure) and WORLD in (c.body1, c.body2) for c in tree.closures)
+        to_world = not tree.coordinate_closures and all(WORLD in (c.body1, c.body2) for c in tree.rigid_closures)
         uncoupled = to_world and not world.rotors
     dof = null_space(J).shape[1]
     direct = settings.direct and uncoupled and len(J) == tree.nv - dof
