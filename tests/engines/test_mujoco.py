@@ -27,20 +27,6 @@ from validation.tolerances import registered
 mujoco = pytest.importorskip("mujoco")
 
 
-def test_kkt_agrees_with_the_reference(zoo_case: Case, zoo_motion: Motion) -> None:
-    reference = Noc().compute_efforts(zoo_case, zoo_motion).effort
-    effort = MujocoKkt().compute_efforts(zoo_case, zoo_motion).effort
-    assert relative_error(effort, reference) < _limit("mujoco/kkt")
-
-
-def test_forward_agrees_with_the_reference(zoo_case: Case, zoo_motion: Motion) -> None:
-    """But for curved joint equalities: MuJoCo leaves the term with the polynomial's second derivative out."""
-    reference = Noc().compute_efforts(zoo_case, zoo_motion).effort
-    error = relative_error(MujocoForward().compute_efforts(zoo_case, zoo_motion).effort, reference)
-    limit = _limit("mujoco/forward")
-    assert error > 1e-3 if zoo_case.robot.name == "geared_pair" else error < limit
-
-
 def test_a_straight_joint_equality_is_right_in_forward(zoo_straight: tuple[Case, Motion]) -> None:
     case, motion = zoo_straight
     reference = Noc().compute_efforts(case, motion).effort
