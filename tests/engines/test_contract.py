@@ -65,7 +65,7 @@ def test_an_engine_is_its_folder(name: str) -> None:
 
 
 def test_an_unknown_engine_is_refused() -> None:
-    with pytest.raises(NotFoundError, match="unknown engine 'ode': known are exudyn, mjx, mujoco"):
+    with pytest.raises(NotFoundError, match=r"unknown engine 'ode': known are .*mujoco, "):
         engines.engine("ode")
 
 
@@ -80,7 +80,7 @@ def test_every_route_is_there() -> None:
 
 
 def test_an_unknown_route_is_refused() -> None:
-    with pytest.raises(NotFoundError, match="unknown source 'mujoco/model': known are exudyn/forward, mjx/forward"):
+    with pytest.raises(NotFoundError, match=r"unknown source 'mujoco/model': known are .*mujoco/forward, "):
         engines.load("mujoco/model")
 
 
