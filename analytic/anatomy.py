@@ -10,7 +10,7 @@ from analytic.closures import RANK_TOLERANCE, closure_jacobian_at, closure_names
 from analytic.kinematics import poses
 from analytic.redundancy import independent_rows, rates_of_drives
 from robots.arrays import Array
-from robots.mechanism import WORLD, ConnectClosure, Mechanism, WeldClosure
+from robots.mechanism import WORLD, Mechanism
 
 LINKAGE = re.compile(r"link(age)?s?\b|(four|five|six|4|5|6)[-_ ]?bar|parallel|delta|stewart|hexapod|closed|loop", re.I)
 """Words in a file's name by which it claims to have loops."""
@@ -87,8 +87,7 @@ def _counted(count: int, noun: str, many: str = "s", one: str = "") -> str:
 
 
 def _loops(mechanism: Mechanism) -> int:
-    closing = [c for c in mechanism.closures if isinstance(c, ConnectClosure | WeldClosure)]
-    return len({frozenset((c.body1, c.body2)) for c in closing})
+    return len({frozenset((closure.body1, closure.body2)) for closure in mechanism.rigid_closures})
 
 
 def _undriven(mechanism: Mechanism, N: Array) -> Iterator[str]:

@@ -4,11 +4,22 @@ Rows follow `mechanism.closures`: three world directions [m] for a connect; thos
 body 1 [rad] for a weld; one row in the unit of the coordinate that follows for a coordinate closure.
 """
 
+from typing import assert_never
+
 import numpy as np
 
 from analytic.kinematics import Poses, Twists, cross, poses, skew, twist_matrices
 from robots.arrays import AnyArray, Array
-from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
+from robots.mechanism import (
+    WORLD,
+    Closure,
+    ConnectClosure,
+    Coordinate,
+    CoordinateClosure,
+    Mechanism,
+    RigidClosure,
+    WeldClosure,
+)
 
 RANK_TOLERANCE = 1e-5
 """Singular values below this count as zero where rows have length one [-]: CAD models never close below 1e-7 m.
@@ -30,17 +41,20 @@ def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
     """
     rows = [np.zeros((len(q), 0), q.dtype)]
     for closure in mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            follower = _offset(mechanism, q, closure.follower)
-            rows.append((follower - _polynomial(mechanism, q, closure, order=0))[:, None])
-        else:
-            (p1, R1), (p2, R2) = _ends(closure, at)
-            rows.append(p1 - p2)
-            if isinstance(closure, WeldClosure):
+        match closure:
+            case CoordinateClosure():
+                follower = _offset(mechanism, q, closure.follower)
+                rows.append((follower - _polynomial(mechanism, q, closure, order=0))[:, None])
+            case ConnectClosure():
+                (p1, _), (p2, _) = _ends(closure, at)
+                rows.append(p1 - p2)
+            case WeldClosure():
+                (p1, R1), (p2, R2) = _ends(closure, at)
                 E = R1.swapaxes(1, 2) @ R2 @ closure.rotation.T
-                rows.append(
-                    np.stack([E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]], axis=1) / 2
-                )
+                turn = [E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]]
+                rows += [p1 - p2, np.stack(turn, axis=1) / 2]
+            case _:
+                assert_never(closure)
     return np.concatenate(rows, axis=1)
 
 
@@ -61,19 +75,19 @@ def closure_jacobian(mechanism: Mechanism, at: Poses, K: AnyArray, q: AnyArray) 
     nt, nv = len(q), mechanism.nv
     rows = [np.zeros((nt, 0, nv))]
     for closure in mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            slope = _polynomial(mechanism, q, closure, order=1)
-            follower, leader = _rates_of_ends(mechanism, closure)
-            rows.append((follower - slope[:, None] * leader)[:, None])
-            continue
-        ends = _ends(closure, at)
-        v1, v2 = (
-            _point_rows(at, K, body, p) for body, (p, _) in zip((closure.body1, closure.body2), ends, strict=True)
-        )
-        rows.append(v1 - v2)
-        if isinstance(closure, WeldClosure):
-            R1_T = ends[0][1].swapaxes(1, 2)
-            rows.append(R1_T @ (_angular(K, closure.body2) - _angular(K, closure.body1)))
+        match closure:
+            case CoordinateClosure():
+                slope = _polynomial(mechanism, q, closure, order=1)
+                follower, leader = _rates_of_ends(mechanism, closure)
+                rows.append((follower - slope[:, None] * leader)[:, None])
+            case ConnectClosure():
+                rows.append(_apart(closure, at, K))
+            case WeldClosure():
+                (_, R1), _ = _ends(closure, at)
+                turning = _angular(K, closure.body2) - _angular(K, closure.body1)
+                rows += [_apart(closure, at, K), R1.swapaxes(1, 2) @ turning]
+            case _:
+                assert_never(closure)
     return np.concatenate(rows, axis=1)
 
 
@@ -93,27 +107,36 @@ def closure_jacobian_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Ar
     nt, nv = len(q), mechanism.nv
     rows = [np.zeros((nt, 0, nv))]
     for closure in mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            _, leader = _rates_of_ends(mechanism, closure)
-            slope_rate = _polynomial(mechanism, q, closure, order=2) * (qd @ leader)
-            rows.append((-slope_rate[:, None] * leader)[:, None])
-            continue
-        ends = _ends(closure, at)
-        a1, a2 = (
-            _point_rate_rows(at, moving, body, p)
-            for body, (p, _) in zip((closure.body1, closure.body2), ends, strict=True)
-        )
-        rows.append(a1 - a2)
-        if isinstance(closure, WeldClosure):
-            # the turning of R1 multiplies a relative velocity, which is zero for all motions that keep the weld
-            R1_T = ends[0][1].swapaxes(1, 2)
-            rows.append(R1_T @ (_angular(moving.K_dot, closure.body2) - _angular(moving.K_dot, closure.body1)))
+        match closure:
+            case CoordinateClosure():
+                _, leader = _rates_of_ends(mechanism, closure)
+                slope_rate = _polynomial(mechanism, q, closure, order=2) * (qd @ leader)
+                rows.append((-slope_rate[:, None] * leader)[:, None])
+            case ConnectClosure():
+                rows.append(_apart_rate(closure, at, moving))
+            case WeldClosure():
+                # the turning of R1 multiplies a relative velocity, which is zero for all motions that keep the weld
+                (_, R1), _ = _ends(closure, at)
+                turning = _angular(moving.K_dot, closure.body2) - _angular(moving.K_dot, closure.body1)
+                rows += [_apart_rate(closure, at, moving), R1.swapaxes(1, 2) @ turning]
+            case _:
+                assert_never(closure)
     return np.concatenate(rows, axis=1)
 
 
-def _ends(
-    closure: ConnectClosure | WeldClosure, at: Poses
-) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
+def _apart(closure: RigidClosure, at: Poses, K: AnyArray) -> AnyArray:
+    """Velocity of the first closure point relative to the second per joint velocity, (nt, 3, nv)."""
+    (p1, _), (p2, _) = _ends(closure, at)
+    return _point_rows(at, K, closure.body1, p1) - _point_rows(at, K, closure.body2, p2)
+
+
+def _apart_rate(closure: RigidClosure, at: Poses, moving: Twists) -> AnyArray:
+    """Rate of `_apart`, (nt, 3, nv)."""
+    (p1, _), (p2, _) = _ends(closure, at)
+    return _point_rate_rows(at, moving, closure.body1, p1) - _point_rate_rows(at, moving, closure.body2, p2)
+
+
+def _ends(closure: RigidClosure, at: Poses) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
     """Both closure points in W, (nt, 3), with the rotations of their bodies, (nt, 3, 3)."""
     first, second = (
         (np.broadcast_to(point, (len(at.p), 3)), np.broadcast_to(np.eye(3), (len(at.p), 3, 3)))
@@ -166,8 +189,19 @@ def _rates_of_ends(mechanism: Mechanism, closure: CoordinateClosure) -> tuple[Ar
 
 def closure_names(mechanism: Mechanism) -> tuple[str, ...]:
     """The closure that each row of Φ belongs to."""
-    rows = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1}
-    return tuple(closure.name for closure in mechanism.closures for _ in range(rows[type(closure)]))
+    return tuple(closure.name for closure in mechanism.closures for _ in range(_number_of_rows(closure)))
+
+
+def _number_of_rows(closure: Closure) -> int:
+    match closure:
+        case CoordinateClosure():
+            return 1
+        case ConnectClosure():
+            return 3
+        case WeldClosure():
+            return 6
+        case _:
+            assert_never(closure)
 
 
 def solve_dependent(Phi_u: Array, right: Array) -> Array:

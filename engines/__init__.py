@@ -1,12 +1,8 @@
 """What is judged: one folder an engine, one file a route. Imports robots, never analytic.
 
-A route is found by its place: `engines/<engine>/<route>.py` holds the class whose `name` is `<engine>/<route>`; files
-that start with an underscore are not routes. The package of an engine says what it needs: `REQUIRES`, the module that
-must be importable, `EXTRA`, the extra that brings it, `LINEAGE`, whose code computes, `SHARES`, what its routes take
-from our model of the robot, so that a fault there is in them and in the reference alike; also `DISTRIBUTION`, what is
-installed, where its name is another than the engine's, and `ON_REQUEST`, why it runs only where it is named. Its
-`_audit.py` reads back what the engine simulates; `_faults.py`, where there is one, holds faults that can be seeded in
-its routes.
+`engines.contract` says what an engine must and may provide. Engines and routes are found by their places:
+`engines/<engine>/__init__.py` holds `ENGINE`, and `engines/<engine>/routes/<route>.py` the class whose `name` is
+`<engine>/<route>`.
 """
 
 import importlib
@@ -16,6 +12,7 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 
+from engines.contract import Engine
 from robots.arrays import Array
 from robots.efforts import Fault, Source
 from robots.errors import EngineNotInstalledError, NotFoundError
@@ -27,6 +24,8 @@ __all__ = [
     "Source",
     "audit",
     "distribution",
+    "engine",
+    "engine_names",
     "extra",
     "faults",
     "installed",
@@ -37,65 +36,79 @@ __all__ = [
     "on_request",
     "read_file",
     "shares",
+    "simulates",
     "versions",
 ]
 
 
 @cache
+def engine_names() -> tuple[str, ...]:
+    """Names of all engines, installed or not, by the folders that are here."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))
+
+
+@cache
 def names() -> tuple[str, ...]:
     """Names of all routes, installed or not, as `mujoco/kkt`."""
-    engines = [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]
-    routes = {
-        engine: [m.name for m in pkgutil.iter_modules([f"{__path__[0]}/{engine}"]) if not m.name.startswith("_")]
-        for engine in engines
-    }
-    return tuple(f"{engine}/{route}" for engine in sorted(routes) for route in sorted(routes[engine]))
+    return tuple(
+        f"{name}/{route}"
+        for name in engine_names()
+        for route in sorted(module.name for module in pkgutil.iter_modules([f"{__path__[0]}/{name}/routes"]))
+    )
 
 
-def installed(engine: str) -> bool:
-    """Whether the package of an engine can be imported."""
-    return importlib.util.find_spec(importlib.import_module(f"engines.{engine}").REQUIRES) is not None
+def engine(name: str) -> Engine:
+    """What an engine says about itself, and its parts.
 
-
-def extra(engine: str) -> str:
-    """The extra of loopcheck that installs an engine."""
-    return str(importlib.import_module(f"engines.{engine}").EXTRA)
-
-
-def lineage(engine: str) -> str:
-    """Whose code computes: engines of one lineage are one vote."""
-    return str(importlib.import_module(f"engines.{engine}").LINEAGE)
-
-
-def shares(engine: str) -> tuple[str, ...]:
-    """What the routes of an engine take from our model of the robot, as the reference does."""
-    declared: tuple[str, ...] = importlib.import_module(f"engines.{engine}").SHARES
+    Raises:
+        NotFoundError: If there is none of that name; the message lists the known ones.
+    """
+    if name not in engine_names():
+        raise NotFoundError("engine", name, engine_names())
+    declared: Engine = importlib.import_module(f"engines.{name}").ENGINE
     return declared
+
+
+def installed(name: str) -> bool:
+    """Whether the package of an engine can be imported."""
+    return importlib.util.find_spec(engine(name).requires) is not None
+
+
+def extra(name: str) -> str:
+    """The extra of loopcheck that installs an engine."""
+    return engine(name).extra
+
+
+def lineage(name: str) -> str:
+    """Whose code computes: engines of one lineage are one vote."""
+    return engine(name).lineage
+
+
+def shares(name: str) -> tuple[str, ...]:
+    """What the routes of an engine take from our model of the robot, as the reference does."""
+    return engine(name).shares
 
 
 def versions() -> Mapping[str, str]:
     """Versions of the engines that are installed."""
-    found = {name.split("/")[0] for name in names()}
-    return {engine: importlib.metadata.version(distribution(engine)) for engine in sorted(found) if installed(engine)}
+    return {name: importlib.metadata.version(distribution(name)) for name in engine_names() if installed(name)}
 
 
-def distribution(engine: str) -> str:
+def distribution(name: str) -> str:
     """The package that brings an engine, by its name in a package index."""
-    return str(getattr(importlib.import_module(f"engines.{engine}"), "DISTRIBUTION", engine))
+    return engine(name).distribution
 
 
-def on_request(engine: str) -> str:
+def on_request(name: str) -> str:
     """Why an engine runs only where one of its sources is named; empty if it always does."""
-    return str(getattr(importlib.import_module(f"engines.{engine}"), "ON_REQUEST", ""))
+    return engine(name).on_request
 
 
 def faults(name: str) -> Mapping[str, Fault]:
     """What can be spoilt in the adapter of a route of an installed engine, by kind of fault."""
-    engine, route = name.split("/")
-    if importlib.util.find_spec(f"engines.{engine}._faults") is None:
-        return {}
-    found: Mapping[str, Mapping[str, Fault]] = importlib.import_module(f"engines.{engine}._faults").FAULTS
-    return found.get(route, {})
+    folder, route = name.split("/")
+    declared = engine(folder).faults()
+    return {} if declared is None else declared.FAULTS.get(route, {})
 
 
 def load(name: str) -> Source:
@@ -107,17 +120,24 @@ def load(name: str) -> Source:
     """
     if name not in names():
         raise NotFoundError("source", name, names())
-    _want_installed(name.split("/")[0])
-    module = importlib.import_module(f"engines.{name.replace('/', '.')}")
+    folder, route = name.split("/")
+    _want_installed(folder)
+    module = importlib.import_module(f"engines.{folder}.routes.{route}")
     routes = [item for item in vars(module).values() if isinstance(item, type) and getattr(item, "name", None) == name]
     return routes[0]()
 
 
-def audit(engine: str, mechanism: Mechanism, q: Array) -> Inventory:
+def simulates(name: str) -> bool:
+    """Whether a route moves the robot by itself, and so cannot follow a motion that the dynamics do not make."""
+    folder, route = name.split("/")
+    return route in engine(folder).simulating
+
+
+def audit(name: str, mechanism: Mechanism, q: Array) -> Inventory:
     """What an engine simulates when it is given a mechanism, read back from the engine's own state.
 
     Args:
-        engine: Name of the engine.
+        name: Name of the engine.
         mechanism: Robot.
         q: Joint positions that close the loops [m or rad], shape (nq,).
 
@@ -126,9 +146,8 @@ def audit(engine: str, mechanism: Mechanism, q: Array) -> Inventory:
         NotRepresentableError: If it cannot carry the mechanism.
         EngineError: If it fails.
     """
-    _want_installed(engine)
-    found: Inventory = importlib.import_module(f"engines.{engine}._audit").audit(mechanism, q)
-    return found
+    _want_installed(name)
+    return engine(name).audit().audit(mechanism, q)
 
 
 def read_file(case: Case, q: Array) -> Inventory:
@@ -142,15 +161,16 @@ def read_file(case: Case, q: Array) -> Inventory:
         MechanismError: If the MJCF does not compile.
         EngineError: If MuJoCo fails.
     """
-    found: Inventory = importlib.import_module("engines.mujoco._file").read(case, q)
-    return found
+    from engines.mujoco import model_file
+
+    return model_file.read(case, q)
 
 
-def matrices(engine: str, mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+def matrices(name: str, mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
     """What an engine computes at some states: the terms of its equations of motion.
 
     Args:
-        engine: Name of the engine.
+        name: Name of the engine.
         mechanism: Robot.
         q: Joint positions that close the loops [m or rad], shape (nt, nq).
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
@@ -160,11 +180,10 @@ def matrices(engine: str, mechanism: Mechanism, q: Array, qd: Array) -> Matrices
         NotRepresentableError: If it cannot carry the mechanism.
         EngineError: If it fails.
     """
-    _want_installed(engine)
-    found: Matrices = importlib.import_module(f"engines.{engine}._audit").matrices(mechanism, q, qd)
-    return found
+    _want_installed(name)
+    return engine(name).audit().matrices(mechanism, q, qd)
 
 
-def _want_installed(engine: str) -> None:
-    if not installed(engine):
-        raise EngineNotInstalledError(engine, extra(engine))
+def _want_installed(name: str) -> None:
+    if not installed(name):
+        raise EngineNotInstalledError(name, extra(name))

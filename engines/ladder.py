@@ -1,10 +1,8 @@
 """Ladders: a forward route with other settings than its own, one of them ever finer.
 
-`engines/<engine>/_ladders.py` offers those of an engine: `ladders(motion)` returns them for the grid of a motion.
+`engines/<engine>/refinements.py` offers those of an engine: `ladders(motion)` returns them for the grid of a motion.
 """
 
-import importlib
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
@@ -12,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from engines import installed, names
+import engines
 from robots.efforts import Source
 from robots.motion import Motion
 
@@ -84,10 +82,8 @@ def ladders(motion: Motion) -> Sequence[Ladder]:
     Args:
         motion: The prescribed motion, whose grid the steps divide.
     """
-    engines = dict.fromkeys(name.split("/")[0] for name in names())
-    modules = [f"engines.{engine}._ladders" for engine in engines if installed(engine)]
-    found = [importlib.import_module(module) for module in modules if importlib.util.find_spec(module)]
-    return [ladder for module in found for ladder in module.ladders(motion)]
+    declared = [engines.engine(name).refinements() for name in engines.engine_names() if engines.installed(name)]
+    return [ladder for module in declared if module is not None for ladder in module.ladders(motion)]
 
 
 def halvings(longest: float, *, coarsest: float, finest: float) -> list[float]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, assert_never
 
 import numpy as np
 
@@ -196,7 +196,10 @@ class CoordinateClosure:
         )
 
 
-Closure: TypeAlias = ConnectClosure | WeldClosure | CoordinateClosure
+RigidClosure: TypeAlias = ConnectClosure | WeldClosure
+"""Points or frames of two bodies coincide."""
+Closure: TypeAlias = RigidClosure | CoordinateClosure
+"""Whoever tells them apart matches each and ends in `assert_never`: mypy then names every place that forgets one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,6 +356,16 @@ class Mechanism:
         return np.concatenate([np.zeros(0), *(joint.reference for joint in self.joints)])
 
     @property
+    def rigid_closures(self) -> tuple[RigidClosure, ...]:
+        """The closures between bodies, in their order."""
+        return _by_what_they_close(self.closures)[0]
+
+    @property
+    def coordinate_closures(self) -> tuple[CoordinateClosure, ...]:
+        """The closures between coordinates, in their order."""
+        return _by_what_they_close(self.closures)[1]
+
+    @property
     def drives(self) -> tuple[Coordinate, ...]:
         """The coordinates that have an actuator, in the order of the actuators, each once; motions prescribe them."""
         coordinates = [actuator.coordinate for actuator in self.actuators]
@@ -438,3 +451,19 @@ class Mechanism:
 def _slices(lengths: list[int]) -> tuple[slice, ...]:
     ends = np.cumsum([0, *lengths])
     return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+
+
+def _by_what_they_close(
+    closures: Sequence[Closure],
+) -> tuple[tuple[RigidClosure, ...], tuple[CoordinateClosure, ...]]:
+    """The closures between bodies, and those between coordinates."""
+    rigid, coordinate = [], []
+    for closure in closures:
+        match closure:
+            case ConnectClosure() | WeldClosure():
+                rigid.append(closure)
+            case CoordinateClosure():
+                coordinate.append(closure)
+            case _:
+                assert_never(closure)
+    return tuple(rigid), tuple(coordinate)

@@ -2,10 +2,13 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import engines
 
 HOUSE = Path(__file__).parent.parent
 ALLOWED = {
@@ -14,9 +17,8 @@ ALLOWED = {
     "engines": {"engines", "robots"},
     "validation": {"validation", "analytic", "engines", "robots"},
 }
-ENGINES = {"exudyn", "jax", "mujoco", "pinocchio", "pybullet"}
-PORTS = {"mjx": {"jax", "mujoco"}}
-"""What an engine is made of, where it is not one module of its own name."""
+PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names()}
+"""What is imported in the folder of each engine only."""
 FILES = [path for room in ALLOWED for path in sorted((HOUSE / room).rglob("*.py"))]
 IDS = [str(path.relative_to(HOUSE)) for path in FILES]
 
@@ -32,8 +34,24 @@ def test_imports_go_one_way(path: Path) -> None:
 def test_an_engine_is_imported_only_in_its_folder(path: Path) -> None:
     parts = path.relative_to(HOUSE).parts
     compiler = parts in (("robots", "mjcf.py"), ("robots", "missing_files.py"))
-    mine = PORTS.get(parts[1], {parts[1]}) if parts[0] == "engines" else {"mujoco"} if compiler else set()
-    assert {module.split(".")[0] for module in _imports(path)} & ENGINES <= mine
+    mine = PACKAGES.get(parts[1], frozenset()) if parts[0] == "engines" else {"mujoco"} if compiler else set()
+    assert {module.split(".")[0] for module in _imports(path)} & frozenset().union(*PACKAGES.values()) <= mine
+
+
+def test_linters_ban_the_packages_of_every_engine() -> None:
+    settings = tomllib.loads((HOUSE / "pyproject.toml").read_text(encoding="utf-8"))
+    banned = settings["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]
+    assert set(banned) == set().union(*PACKAGES.values())
+
+
+@pytest.mark.parametrize("path", FILES, ids=IDS)
+def test_private_modules_are_imported_only_from_their_own_package(path: Path) -> None:
+    """So that whatever another package needs of an engine stands in its contract, or in a module with a name."""
+    own = path.relative_to(HOUSE).with_suffix("").parts
+    for module in _imports(path):
+        parts = module.split(".")
+        private = [k for k, part in enumerate(parts) if k and part.startswith("_") and _is_module(parts[: k + 1])]
+        assert all(list(own[:k]) == parts[:k] for k in private), module
 
 
 @pytest.mark.parametrize("path", sorted((HOUSE / "analytic").rglob("*.py")), ids=lambda path: path.name)
@@ -63,6 +81,10 @@ def test_every_array_argument_has_a_unit_and_a_shape(path: Path) -> None:
             assert entry, f"{path.name}: {function.name}: argument {name} is not described"
             assert re.search(r"\[[^\]]+\]", entry[1]), f"{path.name}: {function.name}: argument {name} has no unit"
             assert "shape (" in entry[1], f"{path.name}: {function.name}: argument {name} has no shape"
+
+
+def _is_module(parts: list[str]) -> bool:
+    return HOUSE.joinpath(*parts).with_suffix(".py").exists()
 
 
 def _imports(path: Path) -> Iterator[str]:

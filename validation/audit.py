@@ -35,9 +35,6 @@ EFFORT = "effort, "
 """Begins the quantity of an effort; what follows is the route."""
 POSES = (0.43, 0.17, 0.79)
 """Where along the motion the states are, not where a periodic one rests; the first is that of the static tier [-]."""
-STATE_GIVEN = ("kkt", "kkt_single", "inverse")
-"""Routes that take the state as given; all others simulate."""
-
 ALL = "all"
 """The quantity of an engine that could not be audited."""
 
@@ -119,7 +116,7 @@ def effort_rows(summary: pd.DataFrame) -> Iterator[Row]:
         yield {
             **dict(zip(CASE, map(str, names), strict=False)),
             "engine": engine,
-            "tier": "instantaneous" if route in STATE_GIVEN else "trajectory",
+            "tier": "trajectory" if sources.simulates(source) else "instantaneous",
             "quantity": f"{EFFORT}{route}",
             "element": worst["actuator"],
             "unit": worst["unit"],

@@ -19,8 +19,6 @@ from robots.robot import Case
 from validation import sources
 from validation.execution.errors import internal_error
 
-SIMULATED = ("forward", "forward_single", "default")
-"""Routes that simulate, and so cannot follow a motion that the dynamics do not make."""
 START = "positions, velocities and accelerations of our own dynamics (analytic); the simulation is its own from there"
 """Where a simulation starts in dofs that nothing drives."""
 MOST_UNFORCED = 1e-6
@@ -60,14 +58,14 @@ class Outcome:
 
 def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
     """Compute the efforts of a source, and turn whatever goes wrong into an outcome that says so."""
-    if motion.unforced > MOST_UNFORCED and source.split("/")[1] in SIMULATED:
+    if motion.unforced > MOST_UNFORCED and sources.simulates(source):
         note = (
             "the logged motion is not one that this robot makes by itself in this configuration: accelerations of dofs "
             f"that nothing drives are off by {motion.unforced:.2g} of the largest, so a simulation goes elsewhere"
         )
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
     outcome = outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
-    return _with_origin_of_start(outcome, motion) if source.split("/")[1] in SIMULATED else outcome
+    return _with_origin_of_start(outcome, motion) if sources.simulates(source) else outcome
 
 
 def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:

@@ -7,7 +7,7 @@ import numpy as np
 
 from analytic.kinematics import Poses, poses
 from robots.arrays import AnyArray, Array
-from robots.mechanism import WORLD, CoordinateClosure, Mechanism
+from robots.mechanism import WORLD, Mechanism
 from robots.motion import Motion
 
 TRACE = "trace"
@@ -79,10 +79,9 @@ def _points(mechanism: Mechanism, at: Poses, trace: str | None) -> Iterator[tupl
             )
         elif joint.kind != "free":
             yield _name(mechanism, parent), joint.name, at.anchors[:, dofs.start]
-    for closure in mechanism.closures:
-        if not isinstance(closure, CoordinateClosure):
-            for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2)):
-                yield _name(mechanism, body), closure.name, _path(at, body, point)
+    for closure in mechanism.rigid_closures:
+        for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2)):
+            yield _name(mechanism, body), closure.name, _path(at, body, point)
     if trace is not None:
         site = mechanism.site(trace)
         yield TRACE, site.name, _path(at, site.body, site.position)

@@ -5,7 +5,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from engines.mujoco._renderer import render
+from engines.mujoco.renderer import render
 from robots.arrays import AnyArray, Array
 from robots.errors import HarnessError
 from robots.mechanism import WORLD, Mechanism

@@ -47,6 +47,11 @@ def want_known(wanted: tuple[str, ...]) -> None:
             raise NotFoundError("source", name, known)
 
 
+def simulates(name: str) -> bool:
+    """Whether a source moves the robot by itself, and so cannot follow a motion that the dynamics do not make."""
+    return name not in ANALYTIC and engines.simulates(name)
+
+
 def description(name: str) -> str:
     """What a source exercises, the first sentence of its class."""
     return (inspect.getdoc(type(load(name))) or "").split("\n")[0]

@@ -8,13 +8,23 @@ are in the axes of each body, where its inertia and most arms and joint axes are
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 
 from analytic.batch.expressions import Scalar, cosine, sine
 from analytic.kinematics import joints_of
 from robots.arrays import AnyArray, Array
-from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Joint, Mechanism, WeldClosure
+from robots.mechanism import (
+    WORLD,
+    ConnectClosure,
+    Coordinate,
+    CoordinateClosure,
+    Joint,
+    Mechanism,
+    RigidClosure,
+    WeldClosure,
+)
 
 ZERO = np.zeros(3, dtype=object)
 EXACT = 1e-15
@@ -297,19 +307,31 @@ def closure_rows(mechanism: Mechanism, bodies: list[Link], q: AnyArray) -> list[
     """
     rows: list[Row] = []
     for closure in mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            rows.append(_coordinate_row(mechanism, closure, q))
-            continue
-        points = [_point(bodies, *end) for end in _ends(closure)]
-        first, second = (dict(_columns(mechanism, bodies, *end)) for end in _ends_of_chains(mechanism, closure))
-        columns = first | {dof: (-angular, -linear) for dof, (angular, linear) in second.items()}
-        rows += _rows(points[0] - points[1], {dof: linear for dof, (_, linear) in columns.items()})
-        if isinstance(closure, WeldClosure):
+        match closure:
+            case CoordinateClosure():
+                rows.append(_coordinate_row(mechanism, closure, q))
+            case ConnectClosure() | WeldClosure():
+                rows += _rigid_rows(mechanism, bodies, closure)
+            case _:
+                assert_never(closure)
+    return rows
+
+
+def _rigid_rows(mechanism: Mechanism, bodies: list[Link], closure: RigidClosure) -> list[Row]:
+    points = [_point(bodies, *end) for end in _ends(closure)]
+    first, second = (dict(_columns(mechanism, bodies, *end)) for end in _ends_of_chains(mechanism, closure))
+    columns = first | {dof: (-angular, -linear) for dof, (angular, linear) in second.items()}
+    rows = _rows(points[0] - points[1], {dof: linear for dof, (_, linear) in columns.items()})
+    match closure:
+        case ConnectClosure():
+            return rows
+        case WeldClosure():
             R1, R2 = (_rotation(bodies, end[0]) for end in _ends(closure))
             target = R2 @ exact(closure.rotation.T)
             apart = sum((cross(R1[:, k], target[:, k]) for k in range(3)), ZERO) * 0.5
-            rows += _rows(apart, {dof: -angular for dof, (angular, _) in columns.items()})
-    return rows
+            return rows + _rows(apart, {dof: -angular for dof, (angular, _) in columns.items()})
+        case _:
+            assert_never(closure)
 
 
 def closure_bias(
@@ -326,16 +348,22 @@ def closure_bias(
     """
     found: list[Scalar] = []
     for closure in mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            rate = _sum((mechanism.dof_slices, qd), closure.leader)
-            found.append(-1.0 * _polynomial(mechanism, q, closure, order=2) * (rate * rate))
-            continue
-        (alpha1, a1), (alpha2, a2) = (_accelerating(mechanism, bodies, bias, *end) for end in _ends(closure))
-        found += [*(a1 - a2), *(alpha2 - alpha1 if isinstance(closure, WeldClosure) else ())]
+        match closure:
+            case CoordinateClosure():
+                rate = _sum((mechanism.dof_slices, qd), closure.leader)
+                found.append(-1.0 * _polynomial(mechanism, q, closure, order=2) * (rate * rate))
+            case ConnectClosure():
+                (_, a1), (_, a2) = (_accelerating(mechanism, bodies, bias, *end) for end in _ends(closure))
+                found += [*(a1 - a2)]
+            case WeldClosure():
+                (alpha1, a1), (alpha2, a2) = (_accelerating(mechanism, bodies, bias, *end) for end in _ends(closure))
+                found += [*(a1 - a2), *(alpha2 - alpha1)]
+            case _:
+                assert_never(closure)
     return found
 
 
-def _ends(closure: ConnectClosure | WeldClosure) -> tuple[tuple[int, AnyArray], tuple[int, AnyArray]]:
+def _ends(closure: RigidClosure) -> tuple[tuple[int, AnyArray], tuple[int, AnyArray]]:
     return (closure.body1, closure.point1.astype(object)), (closure.body2, closure.point2.astype(object))
 
 
@@ -355,7 +383,7 @@ def _accelerating(
     return R @ at.alpha, R @ at.at(point)
 
 
-def _ends_of_chains(mechanism: Mechanism, closure: ConnectClosure | WeldClosure) -> list[tuple[int, AnyArray, int]]:
+def _ends_of_chains(mechanism: Mechanism, closure: RigidClosure) -> list[tuple[int, AnyArray, int]]:
     """Body and point of both ends, and the body from which they move apart: what moves both does not act."""
     above = [_above(mechanism, body) for body, _ in _ends(closure)]
     common = next(body for body in above[0] if body in set(above[1]))

@@ -1,6 +1,37 @@
 """Exudyn, as rigid bodies in redundant coordinates with joints between them, built from the `Mechanism`."""
 
-REQUIRES = "exudyn"
-EXTRA = "exudyn"
-LINEAGE = "Exudyn"
-SHARES = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
+from engines.contract import Audit, Engine, Faults, Refinements
+
+
+class Exudyn(Engine):
+    """See `engines.contract.Engine`."""
+
+    name = "exudyn"
+    requires = "exudyn"
+    extra = "exudyn"
+    distribution = "exudyn"
+    packages = frozenset({"exudyn"})
+    lineage = "Exudyn"
+    shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
+    simulating = frozenset({"forward"})
+
+    def audit(self) -> Audit:
+        """See `Engine.audit`."""
+        from engines.exudyn import audit
+
+        return audit
+
+    def refinements(self) -> Refinements:
+        """See `Engine.refinements`."""
+        from engines.exudyn import refinements
+
+        return refinements
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.exudyn import faults
+
+        return faults
+
+
+ENGINE = Exudyn()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -146,15 +146,19 @@ def _settings(steps: int, run: Run) -> Any:
 def _opening(system: System, R: Array, p: Array) -> float:
     """How far the widest loop is open [m or rad]."""
     last, widest = places(system.chain), 0.0
-    for closure in system.mechanism.closures:
-        assert isinstance(closure, ConnectClosure | WeldClosure)
+    for closure in system.mechanism.rigid_closures:
         ends = [(last[closure.body1], closure.point1), (last[closure.body2], closure.point2)]
         gaps = np.subtract(*(_point(system, R, p, place, point) for place, point in ends))
         widest = max(widest, float(np.linalg.norm(gaps, axis=-1).max()))
-        if isinstance(closure, WeldClosure):
-            R1, R2 = (np.eye(3) if place == WORLD else R[:, place] for place, _ in ends)
-            turned = np.swapaxes(R1, -1, -2) @ R2 @ closure.rotation.T
-            widest = max(widest, float(Rotation.from_matrix(turned.reshape(-1, 3, 3)).magnitude().max()))
+        match closure:
+            case ConnectClosure():
+                continue
+            case WeldClosure():
+                R1, R2 = (np.eye(3) if place == WORLD else R[:, place] for place, _ in ends)
+                turned = np.swapaxes(R1, -1, -2) @ R2 @ closure.rotation.T
+                widest = max(widest, float(Rotation.from_matrix(turned.reshape(-1, 3, 3)).magnitude().max()))
+            case _:
+                assert_never(closure)
     return widest
 
 

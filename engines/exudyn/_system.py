@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -13,7 +13,7 @@ from engines.exudyn._exudyn import exudyn, items, silenced
 from engines.exudyn._frames import Frame, Pose, frames, places
 from robots.arrays import Array
 from robots.errors import EngineError, NotRepresentableError
-from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
+from robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, WeldClosure
 
 X, Z = np.eye(3)[0], np.eye(3)[2]
 UNTURNED = np.eye(3)
@@ -116,9 +116,8 @@ def _want_representable(mechanism: Mechanism) -> None:
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
     """What acts on the coordinates of several joints."""
-    for closure in mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            yield f"equality '{closure.name}': its joints have no coordinates to couple"
+    for closure in mechanism.coordinate_closures:
+        yield f"equality '{closure.name}': its joints have no coordinates to couple"
     driven = [drive for drive in mechanism.drives if not drive.is_joint]
     for tendon in (*driven, *(tendon.length for tendon in mechanism.tendons)):
         yield f"tendon '{tendon.name}': its joints have no coordinates to sum"
@@ -199,20 +198,20 @@ def _spring(system: System, joint: Joint, markers: list[int]) -> int | None:
 
 def _closures(system: System, left_out: Collection[int]) -> Iterator[int]:
     last, row = places(system.chain), 0
-    for closure in system.mechanism.closures:
-        assert isinstance(closure, ConnectClosure | WeldClosure)
-        axes = closure.rotation if isinstance(closure, WeldClosure) else UNTURNED
-        markers = [
-            system.marker(last[closure.body1], closure.point1, axes),
-            system.marker(last[closure.body2], closure.point2),
-        ]
-        if isinstance(closure, WeldClosure):
-            yield int(system.mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers)))
-            row += 6
-        else:
-            held = [int(row + k not in left_out) for k in range(3)]
-            yield int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers, constrainedAxes=held)))
-            row += 3
+    for closure in system.mechanism.rigid_closures:
+        second = system.marker(last[closure.body2], closure.point2)
+        match closure:
+            case WeldClosure():
+                markers = [system.marker(last[closure.body1], closure.point1, closure.rotation), second]
+                yield int(system.mbs.AddObject(items.ObjectJointGeneric(markerNumbers=markers)))
+                row += 6
+            case ConnectClosure():
+                markers = [system.marker(last[closure.body1], closure.point1, UNTURNED), second]
+                held = [int(row + k not in left_out) for k in range(3)]
+                yield int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers, constrainedAxes=held)))
+                row += 3
+            case _:
+                assert_never(closure)
 
 
 def _add_loads(system: System) -> None:

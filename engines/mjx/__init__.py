@@ -1,8 +1,32 @@
 """MJX: MuJoCo's port to JAX, which runs on GPUs; here on the CPU, in double and in single precision."""
 
-REQUIRES = "mujoco.mjx"
-DISTRIBUTION = "mujoco-mjx"
-EXTRA = "mjx"
-LINEAGE = "MuJoCo"
-ON_REQUEST = "as a port of MuJoCo it is no vote of its own, and to compile it takes some 10 to 30 s a robot"
-SHARES = ("loads", "gravity")
+from engines.contract import Audit, Engine, Refinements
+
+
+class Mjx(Engine):
+    """See `engines.contract.Engine`."""
+
+    name = "mjx"
+    requires = "mujoco.mjx"
+    extra = "mjx"
+    distribution = "mujoco-mjx"
+    packages = frozenset({"jax", "mujoco"})
+    lineage = "MuJoCo"
+    shares = ("loads", "gravity")
+    simulating = frozenset({"forward", "forward_single"})
+    on_request = "as a port of MuJoCo it is no vote of its own, and to compile it takes some 10 to 30 s a robot"
+
+    def audit(self) -> Audit:
+        """See `Engine.audit`."""
+        from engines.mjx import audit
+
+        return audit
+
+    def refinements(self) -> Refinements:
+        """See `Engine.refinements`."""
+        from engines.mjx import refinements
+
+        return refinements
+
+
+ENGINE = Mjx()

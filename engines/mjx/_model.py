@@ -10,7 +10,7 @@ import numpy as np
 
 from engines.mjx._joints import Joints, joints_of, moved
 from engines.mjx._mjx import jax, mjx, on_cpu
-from engines.mujoco._model import build, driven, own_actuators_off
+from engines.mujoco.model import build, driven, own_actuators_off
 from robots.arrays import Array
 from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import Coordinate, Mechanism

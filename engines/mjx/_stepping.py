@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from engines.mjx._joints import Joints, moved
 from engines.mjx._mjx import jax, mjx
 from engines.mjx._model import QUICK, Loads, computed
-from engines.mujoco._model import TORQUE_SCALE
+from engines.mujoco.model import TORQUE_SCALE
 
 jnp = jax.numpy
 STAGES = ((0.0, 0.5, 0.5, 1.0), (0, 1, 1, 2), (1 / 6, 1 / 3, 1 / 3, 1 / 6))

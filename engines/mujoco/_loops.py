@@ -10,7 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco._model import equality_rows, tendon_jacobian
+from engines.mujoco.model import equality_rows, tendon_jacobian
 from robots.arrays import Array
 
 CONNECT, JOINT, TENDON = (int(getattr(mujoco.mjtEq, f"mjEQ_{kind}")) for kind in ("CONNECT", "JOINT", "TENDON"))

@@ -5,14 +5,14 @@ Equalities of coordinates are none of these: their rows are written here, and a 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import pinocchio as pin
 
 from engines.pinocchio._tree import Tree
 from robots.arrays import Array
-from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
+from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, RigidClosure, WeldClosure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +25,7 @@ class Constraints:
 
 def loop_constraints(tree: Tree) -> list[Any]:
     """Pinocchio's models of the closures that hold points or frames together."""
-    rigid = [c for c in tree.mechanism.closures if not isinstance(c, CoordinateClosure)]
-    return [_constraint(tree, closure) for closure in rigid]
+    return [_constraint(tree, closure) for closure in tree.mechanism.rigid_closures]
 
 
 def gathered(models: list[Any]) -> Constraints:
@@ -56,7 +55,7 @@ def closure_jacobian(tree: Tree, loops: Constraints, q: Array) -> Array:
         model.calc(tree.model, tree.data, data)  # else the frames are those of an earlier pose
         jacobian = pin.getConstraintJacobian(tree.model, tree.data, model, data)
         rows.append(jacobian.reshape(-1, tree.model.nv))  # a single column comes as a vector
-    equalities = [c for c in tree.mechanism.closures if isinstance(c, CoordinateClosure)]
+    equalities = tree.mechanism.coordinate_closures
     return np.concatenate([*rows, *(_coordinate_row(tree.mechanism, closure, q) for closure in equalities)])
 
 
@@ -69,7 +68,7 @@ def opening(tree: Tree, loops: Constraints, q: Array) -> float:
         q: Joint positions there [m or rad], shape (nq,).
     """
     rigid = [_gap(model, data) for model, data in zip(loops.models, loops.datas, strict=True)]
-    equalities = [c for c in tree.mechanism.closures if isinstance(c, CoordinateClosure)]
+    equalities = tree.mechanism.coordinate_closures
     return max([*rigid, *(_miss(tree.mechanism, closure, q) for closure in equalities)], default=0.0)
 
 
@@ -111,18 +110,21 @@ def bends(mechanism: Mechanism, q: Array, qd: Array) -> Array:
         One for each [m/s² or rad/s²], shape (equalities,).
     """
     found = []
-    for closure in mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            rate = 0.0 if closure.leader is None else float(mechanism.rates_of((closure.leader,))[0] @ qd)
-            found.append(-float(_curve(closure).deriv(2)(_offset(mechanism, closure.leader, q))) * rate**2)
+    for closure in mechanism.coordinate_closures:
+        rate = 0.0 if closure.leader is None else float(mechanism.rates_of((closure.leader,))[0] @ qd)
+        found.append(-float(_curve(closure).deriv(2)(_offset(mechanism, closure.leader, q))) * rate**2)
     return np.array(found)
 
 
-def _constraint(tree: Tree, closure: ConnectClosure | WeldClosure) -> Any:
+def _constraint(tree: Tree, closure: RigidClosure) -> Any:
     """The world comes second."""
-    kind, rotation = pin.ContactType.CONTACT_3D, None
-    if isinstance(closure, WeldClosure):
-        kind, rotation = pin.ContactType.CONTACT_6D, closure.rotation
+    match closure:
+        case ConnectClosure():
+            kind, rotation = pin.ContactType.CONTACT_3D, None
+        case WeldClosure():
+            kind, rotation = pin.ContactType.CONTACT_6D, closure.rotation
+        case _:
+            assert_never(closure)
     ends = [(closure.body1, closure.point1, rotation), (closure.body2, closure.point2, None)]
     first, second = (tree.place(*end) for end in sorted(ends, key=lambda end: end[0] == WORLD))
     constraint = pin.RigidConstraintModel(kind, tree.model, *first, *second, pin.ReferenceFrame.LOCAL)

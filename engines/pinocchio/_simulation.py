@@ -14,7 +14,7 @@ from engines.pinocchio._tree import Tree, build
 from engines.runge_kutta import RungeKutta
 from robots.arrays import AnyArray, Array
 from robots.errors import NotRepresentableError
-from robots.mechanism import Coordinate, CoordinateClosure, Mechanism
+from robots.mechanism import Coordinate, Mechanism
 
 RUNGE_KUTTA, EULER = "Runge-Kutta", "semi-implicit Euler"
 FIRST = {"slide": 0, "hinge": 3}
@@ -165,11 +165,10 @@ def want_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> None:
     Raises:
         NotRepresentableError: If there is one.
     """
-    for closure in mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            raise NotRepresentableError(
-                f"pinocchio: equality '{closure.name}' of coordinates: its constraints hold points and frames"
-            )
+    for closure in mechanism.coordinate_closures:
+        raise NotRepresentableError(
+            f"pinocchio: equality '{closure.name}' of coordinates: its constraints hold points and frames"
+        )
     for drive in drives:
         if not drive.is_joint:
             raise NotRepresentableError(

@@ -1,6 +1,54 @@
 """PyBullet (Bullet's multibody), from a URDF generated from the `Mechanism`."""
 
-REQUIRES = "pybullet"
-EXTRA = "pybullet"
-LINEAGE = "Bullet"
-SHARES = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
+from engines.contract import Audit, Engine, Faults, FreeMotion, Plant, Refinements
+
+
+class Pybullet(Engine):
+    """See `engines.contract.Engine`."""
+
+    name = "pybullet"
+    requires = "pybullet"
+    extra = "pybullet"
+    distribution = "pybullet"
+    packages = frozenset({"pybullet"})
+    lineage = "Bullet"
+    shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
+    simulating = frozenset({"default", "forward"})
+    advice = (
+        "PyBullet: set the velocity motor of each actuated joint to (x(t + dt) - q) / dt with gain 1 and no "
+        "force limit, read the effort by getJointState after the step, and switch all damping off. Start as "
+        "many steps before the span as given, with the velocities of half a step earlier."
+    )
+
+    def audit(self) -> Audit:
+        """See `Engine.audit`."""
+        from engines.pybullet import audit
+
+        return audit
+
+    def refinements(self) -> Refinements:
+        """See `Engine.refinements`."""
+        from engines.pybullet import refinements
+
+        return refinements
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.pybullet import faults
+
+        return faults
+
+    def free_motion(self) -> FreeMotion:
+        """See `Engine.free_motion`."""
+        from engines.pybullet import free_motion
+
+        return free_motion
+
+    def plant(self) -> Plant:
+        """See `Engine.plant`."""
+        from engines.pybullet import plant
+
+        return plant
+
+
+ENGINE = Pybullet()

@@ -7,13 +7,14 @@ are refused.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
-from robots.mechanism import Closure, Coordinate, CoordinateClosure, Joint, Mechanism
+from robots.mechanism import Closure, ConnectClosure, Coordinate, CoordinateClosure, Joint, Mechanism, WeldClosure
 
 LEAST_COSINE = 0.1
 """Smallest cosine of the second hinge that is carried [-]."""
@@ -76,10 +77,14 @@ def without_balls(mechanism: Mechanism) -> Mechanism:
         return replace(coordinate, joints=tuple(int(starts[j]) for j in coordinate.joints))
 
     def moved_closure(closure: Closure) -> Closure:
-        if not isinstance(closure, CoordinateClosure):
-            return closure
-        leader = None if closure.leader is None else moved(closure.leader)
-        return replace(closure, follower=moved(closure.follower), leader=leader)
+        match closure:
+            case ConnectClosure() | WeldClosure():
+                return closure
+            case CoordinateClosure():
+                leader = None if closure.leader is None else moved(closure.leader)
+                return replace(closure, follower=moved(closure.follower), leader=leader)
+            case _:
+                assert_never(closure)
 
     return replace(
         mechanism,

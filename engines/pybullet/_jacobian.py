@@ -1,12 +1,14 @@
 """The loop-closure Jacobian, put together from PyBullet's Jacobians of points."""
 
+from typing import assert_never
+
 import numpy as np
 
 from engines.differences import slope_at_zero
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._world import World
 from robots.arrays import Array
-from robots.mechanism import WORLD, Coordinate, CoordinateClosure, Mechanism, WeldClosure
+from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, RigidClosure, WeldClosure
 
 STEP = 4e-3
 """Largest change of a joint from one point of the difference to the next [rad or m]: truncation is below round-off."""
@@ -25,13 +27,23 @@ def closure_jacobian(world: World, q: Array) -> Array:
     """
     rows = [np.zeros((0, world.mechanism.nv))]
     for closure in world.mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            rows.append(_coordinate_row(world.mechanism, closure, q))
-            continue
-        v1, w1 = point_jacobian(world, closure.body1, closure.point1, q)
-        v2, w2 = point_jacobian(world, closure.body2, closure.point2, q)
-        rows += [v1 - v2, w1 - w2] if isinstance(closure, WeldClosure) else [v1 - v2]
+        match closure:
+            case CoordinateClosure():
+                rows.append(_coordinate_row(world.mechanism, closure, q))
+            case ConnectClosure():
+                rows.append(_relative(world, closure, q)[0])
+            case WeldClosure():
+                rows += _relative(world, closure, q)
+            case _:
+                assert_never(closure)
     return np.concatenate(rows)
+
+
+def _relative(world: World, closure: RigidClosure, q: Array) -> tuple[Array, Array]:
+    """Velocity and angular velocity of the first end relative to the second, per joint velocity, each (3, nv)."""
+    v1, w1 = point_jacobian(world, closure.body1, closure.point1, q)
+    v2, w2 = point_jacobian(world, closure.body2, closure.point2, q)
+    return v1 - v2, w1 - w2
 
 
 def closure_bias(world: World, q: Array, qd: Array) -> Array:

@@ -1,6 +1,6 @@
 """Closes the loops with PyBullet's own constraints, and measures how far they are open in the engine's state."""
 
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -10,7 +10,7 @@ from engines.pybullet._jacobian import tangent
 from engines.pybullet._world import World, body_frames
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
-from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, WeldClosure
+from robots.mechanism import WORLD, Closure, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
 
 NONE = [0.0, 0.0, 0.0]
 """The axis or anchor of a constraint that has none."""
@@ -32,10 +32,7 @@ def close_loops(world: World) -> tuple[int, ...]:
     Raises:
         NotRepresentableError: If a closure couples more than two joints.
     """
-    closures = [
-        _coordinate_gear(world, closure) if isinstance(closure, CoordinateClosure) else _connection(world, closure)
-        for closure in world.mechanism.closures
-    ]
+    closures = [_constraint(world, closure) for closure in world.mechanism.closures]
     rotors = [_gear(world, *rotor) for rotor in world.rotors]
     for rotor in rotors:
         _set_gear(world, rotor, slope=1.0, intercept=0.0)
@@ -44,8 +41,16 @@ def close_loops(world: World) -> tuple[int, ...]:
 
 def geared(world: World, loops: tuple[int, ...]) -> Gears:
     """The coordinate closures with their gears; `loops` is what `close_loops` returned."""
-    pairs = zip(loops, world.mechanism.closures, strict=False)
-    return tuple((loop, closure) for loop, closure in pairs if isinstance(closure, CoordinateClosure))
+    gears: list[tuple[int, CoordinateClosure]] = []
+    for loop, closure in zip(loops, world.mechanism.closures, strict=False):
+        match closure:
+            case CoordinateClosure():
+                gears.append((loop, closure))
+            case ConnectClosure() | WeldClosure():
+                continue
+            case _:
+                assert_never(closure)
+    return tuple(gears)
 
 
 def follow_curves(world: World, gears: Gears, q: Array) -> None:
@@ -72,11 +77,19 @@ def opening(world: World, q: Array, poses: Array) -> float:
         poses: What `inertial_poses` gave then [m, -], shape (nt, bodies, 7).
     """
     frames = body_frames(world, poses)
-    gaps = [
-        _coordinate_gap(world, closure, q) if isinstance(closure, CoordinateClosure) else _gap(closure, *frames)
-        for closure in world.mechanism.closures
-    ]
-    return float(np.max(gaps, initial=0.0))
+    rigid = [_gap(closure, *frames) for closure in world.mechanism.rigid_closures]
+    coupled = [_coordinate_gap(world, closure, q) for closure in world.mechanism.coordinate_closures]
+    return float(np.max([*rigid, *coupled], initial=0.0))
+
+
+def _constraint(world: World, closure: Closure) -> int:
+    match closure:
+        case CoordinateClosure():
+            return _coordinate_gear(world, closure)
+        case ConnectClosure() | WeldClosure():
+            return _connection(world, closure)
+        case _:
+            assert_never(closure)
 
 
 def _coordinate_gear(world: World, closure: CoordinateClosure) -> int:
@@ -102,11 +115,15 @@ def _set_gear(world: World, gear: int, *, slope: float, intercept: float) -> Non
     )
 
 
-def _connection(world: World, closure: ConnectClosure | WeldClosure) -> int:
+def _connection(world: World, closure: RigidClosure) -> int:
     """PyBullet counts anchors from the mass centres, along the principal axes of inertia; the world comes second."""
-    kind, R2 = pybullet.JOINT_POINT2POINT, np.eye(3)
-    if isinstance(closure, WeldClosure):
-        kind, R2 = pybullet.JOINT_FIXED, closure.rotation.T  # the axes of body 1, seen from body 2
+    match closure:
+        case ConnectClosure():
+            kind, R2 = pybullet.JOINT_POINT2POINT, np.eye(3)
+        case WeldClosure():
+            kind, R2 = pybullet.JOINT_FIXED, closure.rotation.T  # the axes of body 1, seen from body 2
+        case _:
+            assert_never(closure)
     ends = [(closure.body1, closure.point1, np.eye(3)), (closure.body2, closure.point2, R2)]
     links, anchors, axes = [], [], []
     for body, point, R in sorted(ends, key=lambda end: end[0] == WORLD):
@@ -127,11 +144,15 @@ def _coordinate_gap(world: World, closure: CoordinateClosure, q: Array) -> Array
     return np.abs(follower - np.polynomial.Polynomial(closure.coefficients)(leader))
 
 
-def _gap(closure: ConnectClosure | WeldClosure, p: Array, R: Array) -> Array:
+def _gap(closure: RigidClosure, p: Array, R: Array) -> Array:
     """How far two points are apart, or two frames turned, in the poses of the bodies [m or rad], shape (nt,)."""
     R1, R2 = R[:, closure.body1], R[:, closure.body2]
     line = p[:, closure.body1] + R1 @ closure.point1 - p[:, closure.body2] - R2 @ closure.point2
     gap = np.linalg.norm(line, axis=1)
-    if isinstance(closure, WeldClosure):
-        return np.maximum(gap, Rotation.from_matrix(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T).magnitude())
-    return gap
+    match closure:
+        case ConnectClosure():
+            return gap
+        case WeldClosure():
+            return np.maximum(gap, Rotation.from_matrix(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T).magnitude())
+        case _:
+            assert_never(closure)

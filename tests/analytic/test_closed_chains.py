@@ -18,7 +18,7 @@ from analytic.energy import power_imbalance
 from analytic.kinematics import poses, twists
 from analytic.lagrange import Lagrange
 from analytic.noc import Noc
-from engines.mujoco.kkt import MujocoKkt
+from engines.mujoco.routes.kkt import MujocoKkt
 from robots.errors import NotRepresentableError
 from robots.motion import Motion
 from robots.robot import Case

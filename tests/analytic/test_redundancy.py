@@ -13,7 +13,7 @@ from analytic.lagrange import Lagrange
 from analytic.noc import Noc
 from analytic.powers import effort_scale
 from analytic.redundancy import moving_part
-from engines.mujoco.forward import MujocoForward
+from engines.mujoco.routes.forward import MujocoForward
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import NotFoundError

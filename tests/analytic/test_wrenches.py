@@ -10,10 +10,10 @@ from analytic.energy import power_imbalance
 from analytic.kinematics import poses, rotation_about
 from analytic.lagrange import Lagrange, lagrange_model
 from analytic.noc import Noc
-from engines.mujoco.default import MujocoDefault
-from engines.mujoco.forward import MujocoForward
-from engines.mujoco.inverse import MujocoInverse
-from engines.mujoco.kkt import MujocoKkt
+from engines.mujoco.routes.default import MujocoDefault
+from engines.mujoco.routes.forward import MujocoForward
+from engines.mujoco.routes.inverse import MujocoInverse
+from engines.mujoco.routes.kkt import MujocoKkt
 from robots.errors import NotFoundError, ShapeError
 from robots.mechanism import ConnectClosure, Wrench
 from robots.motion import Motion

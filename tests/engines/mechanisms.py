@@ -15,7 +15,7 @@ from robots.motion import Motion
 from robots.robot import Case
 from tests.errors import relative_error
 from validation import sources
-from validation.tolerances import Tolerance
+from validation.tolerances import Tolerance, registered
 
 # Full tensors, frames turned every way, two joints on one body away from its origin, a loop in space.
 #
@@ -150,6 +150,8 @@ OWN = {
 
 ROUND_OFF = 1e-11
 """Registered limit of all routes that take the state as given, here over the own peak of each actuator [-]."""
+CLOSED = 1e-9
+"""Widest gap that a route may see in a state that closes the loops [m or rad]."""
 
 
 class Own(Protocol):
@@ -164,11 +166,24 @@ def reference(case: Case, motion: Motion) -> Array:
 
 def error_over_own_peaks(name: str, case: Case, motion: Motion) -> Array:
     """Largest error of each actuator over its own peak, of the part that moves the robot [-], shape (na,)."""
-    wanted, effort = reference(case, motion), sources.load(name).compute_efforts(case, motion).effort
-    Pi = moving_part(case.mechanism, motion)
+    return _over_own_peaks(sources.load(name).compute_efforts(case, motion).effort, case, motion)
+
+
+def _over_own_peaks(effort: Array, case: Case, motion: Motion) -> Array:
+    wanted, Pi = reference(case, motion), moving_part(case.mechanism, motion)
     if Pi is not None:
         effort = (Pi @ effort[..., None])[..., 0]
     return np.asarray(np.abs(effort - wanted).max(axis=0) / np.abs(wanted).max(axis=0))
+
+
+def want_right(name: str, case: Case, motion: Motion) -> None:
+    """A simulation keeps within its registered limits; what takes the state as given is exact to round-off."""
+    history = sources.load(name).compute_efforts(case, motion)
+    if sources.simulates(name):
+        want_agreement(history, reference(case, motion), registered()[name])
+    else:
+        assert (history.closure_drift or 0.0) < CLOSED
+        assert _over_own_peaks(history.effort, case, motion).max() < ROUND_OFF
 
 
 def want_agreement(history: EffortHistory, wanted: Array, limit: Tolerance) -> None:

@@ -31,7 +31,7 @@ def route(name: str) -> Source:
     if not engines.installed(engine):
         pytest.skip(f"{engine} is not installed")
     if name == "pybullet/forward":  # its motors are back on the motion after a step: the first one must be reported
-        from engines.pybullet.forward import PybulletForward, Settings
+        from engines.pybullet.routes.forward import PybulletForward, Settings
 
         return PybulletForward(Settings(lead=0))
     return engines.load(name)
@@ -111,7 +111,7 @@ def test_drift_is_that_of_all_samples(engine: str, order: int, prr: Case, prr_mo
 
 
 def test_drift_of_mujoco_is_that_of_its_compliance(prr: Case, prr_motion: Motion) -> None:
-    from engines.mujoco.forward import MujocoForward, Settings
+    from engines.mujoco.routes.forward import MujocoForward, Settings
 
     def simulated(*compliances: float) -> EffortHistory:
         return MujocoForward(Settings(steps=(5e-3,), compliances=compliances)).compute_efforts(prr, prr_motion)

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,27 +13,14 @@ import pytest
 
 import engines
 from analytic.assembly import prescribe
-from robots.arrays import Array
 from robots.efforts import EffortHistory
-from robots.errors import EngineError, NotRepresentableError
-from robots.mechanism import Wrench
-from robots.motion import Drive, Motion
+from robots.motion import Motion
 from robots.robot import Case, load, make_case
-from tests.engines.mechanisms import FIVE_BAR, OWN, PARALLEL_CRANKS, Own, reference, want_agreement
+from tests.engines.mechanisms import FIVE_BAR, Own, reference
 from tests.errors import relative_error
-from validation.tolerances import registered
 
 WITHOUT_ROTORS = FIVE_BAR.replace('armature="0.02"', "").replace('armature="0.003"', "")
 """The five-bar with springs, dampers, references, gears and held weight."""
-LOST = {
-    "floating_rotors": "exudyn: tendon 'both'",
-    "four_bar": "exudyn: armature of hinge joint 'crank'",
-    "geared_pair": "exudyn: equality 'cam'",
-    "spinning_rod": "exudyn: spring or damper of ball joint 'ball'",
-    "strutted_four_bar": "exudyn: slack of spring 'cable'",
-    "tendon_hand": "exudyn: equality 'rack'",
-}
-"""What Exudyn cannot carry of the zoo."""
 
 
 @pytest.fixture(autouse=True)
@@ -47,36 +33,9 @@ def run(case: Case, motion: Motion) -> EffortHistory:
 
 
 def at_steps(case: Case, motion: Motion, parts: Sequence[int]) -> EffortHistory:
-    from engines.exudyn.forward import ExudynForward, Settings
+    from engines.exudyn.routes.forward import ExudynForward, Settings
 
     return ExudynForward(Settings(parts=tuple(parts))).compute_efforts(case, motion)
-
-
-def test_agrees_on_the_zoo(zoo_case: Case, zoo_motion: Motion) -> None:
-    """Welds, balls and universal joints; what its joints do not have is refused by name."""
-    if lost := LOST.get(zoo_case.robot.name):
-        with pytest.raises(NotRepresentableError, match=lost):
-            run(zoo_case, zoo_motion)
-        return
-    want_agreement(run(zoo_case, zoo_motion), reference(zoo_case, zoo_motion), registered()["exudyn/forward"])
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_agrees_on_any_mechanism(name: str, own: Own) -> None:
-    case = own(name, WITHOUT_ROTORS if name == "five_bar" else "")
-    motion = prescribe(case)
-    want_agreement(run(case, motion), reference(case, motion), registered()["exudyn/forward"])
-
-
-def test_external_wrenches_act(own: Own) -> None:
-    case = own("spatial")
-    vectors = {"point": [0.2, -0.1, 0.3], "moment": [0.3, -0.2, 0.5], "force": [2.0, 1.0, -3.0]}
-    load = Wrench(body=2, **{name: np.array(vector) for name, vector in vectors.items()})
-    loaded = replace(case, mechanism=replace(case.mechanism, wrenches=(load,)))
-    motion = prescribe(loaded)
-    wanted = reference(loaded, motion)
-    assert relative_error(wanted, reference(case, motion)) > 0.1
-    want_agreement(run(loaded, motion), wanted, registered()["exudyn/forward"])
 
 
 @pytest.mark.parametrize("robot", ["3prr", "2t1r"])
@@ -103,26 +62,6 @@ def test_extrapolation_takes_away_the_square_of_the_step(prr: Case, prr_motion: 
     assert np.log2(left[0] / left[1]) > 3.5
 
 
-def test_redundant_drives_are_left_off(own: Own) -> None:
-    """What the drives that are on do to the one degree of freedom is what a single one would."""
-    one = own("parallel_cranks")
-    two = own("two", PARALLEL_CRANKS.format('<motor name="d" joint="d" gear="2"/>'))
-    motion = prescribe(one)
-
-    def both(t: Array) -> Drive:  # equal cranks turn alike
-        return Drive(*(np.repeat(x, 2, axis=1) for x in motion.law(t)))
-
-    history = run(two, replace(motion, law=both))
-    assert "not driven" in history.note
-    assert (history.effort == 0).all(axis=0).sum() == 1
-    on_the_dof = history.effort @ two.mechanism.selection.sum(axis=1, keepdims=True)
-    want_agreement(
-        replace(history, actuators=("a",), effort=on_the_dof, ladder=()),
-        reference(one, motion),
-        registered()["exudyn/forward"],
-    )
-
-
 def test_a_start_without_accelerations_is_never_forgotten(prr: Case, prr_motion: Motion) -> None:
     """Without the accelerations that the motion has, the trapezoidal rule rings from beginning to end."""
     late = engines.faults("exudyn/forward")["start at rest"](1.0).compute_efforts(prr, prr_motion)
@@ -140,14 +79,6 @@ def test_mass_matrix_and_forces_are_those_of_the_joints(own: Own) -> None:
         left = terms.M[k] @ motion.qdd[n] + terms.bias[k] - terms.passive[k] - S.T @ tau[k]
         multipliers = np.linalg.lstsq(terms.J[k].T, left, rcond=1e-9)[0]
         np.testing.assert_allclose(terms.J[k].T @ multipliers, left, atol=1e-12 * np.abs(tau).max())
-
-
-def test_a_simulation_that_blows_up_is_an_error(prr: Case, prr_motion: Motion) -> None:
-    def nowhere(t: Array) -> Drive:
-        return Drive(*(np.full((len(t), 3), np.nan) for _ in range(3)))
-
-    with pytest.raises(EngineError, match="exudyn: "):
-        run(prr, replace(prr_motion, law=nowhere))
 
 
 def test_exudyn_prints_nothing_and_leaves_no_file(tmp_path: Path) -> None:

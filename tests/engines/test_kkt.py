@@ -11,11 +11,10 @@ from analytic.assembly import prescribe
 from engines.projection import independent_drives, loop_motions, null_space
 from robots.arrays import Array
 from robots.efforts import Source
-from robots.errors import NotRepresentableError
 from robots.motion import Motion
-from robots.robot import Case, MotionSpec, load, make_case
+from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
-from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, ROUND_OFF, Own, error_over_own_peaks
+from tests.engines.mechanisms import ROUND_OFF, Own, error_over_own_peaks
 from validation import sources
 
 NAMES = [name for name in engines.names() if name.endswith("/kkt") and not engines.on_request(name.split("/")[0])]
@@ -32,25 +31,6 @@ def loaded(name: str) -> Source:
 def error(name: str, case: Case, motion: Motion) -> Array:
     loaded(name)
     return error_over_own_peaks(name, case, motion)
-
-
-@EXACT
-def test_the_zoo_agrees_over_own_peaks(name: str, zoo_case: Case, zoo_motion: Motion) -> None:
-    """Undriven dofs, redundant rows, tendons, polynomials, and a finger seven decades below a lift."""
-    if zoo_case.robot.name == "floating_rotors" and name in ("pinocchio/kkt", "pybullet/kkt"):
-        with pytest.raises(NotRepresentableError, match="rotors"):
-            error(name, zoo_case, zoo_motion)
-        return
-    assert error(name, zoo_case, zoo_motion).max() < ROUND_OFF
-
-
-@EXACT
-@pytest.mark.parametrize("mechanism", [*OWN, "cranks"])
-def test_own_mechanisms_agree_over_own_peaks(name: str, mechanism: str, own: Own) -> None:
-    case = own(mechanism, PARALLEL_CRANKS.format('<motor name="b" joint="b"/>') if mechanism == "cranks" else "")
-    if mechanism == "cranks":  # a sine each would drive the two cranks apart
-        case = replace(case, robot=case.robot.model_copy(update={"motion": MotionSpec(law="automatic")}))
-    assert error(name, case, prescribe(case)).max() < ROUND_OFF
 
 
 @pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange", "analytic/noc"])

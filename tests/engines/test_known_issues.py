@@ -119,7 +119,7 @@ def _error_of_polynomial(error: Callable[..., float], model_case: CaseMaker) -> 
 
 
 def _compliance_floor(prr: Case, motion: Motion) -> float:
-    from engines.mujoco import forward
+    from engines.mujoco.routes import forward
 
     reference, scale, factor = Noc().compute_efforts(prr, motion).effort, effort_scale(prr.mechanism, motion).scale, 0.2
     soft = forward.MujocoForward(forward.Settings(compliances=(factor,), steps=(5e-3,)))
@@ -207,7 +207,7 @@ def _velocity_term(case: Case, motion: Motion) -> float:
 
 
 def _hard_in_single_precision(error: Callable[..., float]) -> float:
-    from engines.mjx.forward_single import OWN, MjxForwardSingle
+    from engines.mjx.routes.forward_single import OWN, MjxForwardSingle
 
     return error(MjxForwardSingle(replace(OWN, compliances=(1.0, 2.0))))
 
@@ -217,13 +217,13 @@ def _error_with_damping(error: Callable[..., float]) -> float:
 
 
 def _error_with_threshold(error: Callable[..., float]) -> float:
-    from engines.pybullet.forward import PybulletForward, Settings
+    from engines.pybullet.routes.forward import PybulletForward, Settings
 
     return error(PybulletForward(Settings(residual=1e-7)))
 
 
 def _error_of_dantzig(error: Callable[..., float], model_case: CaseMaker, folder: Path) -> float:
-    from engines.pybullet import forward
+    from engines.pybullet.routes import forward
 
     path = folder / "spatial.xml"
     path.write_text(SPATIAL, encoding="utf-8")

@@ -77,7 +77,7 @@ def test_a_precision_is_not_left_switched_on() -> None:
 
 def test_forward_is_of_fourth_order() -> None:
     """Seen in the changes from step to step alone, and at compliances that keep round-off below them."""
-    from engines.mjx.forward import MjxForward, Settings
+    from engines.mjx.routes.forward import MjxForward, Settings
 
     case, motion, _ = prr()
     softer = MjxForward(Settings(compliances=(0.02, 0.04)))
@@ -179,7 +179,7 @@ def test_it_is_no_vote_beside_mujoco() -> None:
 
 
 def test_the_own_setting_of_the_ladder_is_that_of_the_route() -> None:
-    from engines.mjx._ladders import ladders
+    from engines.mjx.refinements import ladders
 
     case, motion, _ = prr()
     (ladder,) = [found for found in ladders(motion) if found.own[0]]

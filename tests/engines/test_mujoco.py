@@ -8,12 +8,12 @@ import pytest
 
 from analytic.assembly import prescribe
 from analytic.noc import Noc
-from engines.mujoco import forward
 from engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
-from engines.mujoco._model import driven, gearing
-from engines.mujoco.default import MujocoDefault
-from engines.mujoco.forward import MujocoForward, Settings
-from engines.mujoco.kkt import MujocoKkt
+from engines.mujoco.model import driven, gearing
+from engines.mujoco.routes import forward
+from engines.mujoco.routes.default import MujocoDefault
+from engines.mujoco.routes.forward import MujocoForward, Settings
+from engines.mujoco.routes.kkt import MujocoKkt
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
 from robots.errors import EngineError
@@ -25,20 +25,6 @@ from tests.errors import relative_error
 from validation.tolerances import registered
 
 mujoco = pytest.importorskip("mujoco")
-
-
-def test_kkt_agrees_with_the_reference(zoo_case: Case, zoo_motion: Motion) -> None:
-    reference = Noc().compute_efforts(zoo_case, zoo_motion).effort
-    effort = MujocoKkt().compute_efforts(zoo_case, zoo_motion).effort
-    assert relative_error(effort, reference) < _limit("mujoco/kkt")
-
-
-def test_forward_agrees_with_the_reference(zoo_case: Case, zoo_motion: Motion) -> None:
-    """But for curved joint equalities: MuJoCo leaves the term with the polynomial's second derivative out."""
-    reference = Noc().compute_efforts(zoo_case, zoo_motion).effort
-    error = relative_error(MujocoForward().compute_efforts(zoo_case, zoo_motion).effort, reference)
-    limit = _limit("mujoco/forward")
-    assert error > 1e-3 if zoo_case.robot.name == "geared_pair" else error < limit
 
 
 def test_a_straight_joint_equality_is_right_in_forward(zoo_straight: tuple[Case, Motion]) -> None:

@@ -12,11 +12,11 @@ from analytic.assembly import prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
-from robots.mechanism import ConnectClosure, Wrench
+from robots.mechanism import ConnectClosure
 from robots.motion import Drive, Motion
 from robots.robot import Case
 from tests.conftest import MODELS
-from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, Own, reference, want_agreement
+from tests.engines.mechanisms import OWN, Own, reference, want_agreement
 from tests.errors import relative_error
 from validation.tolerances import registered
 
@@ -39,36 +39,8 @@ def want_right(route: str, case: Case, motion: Motion) -> None:
     want_agreement(history, reference(case, motion), registered()[f"pinocchio/{route}"])
 
 
-TENDON = "pinocchio: armature of tendon 'both': its rotors are on single dofs"
-LOST = {
-    ("floating_rotors", "kkt"): TENDON,
-    ("floating_rotors", "forward"): TENDON,
-    ("geared_pair", "forward"): "pinocchio: equality 'cam' of coordinates: its constraints hold points and frames",
-    ("tendon_hand", "forward"): "pinocchio: equality 'rack' of coordinates: its constraints hold points and frames",
-}
-"""What Pinocchio cannot carry of the zoo."""
-
-
-@pytest.mark.parametrize("route", ["kkt", "forward"])
-def test_agrees_on_the_zoo(zoo_case: Case, zoo_motion: Motion, route: str) -> None:
-    """Welds, tendons, ball and free joints, undriven dofs; joints that follow others where no solver is needed."""
-    if lost := LOST.get((zoo_case.robot.name, route)):
-        with pytest.raises(NotRepresentableError, match=lost):
-            run(route, zoo_case, zoo_motion)
-        return
-    want_right(route, zoo_case, zoo_motion)
-
-
-@pytest.mark.parametrize("route", ["kkt", "forward"])
-@pytest.mark.parametrize("name", OWN)
-def test_agrees_on_any_mechanism(own: Own, name: str, route: str) -> None:
-    """Full tensors, joints away from the origins of bodies, references, gears, armature, dampers, springs."""
-    case = own(name)
-    want_right(route, case, prescribe(case))
-
-
 def test_rotors_of_free_and_ball_joints_are_carried(own: Own) -> None:
-    from engines.pinocchio.forward import PinocchioForward, Settings
+    from engines.pinocchio.routes.forward import PinocchioForward, Settings
 
     text = (MODELS / "floating_rotors.xml").read_text(encoding="utf-8")
     case = own("rotors", text.replace('<fixed name="both" armature="0.1">', '<fixed name="both">'))
@@ -77,17 +49,6 @@ def test_rotors_of_free_and_ball_joints_are_carried(own: Own) -> None:
     want_right("kkt", case, motion)
     simulated = PinocchioForward(Settings(steps=(0.005,))).compute_efforts(case, motion)  # its springs are soft
     want_agreement(simulated, reference(case, motion), registered()["pinocchio/forward"])
-
-
-@pytest.mark.parametrize("route", ["kkt", "forward"])
-def test_external_wrenches_act(own: Own, route: str) -> None:
-    case = own("spatial")
-    vectors = {"point": [0.2, -0.1, 0.3], "moment": [0.3, -0.2, 0.5], "force": [2.0, 1.0, -3.0]}
-    load = Wrench(body=2, **{name: np.array(vector) for name, vector in vectors.items()})
-    loaded = replace(case, mechanism=replace(case.mechanism, wrenches=(load,)))
-    motion = prescribe(loaded)
-    assert relative_error(reference(loaded, motion), reference(case, motion)) > 0.1
-    want_right(route, loaded, motion)
 
 
 def test_steps_are_of_fourth_order(prr: Case, prr_motion: Motion) -> None:
@@ -100,7 +61,7 @@ def test_steps_are_of_fourth_order(prr: Case, prr_motion: Motion) -> None:
 
 def test_euler_is_of_first_order(prr: Case, prr_motion: Motion) -> None:
     from engines.pinocchio._simulation import EULER, Solver
-    from engines.pinocchio.forward import PinocchioForward, Settings
+    from engines.pinocchio.routes.forward import PinocchioForward, Settings
 
     settings = Settings(steps=(0.01, 0.005, 0.0025), solver=Solver(integrator=EULER))
     ladder = PinocchioForward(settings).compute_efforts(prr, prr_motion).ladder
@@ -112,7 +73,7 @@ def test_euler_is_of_first_order(prr: Case, prr_motion: Motion) -> None:
 def test_a_regularised_constraint_gives_way_in_proportion(prr: Case, prr_motion: Motion) -> None:
     """What is left of mu after one iteration, and nothing after some: the constraints are the solver's own."""
     from engines.pinocchio._simulation import Solver
-    from engines.pinocchio.forward import PinocchioForward, Settings
+    from engines.pinocchio.routes.forward import PinocchioForward, Settings
 
     def effort(mu: float, iterations: int) -> Array:
         settings = Settings(steps=(0.01,), solver=Solver(mu=mu, iterations=iterations))
@@ -122,23 +83,6 @@ def test_a_regularised_constraint_gives_way_in_proportion(prr: Case, prr_motion:
     left = [relative_error(effort(mu, 1), rigid) for mu in (1e-3, 1e-4)]
     assert left[0] / left[1] == pytest.approx(10, rel=0.1)
     assert relative_error(effort(1e-4, 5), rigid) < 1e-12
-
-
-def test_redundant_motors_are_left_off(own: Own) -> None:
-    """What the motors that are on do to the one degree of freedom is what a single motor would."""
-    one = own("parallel_cranks")
-    two = own("two", PARALLEL_CRANKS.format('<motor name="d" joint="d" gear="2"/>'))
-    motion = prescribe(one)
-
-    def both(t: Array) -> Drive:  # equal cranks turn alike
-        return Drive(*(np.repeat(x, 2, axis=1) for x in motion.law(t)))
-
-    history = run("forward", two, replace(motion, law=both))
-    assert history.note.startswith("redundantly actuated: ")
-    assert (history.effort == 0).all(axis=0).sum() == 1
-    on_the_dof = history.effort @ two.mechanism.selection.sum(axis=1, keepdims=True)
-    limit = registered()["pinocchio/forward"].relative_error or 0
-    assert relative_error(on_the_dof, reference(one, motion)) < limit
 
 
 @pytest.mark.parametrize("name", ["spatial", "five_bar", "to_world"])

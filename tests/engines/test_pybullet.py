@@ -15,20 +15,13 @@ from analytic.kinematics import poses
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
-from robots.mechanism import ConnectClosure, Wrench
-from robots.motion import Drive, Motion
+from robots.mechanism import ConnectClosure
+from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
-from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, SPATIAL, Own, reference, want_agreement
+from tests.engines.mechanisms import SPATIAL, Own, reference, want_agreement
 from tests.errors import relative_error
 from validation.tolerances import registered
-
-CASES_3PRR = [
-    (variant, mode, configuration)
-    for variant in ("default", "printed_inertia")
-    for mode in ("plus", "minus")
-    for configuration in ("horizontal", "vertical")
-]
 
 
 @pytest.fixture(autouse=True)
@@ -48,39 +41,6 @@ def run(route: str, case: Case, motion: Motion) -> EffortHistory:
 
 
 @pytest.mark.parametrize("route", ["kkt", "forward"])
-@pytest.mark.parametrize("key", CASES_3PRR)
-def test_agrees_on_3prr(key: tuple[str, str, str], route: str) -> None:
-    case, motion = case_3prr(key)
-    want_agreement(run(route, case, motion), reference(case, motion), registered()[f"pybullet/{route}"])
-
-
-LOST = {
-    ("floating_rotors", "kkt"): "pybullet: armature of free joint 'base'",
-    ("floating_rotors", "forward"): "pybullet: armature of free joint 'base'",
-}
-"""What PyBullet cannot carry of the zoo."""
-
-
-@pytest.mark.parametrize("route", ["kkt", "forward"])
-def test_agrees_on_the_zoo(zoo_case: Case, zoo_motion: Motion, route: str) -> None:
-    """Welds, joints that follow others by a curve, tendons, ball and free joints, undriven dofs included."""
-    if lost := LOST.get((zoo_case.robot.name, route)):
-        with pytest.raises(NotRepresentableError, match=lost):
-            run(route, zoo_case, zoo_motion)
-        return
-    wanted = reference(zoo_case, zoo_motion)
-    want_agreement(run(route, zoo_case, zoo_motion), wanted, registered()[f"pybullet/{route}"])
-
-
-@pytest.mark.parametrize("route", ["kkt", "forward"])
-@pytest.mark.parametrize("name", OWN)
-def test_agrees_on_any_mechanism(own: Own, name: str, route: str) -> None:
-    case = own(name)
-    motion = prescribe(case)
-    want_agreement(run(route, case, motion), reference(case, motion), registered()[f"pybullet/{route}"])
-
-
-@pytest.mark.parametrize("route", ["kkt", "forward"])
 def test_a_joint_held_at_a_constant_is_held(own: Own, route: str) -> None:
     joint = '<joint name="held" axis="0 0 1" pos="0 0.05 0" ref="0.2"/>'
     lock = '<joint name="lock" joint1="held" polycoef="0.05 0 0 0 0"/>'
@@ -91,40 +51,12 @@ def test_a_joint_held_at_a_constant_is_held(own: Own, route: str) -> None:
     want_agreement(run(route, case, motion), reference(case, motion), registered()[f"pybullet/{route}"])
 
 
-@pytest.mark.parametrize("route", ["kkt", "forward"])
-def test_external_wrenches_act(own: Own, route: str) -> None:
-    case = own("spatial")
-    vectors = {"point": [0.2, -0.1, 0.3], "moment": [0.3, -0.2, 0.5], "force": [2.0, 1.0, -3.0]}
-    load = Wrench(body=2, **{name: np.array(vector) for name, vector in vectors.items()})
-    loaded = replace(case, mechanism=replace(case.mechanism, wrenches=(load,)))
-    motion = prescribe(loaded)
-    wanted = reference(loaded, motion)
-    assert relative_error(wanted, reference(case, motion)) > 0.1
-    want_agreement(run(route, loaded, motion), wanted, registered()[f"pybullet/{route}"])
-
-
 def test_plain_steps_are_of_first_order() -> None:
     """Seen in the changes from step to step alone, without a reference."""
     ladder = run("forward", *case_3prr(("default", "plus", "vertical"))).ladder
     assert [a.dt / b.dt for a, b in pairwise(ladder)] == pytest.approx([2, 2, 2])
     changes = [np.abs(a.effort - b.effort).max() for a, b in pairwise(ladder)]
     assert np.log2([a / b for a, b in pairwise(changes)]) == pytest.approx(1, abs=0.05)
-
-
-def test_redundant_motors_are_left_off(own: Own) -> None:
-    """What the motors that are on do to the one degree of freedom is what a single motor would."""
-    one = own("parallel_cranks")
-    two = own("two", PARALLEL_CRANKS.format('<motor name="d" joint="d" gear="2"/>'))
-    motion = prescribe(one)
-
-    def both(t: Array) -> Drive:  # equal cranks turn alike
-        return Drive(*(np.repeat(x, 2, axis=1) for x in motion.law(t)))
-
-    history = run("forward", two, replace(motion, law=both))
-    assert "motors of" in history.note
-    assert (history.effort == 0).all(axis=0).sum() == 1
-    on_the_dof = history.effort @ two.mechanism.selection.sum(axis=1, keepdims=True)
-    assert relative_error(on_the_dof, reference(one, motion)) < (registered()["pybullet/forward"].relative_error or 0)
 
 
 def test_default_is_untuned() -> None:
@@ -194,17 +126,6 @@ def test_angles_of_a_ball_joint_near_their_singularity_are_refused(model_case: C
     q[50, mechanism.q_slices[ball]] = np.sqrt([0.5, 0, 0.5, 0])
     with pytest.raises(NotRepresentableError, match=r"pybullet: ball joint 'ball' turns by 90\.0° about y"):
         run(route, case, replace(motion, q=q))
-
-
-@pytest.mark.parametrize("route", ["forward", "default"])
-def test_a_simulation_that_blows_up_is_an_error(route: str) -> None:
-    case, motion = case_3prr(("default", "plus", "horizontal"))
-
-    def nowhere(t: Array) -> Drive:
-        return Drive(*(np.full((len(t), 3), np.nan) for _ in range(3)))
-
-    with pytest.raises(EngineError, match=r"pybullet: unstable at steps of 0\.00"):
-        run(route, case, replace(motion, law=nowhere))
 
 
 @pytest.mark.parametrize("spoilt", ["mass", "localInertiaDiagonal"])

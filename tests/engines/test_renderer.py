@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from analytic.assembly import prescribe
-from engines.mujoco import _renderer
-from engines.mujoco._renderer import BACKGROUND, HEIGHT, WIDTH, render
+from engines.mujoco import renderer
+from engines.mujoco.renderer import BACKGROUND, HEIGHT, WIDTH, render
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError
 from robots.mechanism import WORLD, Mechanism
@@ -23,7 +23,7 @@ NOTHING = np.zeros((0, 3))
 def graphics() -> None:
     """What OpenGL needs; a test that finds it must pass."""
     try:
-        _renderer._graphics()(8, 8).free()
+        renderer._graphics()(8, 8).free()
     except Exception as error:
         pytest.skip(f"no renderer on this machine: {error}")
 
@@ -106,7 +106,7 @@ def test_it_says_why_it_cannot_draw(bricard: tuple[Mechanism, Array], monkeypatc
         drawn(*bricard)
     monkeypatch.setenv("MUJOCO_GL", "")
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(_renderer, "find_library", lambda name: None)
+    monkeypatch.setattr(renderer, "find_library", lambda name: None)
     with pytest.raises(EngineError, match="cannot draw here: neither EGL nor OSMesa is installed"):
         drawn(*bricard)
 
@@ -115,6 +115,6 @@ def test_what_a_driver_raises_is_one_line(bricard: tuple[Mechanism, Array], monk
     def broken(width: int, height: int) -> None:
         raise OSError("no display,\nsays the driver")
 
-    monkeypatch.setattr(_renderer, "_graphics", lambda: broken)
+    monkeypatch.setattr(renderer, "_graphics", lambda: broken)
     with pytest.raises(EngineError, match="cannot draw here: no display, says the driver"):
         drawn(*bricard)

@@ -13,8 +13,8 @@ import engines
 from analytic.assembly import prescribe
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
-from tests.conftest import MODELS, CaseMaker
-from tests.engines.test_exudyn import LOST as EXUDYN_LOST
+from tests.conftest import MODELS, ZOO, CaseMaker
+from tests.engines.refusals import REFUSALS
 from tests.validation.conftest import exit_status
 from validation.audit import audit, lost, wanted_of
 from validation.divergence import first_divergence
@@ -47,7 +47,7 @@ FAULTS = {
     ("geared_pair", "mujoco"): [("instantaneous", "closure acceleration in its solver", "cam")],
     ("floating_rotors", "pybullet"): [("static", "all", "robot")],  # it has no such rotors, and says so
     ("floating_rotors", "pinocchio"): [("static", "all", "robot")],  # nor has it one of a tendon
-    **{(name, "exudyn"): [("static", "all", "robot")] for name in EXUDYN_LOST},  # the same
+    **{(name, "exudyn"): [("static", "all", "robot")] for name in ZOO if ("exudyn/forward", name) in REFUSALS},
 }
 
 

@@ -19,7 +19,7 @@ from validation.studies.bench.study import TABLE, Bench
 
 
 def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) -> None:
-    simple_loop = pytest.importorskip("engines.pinocchio._loop", exc_type=ImportError).simple_loop
+    simple_loop = pytest.importorskip("engines.pinocchio.simple_loop", exc_type=ImportError).simple_loop
     loop = simple_loop(prr.mechanism)
     effort = loop.efforts(loop.states(prr_motion.q, prr_motion.qd, prr_motion.qdd))
     assert relative_error(effort, Noc().compute_efforts(prr, prr_motion).effort) < 1e-10
@@ -55,7 +55,7 @@ def test_a_robot_without_gravity_that_is_not_traced_is_measured_in_the_plain_ver
 def test_small_batches_are_measured_beside_a_loop_over_pinocchio(prr: Case) -> None:
     """Speed is for the bench to tell; here, that each size is measured in both forms."""
     pytest.importorskip("llvmlite")
-    pytest.importorskip("engines.pinocchio._loop", exc_type=ImportError)
+    pytest.importorskip("engines.pinocchio.simple_loop", exc_type=ImportError)
     ratios = {(row["size"], row["quantity"]) for row in measure.few_rows(prr) if row["unit"] == "-"}
     assert len(ratios) == 12
     assert {size for size, _ in ratios} == {1, 3, 10, 30, 100, 300}

@@ -43,6 +43,19 @@ class Bad:
     def compute_efforts(self, case, motion):
         {body}
 '''
+ENGINE = '''
+from engines.contract import Engine
+
+class Bad(Engine):
+    """An engine that MuJoCo audits."""
+    name, requires, extra, lineage = "{name}", "{requires}", "{name}", "{name}"
+    distribution, shares = "numpy", ()
+    def audit(self):
+        from engines.mujoco import audit
+        return audit
+
+ENGINE = Bad()
+'''
 BODIES = {
     "segfault": "os.kill(os.getpid(), signal.SIGSEGV)",
     "aborts": "os.abort()",
@@ -55,7 +68,7 @@ BODIES = {
     "fickle": "off = 100 * (case.mechanism.bodies[0].mass / case.robot.mechanism().bodies[0].mass - 1)\n"
     "        if off > 0.8: os.abort()\n"
     "        if off < -0.8: time.sleep(1e6)\n"
-    "        from engines.mujoco.kkt import MujocoKkt\n"
+    "        from engines.mujoco.routes.kkt import MujocoKkt\n"
     "        return MujocoKkt().compute_efforts(case, motion)",
     "moody": "os.environ.get('MENDED') or os.abort(); raise EngineError('no longer moody')",
 }
@@ -67,16 +80,13 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     house = copy_house(tmp_path_factory.mktemp("house"))
     for engine, requires in {"broken": "numpy", "absent": "no_such_module"}.items():
         folder = house / "engines" / engine
-        folder.mkdir()
-        about = (
-            f'"""A test."""\nREQUIRES, EXTRA, LINEAGE = "{requires}", "{engine}", "{engine}"\nSHARES = ()\n'
-            'DISTRIBUTION = "numpy"\n'
-        )
+        (folder / "routes").mkdir(parents=True)
+        (folder / "routes" / "__init__.py").touch()
+        about = ENGINE.format(name=engine, requires=requires)
         (folder / "__init__.py").write_text(about, encoding="utf-8")
-        (folder / "_audit.py").write_text("from engines.mujoco._audit import audit, matrices\n", encoding="utf-8")
         for route, body in BODIES.items() if engine == "broken" else [("kkt", "")]:
             text = ROUTE.format(name=f"{engine}/{route}", body=body or "pass")
-            (folder / f"{route}.py").write_text(text, encoding="utf-8")
+            (folder / "routes" / f"{route}.py").write_text(text, encoding="utf-8")
     return house
 
 

@@ -170,7 +170,7 @@ def test_soft_constraints_stall_though_the_changes_fall(scene: Scene, name: str)
 
 def test_a_solver_that_gives_up_stalls(scene: Scene) -> None:
     """One iteration of PGS at every step."""
-    forward = pytest.importorskip("engines.mujoco.forward")
+    forward = pytest.importorskip("engines.mujoco.routes.forward")
     lame = forward.Settings(compliances=(1e-3,), integrator="Euler", solver="PGS", iterations=1)
     ladder = _first_rungs(scene.motion, "mujoco/forward", "mj_step Euler", 3)
     trials = tuple(

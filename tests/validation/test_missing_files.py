@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analytic.assembly import prescribe
-from engines.mujoco.kkt import MujocoKkt
+from engines.mujoco.routes.kkt import MujocoKkt
 from robots.errors import MechanismError
 from robots.mechanism import ModelFile
 from robots.mjcf import compile_model, read_mechanism

@@ -182,7 +182,7 @@ def test_no_fault_is_excused(
 def test_truncation_is_told_from_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps too long for the limit: not comparable. The same with a mass that is wrong: disagree."""
     pytest.importorskip("pinocchio")
-    from engines.pinocchio.forward import PinocchioForward, Settings
+    from engines.pinocchio.routes.forward import PinocchioForward, Settings
 
     case = make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
     motion, coarse = prescribe(case), PinocchioForward(Settings(steps=(0.01,)))

@@ -158,7 +158,7 @@ def test_motions_are_what_they_are_said_to_be() -> None:
 
 def test_an_engine_with_another_robot_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the engine gets the nominal robot, and the reference the perturbed one, errors are as large as that."""
-    from engines.mujoco.kkt import MujocoKkt
+    from engines.mujoco.routes.kkt import MujocoKkt
 
     right = MujocoKkt.compute_efforts
     wrong = nominal(SMALL).case

@@ -28,7 +28,7 @@ from validation.execution.journal import ROOT, Journal, Task, keys
 TIME_LIMIT = 1800.0
 """How long a task may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
 INTERRUPTED = "interrupted"
-WARM = ["validation.execution.workers", "validation.evaluate", "engines.mujoco.forward"]
+WARM = ["validation.execution.workers", "validation.evaluate", "engines.mujoco.routes.forward"]
 """What all workers need: imported once, where the system can fork them from a process that has it."""
 
 

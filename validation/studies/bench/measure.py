@@ -183,7 +183,7 @@ def _loops(case: Case, motion: Any) -> dict[str, tuple[Callable[[], Any], int]]:
     """Loops in Python over Pinocchio, if it is there and has the mechanism."""
     if not engines.installed("pinocchio"):
         return {}
-    from engines.pinocchio._loop import simple_loop
+    from engines.pinocchio.simple_loop import simple_loop
 
     try:
         loop = simple_loop(case.mechanism)

@@ -1,7 +1,5 @@
 """Errors of analytic forward dynamics, or of an engine's own solver, against the published numbers of a free motion."""
 
-import importlib
-import importlib.util
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from analytic.forward import accelerations_by_multipliers, dependent_velocities,
 from analytic.kinematics import point_of, poses, retract
 from robots.arrays import AnyArray, Array
 from robots.benchmark import Benchmark, Instant
-from robots.errors import HarnessError
+from robots.errors import HarnessError, NotFoundError
 from robots.mechanism import Mechanism
 from robots.robot import modes
 
@@ -59,8 +57,12 @@ def start_of(benchmark: Benchmark) -> Start:
 
 def ways() -> list[str]:
     """Names of the sources that can move a robot freely: the reference, and the engines installed here."""
-    free = [engine for engine in engines.versions() if importlib.util.find_spec(f"engines.{engine}._free")]
-    return [ANALYTIC, *(f"{engine}/{setting}" for engine in free for setting in SETTINGS)]
+    return [ANALYTIC, *(f"{engine}/{setting}" for engine in _free_engines() for setting in SETTINGS)]
+
+
+def _free_engines() -> list[str]:
+    """The engines installed here that can be left to themselves."""
+    return [name for name in engines.versions() if engines.engine(name).free_motion() is not None]
 
 
 def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
@@ -114,8 +116,10 @@ def _moved(start: Start, source: str, t: Array) -> tuple[Array, Array]:
     if source == ANALYTIC:
         return simulate(mechanism, lambda _: start.effort, start.q, start.qd, t, independent=start.independent)
     engine, way = source.split("/")
-    free = importlib.import_module(f"engines.{engine}._free").free_motion
-    return free(mechanism, start.effort, (start.q, start.qd), t, careful=way == "careful")
+    declared = engines.engine(engine).free_motion()
+    if declared is None:
+        raise NotFoundError("engine with free motions", engine, _free_engines())
+    return declared.free_motion(mechanism, start.effort, (start.q, start.qd), t, careful=way == "careful")
 
 
 def _errors(start: Start, instant: Instant, q: Array, qd: Array, *, multipliers: bool) -> Iterator[tuple[str, float]]:

@@ -1,5 +1,6 @@
 """Published free motions: analytic forward dynamics and the engines' own solvers against the numbers of others."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+import engines
 from robots.benchmark import benchmark_names, load_benchmark
 from validation.blocks import Part, table
 from validation.console import error_table
@@ -93,14 +95,17 @@ def _introduction() -> Part:
             "against those that others published, and how far the energy is off at any of eleven instants.",
             [
                 f"{ANALYTIC}: order 8 with error control, loops closed at every evaluation",
-                "mujoco/default: mj_step with the step of the file; careful: nearly rigid constraints, Runge-Kutta 4",
-                "pinocchio/default: the step, integrator and solver of its example of a closed chain; careful: "
-                "Runge-Kutta 4, steps of 1 ms or a hundredth of the span, a converged solver",
-                "pybullet/default: steps of 1/240 s, default damping; careful: steps of 1 ms or a hundredth of the "
-                "span, undamped, the solver converged",
+                *_settings(),
             ],
         ],
     )
+
+
+def _settings() -> Iterator[str]:
+    """What each engine that is installed does, by default and with care."""
+    for name in engines.versions():
+        if free_motion := engines.engine(name).free_motion():
+            yield f"{name}/{free_motion.SETTINGS}"
 
 
 def matrix(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 """The robots that are controlled, rebuilt in a physics engine with their own parameters."""
 
-import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 import engines
 from analytic.papers.zubizarreta2010 import PHI, Parameters
 from robots.arrays import Array
-from robots.errors import EngineNotInstalledError
+from robots.errors import EngineNotInstalledError, NotFoundError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
 from robots.robot import Case
@@ -87,8 +86,11 @@ def engine_plant(
     positions[:, order], velocities[:, order] = q, qd
     third = names.index("qc1")
     positions[:, third], velocities[:, third] = x[:, 2] - q[:, 0] - q[:, 3], spin - qd[:, 0] - qd[:, 3]
-    module = importlib.import_module(f"engines.{engine}._plant")
-    with module.robots(mechanisms, positions, velocities) as simulated:
+    plant = engines.engine(engine).plant()
+    if plant is None:
+        known = tuple(name for name in engines.versions() if engines.engine(name).plant() is not None)
+        raise NotFoundError("engine with a plant", engine, known)
+    with plant.robots(mechanisms, positions, velocities) as simulated:
         yield EnginePlant(robots, mechanisms[0], simulated)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from rich.console import RenderableType
 
+import engines
 from engines.ladder import STEP
 from validation import console
 from validation.blocks import Block, Part, Picture, digits, facts, table
@@ -92,17 +93,7 @@ def advisor(rungs: pd.DataFrame) -> Part:
             "integrator of your own, and efforts extrapolated to zero from two compliances or from the steps dt, 2 dt, "
             "4 dt … (Richardson n: from n of them; dt is given, the cost is that of all).",
             [
-                "MuJoCo: hold each actuated joint by a joint equality and read its constraint force after mj_forward. "
-                "Before each step set its constant to x - qpos0 + (B v + a) / (K imp), with x, v, a the motion wanted "
-                "and K, B, imp those of its row in efc_KBIP. Targets that move: as its second joint take a hinge that "
-                "turns at 1 rad/s with an armature of 1e16 (to whose inertia a tolerance is relative; 0 is not), and "
-                "as its polynomial of the angle since the beginning of the step the p with K imp p + B dp/dt = K imp "
-                "(x - qpos0) + B v + a at the beginning, in the middle and at the end. Multiply body_invweight0 and "
-                "dof_invweight0 of the compiled model where the table says so. All equalities get the solref and "
-                "solimp given.",
-                "PyBullet: set the velocity motor of each actuated joint to (x(t + dt) - q) / dt with gain 1 and no "
-                "force limit, read the effort by getJointState after the step, and switch all damping off. Start as "
-                "many steps before the span as given, with the velocities of half a step earlier.",
+                *filter(None, (engines.engine(name).advice for name in engines.engine_names())),
                 "A redundantly actuated robot: drive as many joints as it has degrees of freedom.",
             ],
             *parts,

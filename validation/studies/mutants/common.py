@@ -16,7 +16,7 @@ import numpy as np
 import analytic.redundancy
 from analytic.closures import closure_jacobian_rate
 from robots.arrays import Array
-from robots.mechanism import CoordinateClosure, Joint, Mechanism
+from robots.mechanism import Joint, Mechanism
 from robots.robot import Case
 from validation.independence import FROM_FILES, Shared
 from validation.studies.mutants.faults import COARSE, DAMPING, SHIFT, NotCarriedError, heaviest, nothing_of
@@ -114,8 +114,8 @@ def _stronger_gravity(mechanism: Mechanism) -> Mechanism:
 
 def _closure_moved(mechanism: Mechanism) -> Mechanism:
     """Within the plane of a planar robot: the point moves along its arm."""
-    for closure in reversed(mechanism.closures):
-        for end in () if isinstance(closure, CoordinateClosure) else ("point1", "point2"):
+    for closure in reversed(mechanism.rigid_closures):
+        for end in ("point1", "point2"):
             point = getattr(closure, end)
             if point.any():
                 moved = replace(closure, **{end: point * (1 + SHIFT / np.linalg.norm(point))})

@@ -26,7 +26,7 @@ from robots.robot import Case, load, names, representative_case
 from validation import sources
 from validation.audit import audit, doubts, wanted_of
 from validation.compare import relative_error, summarize, summarize_resolved
-from validation.evaluate import SIMULATED, Outcome, evaluate, outcome_of, prescribe_or_error
+from validation.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
 from validation.findings import FILE, SEVERITY
 from validation.independence import FROM_FILES, shares
 from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
@@ -271,7 +271,7 @@ def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) ->
             return _Judged(result="broken", effect=effect, note="the fault changes no effort of its route")
     verdict, error, said = _verdict(summarize([prepared.reference, spoilt]), sound.source)
     tolerance = registered()[sound.source]
-    if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sound.source.split("/")[1] in SIMULATED:
+    if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sources.simulates(sound.source):
         effect, note = _effect_anew(prepared, mutant), "; ".join(filter(None, (note, "in states found anew")))
     result = _result(verdict, effect, tolerance, said)
     why = _explained(effect, tolerance) if verdict == "agree" else _reason(spoilt, said)

@@ -15,7 +15,7 @@ from robots.motion import Motion
 from robots.robot import DEFAULT, Case, load, representative_case
 from validation import sources
 from validation.compare import relative_error
-from validation.evaluate import SIMULATED, Outcome, attempt, evaluate
+from validation.evaluate import Outcome, attempt, evaluate
 from validation.studies.sweep.motions import KINDS, Kind, Scene, make_motion, make_scene
 from validation.studies.sweep.parameters import Parameter, Part, parameters, perturbed
 
@@ -166,7 +166,7 @@ def _rows(variation: Variation, of: Nominal, number: int) -> list[Mapping[str, A
 
 
 def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
-    if len(motion.t) < 2 and source.split("/")[1] in SIMULATED:
+    if len(motion.t) < 2 and sources.simulates(source):
         return _failed(case, source, "not comparable", "it simulates, and a single state has no time to do so")
     needs_scale, is_redundant = source == sources.REFERENCE, case.mechanism.na > drives
     if needs_scale or is_redundant:  # of which the part of the efforts is compared that moves the robot

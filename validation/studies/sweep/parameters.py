@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from robots.arrays import Array
-from robots.mechanism import WORLD, Body, CoordinateClosure, Mechanism, Site
+from robots.mechanism import WORLD, Body, Mechanism, Site
 from robots.mjcf import with_overrides
 from validation.studies.mutants.faults import inertial
 
@@ -132,8 +132,7 @@ def _ends_of_closures(mechanism: Mechanism) -> list[Site]:
     """The sites at which closures end."""
     ends = [
         end
-        for closure in mechanism.closures
-        if not isinstance(closure, CoordinateClosure)
+        for closure in mechanism.rigid_closures
         for end in ((closure.body1, closure.point1), (closure.body2, closure.point2))
     ]
     return [

@@ -1,0 +1,204 @@
+"""What an engine must and may provide, as protocols: read this before you add one.
+
+An engine is a folder. Its `__init__.py` holds `ENGINE`, an instance of a subclass of `Engine`; each method that it
+overrides hands out a module of the folder, which mypy holds against the protocol of that method. Modules are imported
+where they are asked for, so that an engine that is not installed can still be described.
+
+Routes stand in `routes/`, one file each, and are found there: `routes/<route>.py` holds the `robots.efforts.Source`
+whose `name` is `<engine>/<route>`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import ClassVar, Protocol, TypeAlias
+
+from engines.ladder import Ladder
+from robots.arrays import AnyArray, Array
+from robots.efforts import Fault
+from robots.inventory import Inventory, Matrices
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+State: TypeAlias = tuple[Array, Array]
+"""Joint positions [m or rad], shape (..., nq), and velocities [per s], shape (..., nv)."""
+
+
+class Audit(Protocol):
+    """`audit.py`: what the engine simulates, read back from its own state. Without it nothing is compared."""
+
+    def audit(self, mechanism: Mechanism, q: Array) -> Inventory:
+        """Masses, axes, damping, constraints and gravity as the engine has them.
+
+        Args:
+            mechanism: Robot.
+            q: Joint positions that close the loops [m or rad], shape (nq,).
+
+        Raises:
+            NotRepresentableError: If the engine cannot carry the mechanism; the message names the element.
+            EngineError: If the engine fails.
+        """
+        ...
+
+    def matrices(self, mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+        """The terms of the engine's equations of motion at some states.
+
+        Args:
+            mechanism: Robot.
+            q: Joint positions that close the loops [m or rad], shape (nt, nq).
+            qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+        Raises:
+            NotRepresentableError: If the engine cannot carry the mechanism.
+            EngineError: If the engine fails.
+        """
+        ...
+
+
+class Refinements(Protocol):
+    """`refinements.py`: routes with other settings than their own, one of them ever finer."""
+
+    def ladders(self, motion: Motion) -> Iterable[Ladder]:
+        """All refinement studies of the engine.
+
+        Args:
+            motion: The prescribed motion, whose grid the steps divide.
+        """
+        ...
+
+
+class Faults(Protocol):
+    """`faults.py`: steps of care left out of a route one at a time, which the harness must notice."""
+
+    @property
+    def FAULTS(self) -> Mapping[str, Mapping[str, Fault]]:
+        """By route and kind of fault."""
+        ...
+
+
+class FreeMotion(Protocol):
+    """`free_motion.py`: a robot left to constant efforts."""
+
+    @property
+    def SETTINGS(self) -> str:
+        """What `default` and `careful` are in this engine, as the report says it."""
+        ...
+
+    def free_motion(self, mechanism: Mechanism, effort: Array, state: State, t: Array, *, careful: bool) -> State:
+        """Positions and velocities at given times; not finite from where the simulation has failed.
+
+        Args:
+            mechanism: Robot.
+            effort: Constant efforts of the actuators [N or N m], shape (na,).
+            state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
+            t: Times [s], shape (nt,).
+            careful: With settings that come close to the exact answer, instead of those a user gets out of the box.
+
+        Raises:
+            EngineError: If the engine fails.
+        """
+        ...
+
+
+class SteppedRobots(Protocol):
+    """Robots in an engine that a controller steps together."""
+
+    def state(self) -> State:
+        """Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv); not finite where one failed."""
+        ...
+
+    def step(self, tau: Array, dt: float) -> None:
+        """Hold the efforts for one step.
+
+        Args:
+            tau: Efforts of the actuators [N or N m], shape (n, na).
+            dt: Length of the step [s].
+        """
+        ...
+
+
+class Plant(Protocol):
+    """`plant.py`: robots that a controller drives, stepped as the engine does out of the box."""
+
+    def robots(self, mechanisms: Sequence[Mechanism], q: Array, qd: Array) -> AbstractContextManager[SteppedRobots]:
+        """Robots in the engine, each in its state.
+
+        Args:
+            mechanisms: The robots, all with the same joints.
+            q: Joint positions of each [m or rad], shape (n, nq).
+            qd: Joint velocities of each [m/s or rad/s], shape (n, nv).
+
+        Raises:
+            EngineError: If the engine fails.
+        """
+        ...
+
+
+class Renderer(Protocol):
+    """`renderer.py`: pictures of a robot."""
+
+    def render(self, mechanism: Mechanism, q: Array, points: Mapping[int, Array], path: Array) -> AnyArray:
+        """Draw a mechanism in each of some poses, all seen by one camera that does not move.
+
+        Args:
+            mechanism: Robot.
+            q: Joint positions [m or rad], shape (frames, nq).
+            points: Points of each body by its index, or `WORLD`, world axes [m], each of shape (points, frames, 3).
+            path: Path of the traced point, a pose each, world axes [m], shape (frames, 3), or (0, 3) if none is traced.
+
+        Returns:
+            Red, green and blue, 0 to 255, shape (frames, height, width, 3).
+
+        Raises:
+            EngineError: If there is no renderer, or it fails.
+        """
+        ...
+
+
+class Engine(ABC):
+    """An engine: what it says about itself, what it must provide (`audit`) and what it may (all else)."""
+
+    name: ClassVar[str]
+    """That of its folder."""
+    requires: ClassVar[str]
+    """The module that must be importable."""
+    extra: ClassVar[str]
+    """The extra of loopcheck that installs it."""
+    distribution: ClassVar[str]
+    """The package that is installed, by its name in a package index."""
+    packages: ClassVar[frozenset[str]]
+    """Packages that are imported in its folder only."""
+    lineage: ClassVar[str]
+    """Whose code computes: engines of one lineage are one vote."""
+    shares: ClassVar[tuple[str, ...]]
+    """What its routes take from our model of the robot: a fault there is in them and in the reference alike."""
+    simulating: ClassVar[frozenset[str]] = frozenset()
+    """Its routes that move the robot by themselves; all others take the state as given."""
+    on_request: ClassVar[str] = ""
+    """Why it runs only where one of its sources is named; empty if it always does."""
+    advice: ClassVar[str] = ""
+    """How a user gets the settings of its refinements, for the report; empty if there is nothing to say."""
+
+    @abstractmethod
+    def audit(self) -> Audit:
+        """The module that reads back what it simulates."""
+
+    def refinements(self) -> Refinements | None:
+        """The module of its refinement studies, if it has one."""
+        return None
+
+    def faults(self) -> Faults | None:
+        """The module of faults that can be seeded in its routes, if it has one."""
+        return None
+
+    def free_motion(self) -> FreeMotion | None:
+        """The module that leaves a robot to itself, if it has one."""
+        return None
+
+    def plant(self) -> Plant | None:
+        """The module of robots that a controller drives, if it has one."""
+        return None
+
+    def renderer(self) -> Renderer | None:
+        """The module that draws robots, if it has one."""
+        return None

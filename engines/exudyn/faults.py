@@ -1,0 +1,11 @@
+"""Faults of `exudyn/forward`, one step of care left out each: the harness must notice them."""
+
+from collections.abc import Mapping
+
+from engines.exudyn.routes.forward import ExudynForward, Settings
+from robots.efforts import Fault
+
+FAULTS: Mapping[str, Mapping[str, Fault]] = {
+    "forward": {"start at rest": lambda peak: ExudynForward(Settings(exact_start=False))},
+}
+"""By route and kind of fault."""

@@ -1,0 +1,44 @@
+"""What `loopcheck ladder` varies of `exudyn/forward`: the step, the start and the tolerance of Newton's method.
+
+The error of the trapezoidal rule is even in the step, so it is extrapolated in the square of the step.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from engines.exudyn.routes.forward import OWN, ExudynForward, Settings, divided
+from engines.ladder import Ladder, Route, Trial, halvings
+from robots.motion import Motion
+
+COARSEST, FINEST = 0.026, 0.6e-3
+"""Bounds of the steps of a ladder [s]."""
+ONCE = replace(OWN, parts=(1,))
+
+
+def ladders(motion: Motion) -> Iterator[Ladder]:
+    """All ladders of the route."""
+    report = divided(motion.dt)
+    route = Route(name=ExudynForward.name, trial=partial(_trial, report))
+    finest, ratio = report / max(OWN.parts), max(OWN.parts) / min(OWN.parts)
+    once = halvings(report, coarsest=COARSEST, finest=FINEST)
+    shortest = halvings(report / ratio, coarsest=COARSEST / ratio, finest=FINEST)
+    yield route.over_steps("trapezoidal rule", ONCE, once, order=2)
+    yield route.over_steps("trapezoidal rule, steps 4, 2, 1 extrapolated", OWN, shortest, order=6, own=(1, finest))
+    yield route.over_steps("trapezoidal rule, started without accelerations", replace(ONCE, exact_start=False), once)
+    stops = {10.0**-k: replace(OWN, tolerance=10.0**-k) for k in (2, 5, 8, 10)}
+    yield route.over("steps 4, 2, 1 extrapolated, Newton tolerance", "tolerance [-]", stops, finest)
+
+
+def _trial(report: float, value: float, dt: float, of: Settings) -> Trial:
+    """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
+    parts = tuple(round(report / dt * part / max(of.parts)) for part in of.parts)
+    source, runs = ExudynForward(replace(of, parts=parts)), len(parts)
+    return Trial(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
+
+
+def _to_set(of: Settings) -> str:
+    """The settings by the names that Exudyn gives them."""
+    start = "SetODE2Coordinates_tt with those of the motion" if of.exact_start else "initial accelerations zero"
+    newton = f"newton.residualMode 1, newton.relativeTolerance {of.tolerance:g}, newton.absoluteTolerance 0"
+    return f"DynamicSolverType.TrapezoidalIndex2, {newton}, {start}"

@@ -1,0 +1,174 @@
+"""Exudyn's rigid bodies and joints, driven by rheonomic constraints, stepped at several sizes and extrapolated to zero.
+
+The bodies have redundant coordinates, every joint is a true constraint, and the trapezoidal rule meets all constraints
+on the level of velocities at the end of each step: a differential-algebraic equation of index two, of second order.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from scipy.linalg import qr
+
+from engines.extrapolation import value_at_zero
+from engines.exudyn._equations import closure_jacobian
+from engines.exudyn._stepping import Run, simulate
+from engines.projection import independent_drives, null_space
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Refinable
+from robots.mechanism import ConnectClosure, Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+LONGEST = 0.05
+"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
+FINER = 8
+"""By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
+POSES = 3
+"""At how many places along the motion constraints are looked at for redundancy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+
+    parts: tuple[int, ...] = (2, 4, 8)
+    """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
+    lead: int = 1
+    """Such parts before the span, as multipliers are known only at the ends of steps; all steps start at one time."""
+    tolerance: float = 1e-8
+    """At which Newton's method stops: an increment relative to the first one of a step [-]."""
+    exact_start: bool = True
+    """Whether the simulation starts with the accelerations of the motion; else with none."""
+
+
+OWN = Settings()
+"""Those of the route."""
+
+
+class ExudynForward(Refinable):
+    """Efforts read from the multipliers of Exudyn's drives, extrapolated to step zero."""
+
+    name = "exudyn/forward"
+
+    def __init__(self, settings: Settings = OWN) -> None:
+        """With the settings of the route, or with others."""
+        self.settings = settings
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        mechanism, plan = case.mechanism, _plan(case.mechanism, motion)
+        finer = FINER if plan.undriven else 1
+        runs = [self._run(plan, divided(motion.dt) / finer, count) for count in self.settings.parts]
+        ladder = tuple(simulate(mechanism, motion, run) for run in runs)
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            t=motion.t,
+            effort=value_at_zero([rung.dt**2 for rung in ladder], [rung.effort for rung in ladder]),
+            closure_drift=ladder[-1].closure_drift,
+            tracking_error=ladder[-1].tracking_error,
+            settings={"steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms", **_in_words(self.settings)},
+            ladder=ladder,
+            note=_note(mechanism, plan, len(ladder)),
+        )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`."""
+        return type(self)(replace(self.settings, tolerance=self.settings.tolerance / 100))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`; its constraints are rigid."""
+        return type(self)(replace(self.settings, parts=tuple(2 * count for count in self.settings.parts)))
+
+    def _run(self, plan: "_Plan", whole: float, count: int) -> Run:
+        return Run(
+            dt=whole / count,
+            lead=self.settings.lead * count,
+            drives=plan.drives,
+            tolerance=self.settings.tolerance,
+            exact_start=self.settings.exact_start,
+            left_out=plan.left_out,
+            rank_revealing=plan.rank_revealing,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    drives: tuple[int, ...]
+    undriven: bool
+    """Whether something moves that nothing drives."""
+    left_out: tuple[int, ...]
+    """Rows of the closures that are redundant and left out."""
+    rank_revealing: bool
+    """Whether redundant ones are left."""
+
+
+def divided(report: float) -> float:
+    """The time that is divided into equal steps [s]."""
+    return float(report / np.ceil(report / LONGEST - 1e-9))
+
+
+def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
+    """Which coordinates are driven and which rows of the closures stand, as the middle of the motion tells.
+
+    More drives than move independently would fight each other. Where drift has opened the loops a little, redundant
+    constraints contradict each other, and Newton's method cannot meet them all.
+    """
+    at = np.linspace(0, len(motion.t) - 1, POSES + 2).round().astype(int)[1:-1]
+    all_rows = [closure_jacobian(mechanism, motion.q[k]) for k in at]
+    J = all_rows[POSES // 2]
+    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
+    rank = mechanism.nv - null_space(J).shape[1]
+    kept = _independent_rows(J, rank)
+    left_out = tuple(row for row in range(len(J)) if row not in kept)
+    droppable = all(isinstance(closure, ConnectClosure) for closure in mechanism.closures) and all(
+        _rank(J[kept]) == _rank(J) for J in all_rows
+    )
+    return _Plan(
+        drives=tuple(drives),
+        undriven=mechanism.nv - rank > len(drives),
+        left_out=left_out if droppable else (),
+        rank_revealing=bool(left_out) and not droppable,
+    )
+
+
+def _independent_rows(J: Array, rank: int) -> list[int]:
+    """So many rows of a Jacobian that span the others best, ascending."""
+    if not J.size:
+        return []
+    _, order = qr(J.T, pivoting=True, mode="r")
+    return sorted(int(row) for row in order[:rank])
+
+
+def _rank(J: Array) -> int:
+    return J.shape[1] - null_space(J).shape[1]
+
+
+def _in_words(of: Settings) -> dict[str, str]:
+    """Every setting that matters, as text."""
+    start = "those of the motion" if of.exact_start else "zero"
+    return {
+        "integrator": "TrapezoidalIndex2, constant step",
+        "bodies": "ObjectRigidBody on NodeRigidBodyEP, without mass between two joints of one body",
+        "joints": "ObjectJointRevoluteZ, PrismaticX, Spherical and Generic, for the tree and the loops",
+        "drives": "ObjectConnectorCoordinateVector on the rate of the joint, prescribed at the end of each step; "
+        "its multiplier is the effort",
+        "Newton": f"modified, until an increment is {of.tolerance:g} of the first, EigenDense",
+        "start": f"{of.lead} steps before the span, accelerations {start}",
+        "extrapolation": "Richardson in the square of the step: value at zero of the polynomial through all efforts",
+    }
+
+
+def _note(mechanism: Mechanism, plan: _Plan, rungs: int) -> str:
+    notes = ["second-order steps, extrapolated to step zero; drift and tracking error are of the finest step"]
+    if rungs == 1:
+        notes = []
+    carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in plan.drives]
+    if carried:
+        notes.append(f"{', '.join(carried)} not driven, as the others move the robot: compare projected efforts")
+    if plan.left_out:
+        notes.append(f"{len(plan.left_out)} redundant rows of the loops left out")
+    if plan.rank_revealing:
+        notes.append("redundant constraints, solved by full pivoting (ignoreSingularJacobian)")
+    return "; ".join(notes)

@@ -1,0 +1,87 @@
+"""What MJX has on the device and computes, in double precision: read from its own model and state."""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.mjx._model import compiled, guarded, put, terms
+from engines.mujoco.audit import KINDS
+from robots.arrays import AnyArray, Array
+from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from robots.mechanism import Mechanism
+
+_OFF = mujoco.mjtDisableBit
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    names = compiled(mechanism)  # MJX keeps no names
+    with guarded("mjx", double=True):
+        model, _ = put(names)
+        found = terms(mechanism, names, q[None], np.zeros((1, mechanism.nv)))
+        at = found._replace(**{name: value[0] for name, value in found._asdict().items()})
+        mass, gravity = _read(model.body_mass)[1:], _read(model.opt.gravity) * _on(model, _OFF.mjDSBL_GRAVITY)
+        kinds = [KINDS[int(number)] for number in model.jnt_type]
+        scalar = np.array([kind in ("hinge", "slide") for kind in kinds], dtype=bool)
+        axes = np.where(scalar[:, None], at.axis, 0.0)
+        turns = [kind in ("hinge", "ball") for kind in kinds]
+        anchors = [turn * off_axis(p, axis) for turn, p, axis in zip(turns, at.anchor, axes, strict=True)]
+        stiffness = _read(model.jnt_stiffness) * _on(model, _OFF.mjDSBL_SPRING)
+        rest = _read(model.qpos_spring)[model.jnt_qposadr]
+        moments, T = _read(model.body_inertia)[1:], at.tendons
+        damping = np.diag(_read(model.dof_damping)) + T.T @ (_read(model.tendon_damping)[:, None] * T)
+        joints = [names.joint(i).name or f"joint{i}" for i in range(model.njnt)]
+        return Inventory(
+            bodies=tuple(names.body(i).name or f"body{i}" for i in range(1, model.nbody)),
+            joints=tuple(joints),
+            dofs=tuple(joints[i] for i in model.dof_jntid),
+            actuators=tuple(names.actuator(i).name or f"actuator{i}" for i in range(model.nu)),
+            mass=mass,
+            total_mass=float(mass.sum()),
+            center=at.center[1:],
+            moments=np.sort(moments, axis=1),
+            inertia=np.einsum("bij,bj,bkj->bik", at.R[1:], moments, at.R[1:]),
+            freedom=np.array([FREEDOM[kind] for kind in kinds]).reshape(-1, 2),
+            axis=axes,
+            anchor=np.array(anchors).reshape(-1, 3),
+            armature=np.diag(_read(model.dof_armature)) + T.T @ (_read(model.tendon_armature)[:, None] * T),
+            damping=damping * _on(model, _OFF.mjDSBL_DAMPER),
+            friction=_read(model.dof_frictionloss) * _on(model, _OFF.mjDSBL_FRICTIONLOSS),
+            stiffness=stiffness,
+            spring_reference=np.where((stiffness != 0) & scalar, rest, 0.0),
+            gravity=gravity,
+            force=at.wrench[1:, :3] - _read(model.body_gravcomp)[1:, None] * mass[:, None] * gravity,
+            moment=at.wrench[1:, 3:],
+            rest_force=at.bias - at.passive,
+            J=at.J,
+            opening=float(np.abs(at.opening).max(initial=0.0)),
+            transmission=at.transmission,
+        )
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    with guarded("mjx", double=True):
+        found = terms(mechanism, compiled(mechanism), q, qd)
+    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
+    return Matrices(**{name: getattr(found, name) for name in names})
+
+
+def _read(field: Any) -> AnyArray:
+    return np.asarray(field, float)
+
+
+def _on(model: Any, bit: Any) -> bool:
+    return not int(model.opt.disableflags) & int(bit)

@@ -1,0 +1,52 @@
+"""What `loopcheck ladder` varies of `mjx/forward`, and what the engine as it is makes of stiff loops."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engines.ladder import Ladder, Route, Trial, halvings
+from engines.mjx.routes.forward import FINEST, OWN, MjxForward, Settings
+from engines.mjx.routes.forward_single import OWN as SINGLE
+from engines.mujoco.routes.forward import own_steps
+from robots.motion import Motion
+
+COARSEST = 0.021
+"""Upper bound of the steps of a ladder [s]."""
+AS_IT_IS = replace(OWN, velocity_term=False)
+"""Without J̇v in the reference accelerations of the loops, as MJX has them."""
+
+
+def ladders(motion: Motion) -> Iterator[Ladder]:
+    """All ladders of the route."""
+    route = Route(name=MjxForward.name, trial=_trial)
+    finest = own_steps(motion.dt, finest=FINEST)[-1]
+    steps = halvings(motion.dt, coarsest=COARSEST, finest=FINEST / 4.1)
+    yield route.over_steps("Runge-Kutta, two compliances", OWN, steps, order=4, own=(1, finest))
+    yield route.over_steps("single precision, two compliances", SINGLE, steps, order=4)
+    softer = {10.0**k: replace(OWN, compliances=(10.0**k,)) for k in (1, 0, -1, -2, -3)}
+    yield route.over("compliance", "factor on inverse weights [-]", softer, finest, order=1)
+    softer = {10.0**k: replace(SINGLE, compliances=(10.0**k,)) for k in (3, 2, 1, 0, -1)}
+    yield route.over("single precision, compliance", "factor on inverse weights [-]", softer, finest, order=1)
+    stiff = {10.0**k: replace(AS_IT_IS, solref=(10.0**k, 2 * 10.0 ** (k / 2))) for k in range(1, 6)}
+    yield route.over("as it is, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, finest / 4)
+
+
+def _trial(value: float, dt: float, of: Settings) -> Trial:
+    source = MjxForward(replace(of, steps=(dt,)))
+    return Trial(value=value, dt=dt, settings=_to_set(of), runs=len(of.compliances), plain=False, source=source)
+
+
+def _to_set(of: Settings) -> str:
+    """The settings by the names that they have in an MJCF and in `mjx.Model`."""
+    factors = " and ".join(f"{compliance:g}" for compliance in of.compliances)
+    several = ", extrapolated to 0" if len(of.compliances) > 1 else ""
+    return ", ".join(
+        [
+            "jax_enable_x64" if of.double else "single precision",
+            "Runge-Kutta of your own on mjx.forward",
+            "J̇v put into efc_aref" if of.velocity_term else "efc_aref as it is",
+            f"solver Newton, iterations {of.iterations}, ls_iterations 0, tolerance 0",
+            f"solref {' '.join(f'{-x:g}' for x in of.solref)}",
+            f"solimp {of.impedance:g} {of.impedance:g} 0.001 0.5 1",
+            f"body_invweight0 and dof_invweight0 times {factors}{several}",
+        ]
+    )

@@ -1,0 +1,195 @@
+"""MJX's own constraint solver on the closed loop, the driven joints and tendons held to the motion by equalities.
+
+What `mujoco/forward` does to MuJoCo is done to its port: targets with velocity and acceleration, a Runge-Kutta method
+of fourth order, loops nearly rigid, two compliances extrapolated to none. What MJX lacks beside MuJoCo, J̇v in the
+reference accelerations of its loops, is put in from the derivative of MJX's own Jacobian, or the effort would be wrong
+at any step: `loopcheck ladder` shows the engine as it is.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from engines.extrapolation import value_at_zero
+from engines.mjx._joints import joints_of
+from engines.mjx._model import compiled, guarded, loads_of, put, rows_of
+from engines.mjx._stepping import Layout, Robot, Run, simulated
+from engines.mujoco.model import actuator_names, gearing
+from engines.mujoco.routes.forward import drives_of, own_steps
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Refinable, Rung
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+FINEST = 2.5e-3
+"""Upper bound of the finest step [s]; the ladder doubles it."""
+FINEST_FREE = FINEST / 8
+"""The same where something moves that nothing drives: it may vibrate on its springs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the simulation is run."""
+
+    steps: tuple[float, ...] = ()
+    """Steps that divide the report grid, coarsest first [s]; empty for the route's own."""
+    division: int = 1
+    """By what `FINEST` is divided [-]."""
+    double: bool = True
+    """Double or single precision."""
+    compliances: tuple[float, ...] = (2e-3, 4e-3)
+    """Factors on the inverse weights of bodies and dofs, extrapolated to zero if there are several [-]."""
+    iterations: int = 1
+    """Of Newton's method, which needs one: all constraints are equalities."""
+    impedance: float = 0.9999
+    """Largest that MJX accepts [-]."""
+    solref: tuple[float, float] = (100.0, 20.0)
+    """Stiffness [1/s²] and damping [1/s] of the feedback on drift."""
+    velocity_term: bool = True
+    """Whether J̇v is put into the reference accelerations, where MJX has none."""
+
+
+class _Simulation(NamedTuple):
+    """What is simulated at every step size."""
+
+    mechanism: Mechanism
+    motion: Motion
+    drives: list[int]
+    settings: Settings
+    robot: Robot
+    layout: Layout
+    gearing: Array
+    """MuJoCo's own actuator velocities per rate of the drives [-], shape (na, drives)."""
+
+
+OWN = Settings()
+"""Those of the route."""
+
+
+class MjxForward(Refinable):
+    """Efforts from a simulation of the closed loop in double precision, extrapolated to rigid constraints."""
+
+    name = "mjx/forward"
+    own = OWN
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        """With the settings of the route, or with others."""
+        self.settings = settings or self.own
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        of = self.settings
+        drives, undriven = drives_of(case.mechanism, motion)
+        bound = (FINEST_FREE if undriven else FINEST) / of.division
+        steps = of.steps or tuple(own_steps(motion.dt, finest=bound))
+        of, ladder, diverged = replace(of, steps=steps), [], []
+        with guarded(self.name, double=of.double):
+            simulation = _prepared(case.mechanism, motion, drives, of)
+            for dt in steps:
+                try:
+                    ladder.append(_rung(simulation, dt))
+                except EngineError:
+                    if dt == steps[-1]:
+                        raise
+                    diverged.append(f"{1e3 * dt:g}")
+        notes = ["J̇v, which MJX leaves out of its loops, put in" if of.velocity_term else "without J̇v, as MJX is"]
+        if diverged:
+            notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
+        finest = ladder[-1]
+        return EffortHistory(
+            source=self.name,
+            actuators=actuator_names(case.mechanism),
+            t=motion.t,
+            effort=finest.effort,
+            closure_drift=finest.closure_drift,
+            tracking_error=finest.tracking_error,
+            settings=in_words(of),
+            ladder=tuple(ladder),
+            note="; ".join(notes),
+        )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        return type(self)(replace(self.settings, iterations=2 * self.settings.iterations))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`."""
+        of = self.settings
+        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (of.steps, of.compliances))
+        return type(self)(replace(of, steps=steps, division=2 * of.division, compliances=compliances))
+
+
+def in_words(of: Settings) -> Mapping[str, str]:
+    """Every setting that matters, as text."""
+    compliances = " and ".join(f"{compliance:g}" for compliance in of.compliances)
+    return {
+        "precision": f"{'double' if of.double else 'single'}, on the CPU",
+        "integrator": "classical Runge-Kutta, 4th order, on MJX's forward dynamics",
+        "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in of.steps)} ms; the finest is reported",
+        "solver": f"Newton, {of.iterations} iterations, no line search",
+        "impedance": f"solimp {of.impedance:g} {of.impedance:g} 0.001 0.5 1",
+        "drift feedback": f"solref {' '.join(f'{-x:g}' for x in of.solref)}",
+        "velocity term": "from the derivative of MJX's Jacobian" if of.velocity_term else "none, as MJX is",
+        "compliance": f"body and dof inverse weights times {compliances}"
+        + (", extrapolated to 0" if len(of.compliances) > 1 else ""),
+        "actuators": "a joint or tendon equality each, its constraint force is the effort",
+    }
+
+
+def _prepared(mechanism: Mechanism, motion: Motion, drives: list[int], of: Settings) -> _Simulation:
+    """The model with the drives and the settings, on the device."""
+    model = compiled(mechanism, [mechanism.drives[k] for k in drives])
+    model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations = 0.0, of.iterations, 0
+    model.eq_solref[:] = [-x for x in of.solref]
+    model.eq_solimp[:] = (of.impedance, of.impedance, 0.001, 0.5, 1.0)
+    rows = rows_of(model)
+    loops, held = rows[: model.neq - len(drives)], rows[model.neq - len(drives) :]
+    layout = Layout(
+        drives=tuple(row for of_one in held for row in of_one),
+        loops=tuple(map(tuple, loops)),
+        joints=joints_of(mechanism),
+        samples=len(motion.t),
+        velocity_term=of.velocity_term,
+    )
+    return _Simulation(
+        mechanism, motion, drives, of, Robot(*put(model), loads_of(mechanism)), layout, gearing(model, len(drives))
+    )
+
+
+def _rung(simulation: _Simulation, dt: float) -> Rung:
+    """The simulation at one step; the compiled code is the same for all, because targets are padded to one length."""
+    mechanism, motion, _, of, robot, layout, gears = simulation
+    begin, kind = time.perf_counter(), np.float64 if of.double else np.float32
+    q, qd, targets = (x.astype(kind) for x in (motion.q[0], motion.qd[0], _constants(simulation, dt)))
+    run = Run(q, qd, targets, kind(dt), round(motion.dt / dt))
+    force, positions, drift = simulated(robot, run, np.array(of.compliances, kind), layout=layout)
+    if not np.isfinite(force).all():
+        raise EngineError(f"mjx: the simulation with dt = {dt:g} s diverged")
+    wanted = motion.law(motion.t).q
+    miss = [mechanism.values_of(mechanism.drives, np.asarray(one, float)) - wanted for one in positions]
+    return Rung(
+        dt=dt,
+        effort=value_at_zero(of.compliances, list(np.asarray(force, float))) @ np.linalg.pinv(gears),
+        closure_drift=float(np.max(drift)),
+        tracking_error=float(np.abs(miss).max()),
+        wall_time=time.perf_counter() - begin,
+    )
+
+
+def _constants(simulation: _Simulation, dt: float) -> Array:
+    """Constants of the drives at half steps [m or rad], shape (many, drives); the last one repeated.
+
+    A row accelerates by −B v − K (q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K (q − x).
+    """
+    mechanism, motion, drives, of, *_ = simulation
+    span = motion.t[-1] - motion.t[0]
+    many, used = (2 * round(span / step) + 3 for step in (of.steps[-1], dt))
+    target = motion.law(motion.t[0] + np.minimum(np.arange(many), used - 1) * dt / 2)
+    rest = mechanism.values_of(mechanism.drives, mechanism.reference[None])
+    K, B = (x / of.impedance for x in of.solref)
+    return (target.q - rest + (B * target.qd + target.qdd) / K)[:, drives]

@@ -1,0 +1,144 @@
+"""What MuJoCo has compiled and computes: read from `MjModel` and `MjData`."""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.mujoco._loops import closure_bias
+from engines.mujoco.model import (
+    apply_wrenches,
+    build,
+    constraint_jacobian,
+    equality_rows,
+    guarded,
+    own_actuators_off,
+    tendon_jacobian,
+    transmission,
+    tree_terms,
+)
+from robots.arrays import Array
+from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from robots.mechanism import Mechanism
+from robots.older_mujoco import EveryField
+
+_OFF = mujoco.mjtDisableBit
+KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind in FREEDOM}
+"""Kind of a joint by MuJoCo's number."""
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    model = build(mechanism)
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    with guarded("mujoco"):
+        apply_wrenches(mechanism, model, data)
+        _, bias, passive = tree_terms(mechanism, model, data)
+    return inventory(model, data, bias - passive)
+
+
+def inventory(model: Any, data: Any, rest_force: Array) -> Inventory:
+    """What stands in a model.
+
+    Args:
+        model: MuJoCo's model.
+        data: Its state, computed, with the external wrenches in `xfrc_applied`.
+        rest_force: Force on each dof that holds the tree at rest there [N or N m], shape (nv,).
+    """
+    rows = equality_rows(data)
+    kinds, axes, anchors = _joints(model, data)
+    scalar = np.array([kind in ("hinge", "slide") for kind in kinds], dtype=bool)
+    of_actuators = EveryField(model)
+    stiffness = np.where(_on(model, _OFF.mjDSBL_SPRING), model.jnt_stiffness, 0.0)
+    mass, weight = model.body_mass[1:], _gravity(model) * model.body_mass[1:, None]  # body 0 is the world
+    R = data.ximat[1:].reshape(-1, 3, 3)
+    joints = [model.joint(i).name or f"joint{i}" for i in range(model.njnt)]
+    return Inventory(
+        bodies=tuple(model.body(i).name or f"body{i}" for i in range(1, model.nbody)),
+        joints=tuple(joints),
+        dofs=tuple(joints[i] for i in model.dof_jntid),
+        actuators=tuple(model.actuator(i).name or f"actuator{i}" for i in range(model.nu)),
+        mass=mass,
+        total_mass=float(model.body_mass.sum()),
+        center=data.xipos[1:],
+        moments=np.sort(model.body_inertia[1:], axis=1),
+        inertia=np.einsum("bij,bj,bkj->bik", R, model.body_inertia[1:], R),
+        freedom=np.array([FREEDOM[kind] for kind in kinds]).reshape(-1, 2),
+        axis=axes,
+        anchor=anchors,
+        armature=_on_joints(model, data, model.dof_armature, model.tendon_armature, of_actuators.actuator_armature),
+        damping=_on_joints(model, data, model.dof_damping, model.tendon_damping, of_actuators.actuator_damping)
+        * _on(model, _OFF.mjDSBL_DAMPER),
+        friction=np.where(_on(model, _OFF.mjDSBL_FRICTIONLOSS), model.dof_frictionloss, 0.0),
+        stiffness=stiffness,
+        spring_reference=np.where((stiffness != 0) & scalar, model.qpos_spring[model.jnt_qposadr], 0.0),
+        gravity=_gravity(model),
+        force=data.xfrc_applied[1:, :3] - model.body_gravcomp[1:, None] * weight,
+        moment=data.xfrc_applied[1:, 3:],
+        rest_force=rest_force,
+        J=constraint_jacobian(model, data)[rows],
+        opening=float(np.abs(data.efc_pos[rows]).max(initial=0.0)),
+        transmission=transmission(model, data),
+    )
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    model = build(mechanism)
+    own_actuators_off(model)
+    data, found = mujoco.MjData(model), []
+    with guarded("mujoco"):
+        for positions, velocities in zip(q, qd, strict=True):
+            data.qpos[:], data.qvel[:] = positions, velocities
+            found.append(_at_state(mechanism, model, data))
+    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
+    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*found, strict=True), strict=True)})
+
+
+def _at_state(mechanism: Mechanism, model: Any, data: Any) -> tuple[Array, ...]:
+    """The entries of `Matrices` at the state in `data`."""
+    M, bias, passive = tree_terms(mechanism, model, data)
+    mujoco.mj_referenceConstraint(model, data)
+    rows = equality_rows(data)
+    K, B, impedance, _ = data.efc_KBIP[rows].T
+    # MuJoCo wants the acceleration −J̇q̇ − B J q̇ − K r of a constraint that is violated by r.
+    solver_bias = -data.efc_aref[rows] - B * data.efc_vel[rows] - K * impedance * data.efc_pos[rows]
+    return M, bias, passive, constraint_jacobian(model, data)[rows], closure_bias(model, data), solver_bias
+
+
+def _joints(model: Any, data: Any) -> tuple[list[str], Array, Array]:
+    """Kind, axis [-], shape (nj, 3), and anchor [m], shape (nj, 3), of each joint, as `Inventory` has them."""
+    kinds = [KINDS[int(number)] for number in model.jnt_type]
+    axes, anchors = np.zeros((model.njnt, 3)), np.zeros((model.njnt, 3))
+    for i, kind in enumerate(kinds):
+        if kind in ("hinge", "slide"):
+            axes[i] = data.xaxis[i]
+        if kind in ("hinge", "ball"):
+            anchors[i] = off_axis(data.xanchor[i], axes[i])
+    return kinds, axes, anchors
+
+
+def _on_joints(model: Any, data: Any, of_dofs: Array, of_tendons: Array, of_actuators: Array) -> Array:
+    """Armature or damping of joints, tendons and actuators as a matrix on the joint velocities, shape (nv, nv)."""
+    T, S = tendon_jacobian(model, data), transmission(model, data)
+    return np.diag(of_dofs) + T.T @ (of_tendons[:, None] * T) + S.T @ (of_actuators[:, None] * S)
+
+
+def _gravity(model: Any) -> Array:
+    return model.opt.gravity * _on(model, _OFF.mjDSBL_GRAVITY)
+
+
+def _on(model: Any, bit: Any) -> bool:
+    return not model.opt.disableflags & bit

@@ -1,0 +1,50 @@
+"""A robot left to constant efforts in MuJoCo: as `mj_step` moves it, or with constraints as hard as they get."""
+
+import mujoco
+import numpy as np
+
+from engines.contract import State
+from engines.mujoco._stepping import stepping
+from engines.mujoco.model import build
+from engines.mujoco.routes.forward import OWN, at_compliance, prepared
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.mjcf import captured_warnings
+
+SETTINGS = "default: mj_step with the step of the file; careful: nearly rigid constraints, Runge-Kutta 4"
+"""See `engines.contract.FreeMotion`."""
+
+
+def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, careful: bool) -> State:
+    """Positions and velocities at given times; not finite from where the simulation has failed.
+
+    Args:
+        mechanism: Robot.
+        effort: Constant efforts of the actuators [N or N m], shape (na,).
+        state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
+        t: Times [s], shape (nt,); steps are at most as long as the file says and divide the distances.
+        careful: Nearly rigid constraints and a Runge-Kutta method of fourth order, instead of MuJoCo's defaults.
+    """
+    model = build(mechanism)
+    longest = model.opt.timestep
+    if careful:
+        model = prepared(mechanism, (), longest, at_compliance(OWN, min(OWN.compliances)))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = state
+    data.qfrc_applied[:] = mechanism.selection.T @ effort
+    found = [(np.array(data.qpos), np.array(data.qvel))]
+
+    with captured_warnings():
+        for length in np.diff(t):
+            steps = int(np.ceil(length / longest - 1e-9))
+            model.opt.timestep = length / steps
+            step = stepping(model, data)
+            for _ in range(steps):
+                if careful:
+                    mujoco.mj_forward(model, data)
+                    step()
+                else:
+                    mujoco.mj_step(model, data)
+            found.append((np.array(data.qpos), np.array(data.qvel)))
+    return np.array([q for q, _ in found]), np.array([qd for _, qd in found])

@@ -1,0 +1,59 @@
+"""What the files of a robot say, past our own reading of them: the MJCF as MuJoCo compiles it, loads by their names.
+
+A number that our `Mechanism` has wrong is wrong in the reference and in every engine that is built from it. Here it
+comes from the files by another way. Both ways share what overrides of a variant do to the MJCF, MuJoCo's compiler, and
+the direction of gravity, which is what a configuration is.
+"""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.mujoco.audit import inventory
+from engines.mujoco.model import configure, guarded
+from robots.arrays import Array
+from robots.inventory import Inventory
+from robots.mechanism import ModelFile
+from robots.mjcf import compile_model
+from robots.robot import Case, WrenchSpec
+
+
+def read(case: Case, q: Array) -> Inventory:
+    """See `engines.read_file`.
+
+    Args:
+        case: What is read.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    robot = case.robot
+    overrides = robot.variants.get(case.variant, {})
+    model = compile_model(ModelFile(path=robot.folder / robot.mjcf, overrides=overrides, actuated=robot.actuated))
+    configure(model, _turned(model, case.mechanism.gravity))
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    with guarded("model file"):
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        loads = np.zeros(model.nv)
+        for load in robot.wrenches:
+            loads += _applied(model, data, load)
+    return inventory(model, data, data.qfrc_bias - data.qfrc_passive - loads)
+
+
+def _turned(model: Any, direction: Array) -> Array:
+    """Gravity as strong as the file has it, along a direction [m/s²], shape (3,)."""
+    length = np.linalg.norm(direction)
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY or not length:
+        return np.zeros(3)
+    return np.linalg.norm(model.opt.gravity) * direction / length
+
+
+def _applied(model: Any, data: Any, load: WrenchSpec) -> Array:
+    """Let a load act on the body of its name; the force on each dof [N or N m], shape (nv,)."""
+    body, force = model.body(load.body).id, np.array(load.force)
+    point = data.xpos[body] + data.xmat[body].reshape(3, 3) @ load.point
+    data.xfrc_applied[body] += [*force, *(load.moment + np.cross(point - data.xipos[body], force))]
+    on_dofs = np.zeros(model.nv)
+    mujoco.mj_applyFT(model, data, force, np.array(load.moment), point, body, on_dofs)
+    return on_dofs

@@ -1,0 +1,78 @@
+"""What `loopcheck ladder` varies of `mujoco/forward`: the step, and the settings of MuJoCo's own solver.
+
+With targets that are frozen over a step MuJoCo's integrators are of first order here, whatever their name; with targets
+that move with a clock in the model, its Runge-Kutta method has the fourth.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engines.ladder import Ladder, Route, Trial, halvings
+from engines.mujoco.routes.forward import FINEST, OWN, RUNGE_KUTTA, MujocoForward, Settings, own_steps
+from robots.motion import Motion
+
+COARSEST = 0.021
+"""Upper bound of the steps of a ladder [s]."""
+HARD = replace(OWN, compliances=(1e-3,))
+"""One simulation, with constraints a thousand times as hard as the model's own."""
+SOFT = replace(HARD, compliances=(1.0,))
+"""With the model's own inverse weights, which no MJCF can set."""
+DEFAULT = replace(SOFT, solref=(0.02, 1.0), solimp=(0.9, 0.95, 0.001, 0.5, 2.0), tolerance=1e-8)
+"""What every constraint has if the file says nothing."""
+
+
+def ladders(motion: Motion) -> Iterator[Ladder]:
+    """All ladders of the route."""
+    route = Route(name=MujocoForward.name, trial=_trial)
+    yield from _of_steps(route, motion.dt)
+    yield from _of_solver(route, next(dt for dt in halvings(motion.dt, coarsest=4 * FINEST, finest=0)))
+
+
+def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
+    fine, finer, finest = (halvings(report, coarsest=COARSEST, finest=FINEST / k) for k in (2.1, 4.1, 8.1))
+    yield route.over_steps("Runge-Kutta, two compliances", OWN, fine, order=4, own=(1, own_steps(report)[-1]))
+    yield route.over_steps("Runge-Kutta, compliance 0.001", HARD, fine, order=4)
+    yield route.over_steps("mj_step Euler", replace(HARD, integrator="Euler"), finest, order=1, extrapolated=(2, 3, 4))
+    harder = replace(HARD, integrator="Euler", compliances=(1e-5,))
+    yield route.over_steps("mj_step Euler, compliance 1e-05", harder, finer, order=1, extrapolated=(2, 3, 4))
+    yield route.over_steps("mj_step implicitfast", replace(HARD, integrator="implicitfast"), fine, order=1)
+    yield route.over_steps("mj_step RK4", replace(HARD, integrator="RK4"), fine, order=1)
+    yield route.over_steps("mj_step Euler, own inverse weights", replace(SOFT, integrator="Euler"), finest, order=1)
+    yield route.over_steps("mj_step Euler, default softness", replace(DEFAULT, integrator="Euler"), finer, order=1)
+
+
+def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
+    """At one step, small enough that what is refined makes the error."""
+    softer = {10.0**-k: replace(HARD, compliances=(10.0**-k,)) for k in range(7)}
+    yield route.over("Runge-Kutta, compliance", "factor on inverse weights [-]", softer, dt, order=1)
+    slack = {10.0**-k: replace(SOFT, solimp=(1 - 10.0**-k, 1 - 10.0**-k, 0.001, 0.5, 1.0)) for k in range(1, 5)}
+    yield route.over("Runge-Kutta, impedance, own inverse weights", "1 - impedance (solimp) [-]", slack, dt, order=1)
+    stiff = {10.0**k: replace(OWN, solref=(-(10.0**k), -2 * 10.0 ** (k / 2))) for k in range(1, 6)}
+    yield route.over("Runge-Kutta, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, dt)
+    newton = {float(n): replace(OWN, iterations=n) for n in (1, 2, 4, 8)}
+    yield route.over("Runge-Kutta, Newton iterations", "iterations [-]", newton, dt)
+    pgs = {float(n): replace(OWN, solver="PGS", iterations=n) for n in (5, 20, 80, 320)}
+    yield route.over("Runge-Kutta, PGS iterations", "iterations [-]", pgs, dt)
+    stop = {10.0**-k: replace(OWN, tolerance=10.0**-k) for k in (2, 5, 8, 16)}
+    yield route.over("Runge-Kutta, Newton tolerance", "tolerance [-]", stop, dt)
+
+
+def _trial(value: float, dt: float, of: Settings) -> Trial:
+    source, runs = MujocoForward(replace(of, steps=(dt,))), len(of.compliances)
+    return Trial(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
+
+
+def _to_set(of: Settings) -> str:
+    """The settings by the names that they have in an MJCF, inverse weights by those in `mjModel`."""
+    integrator = "RK4, targets that move" if of.integrator == RUNGE_KUTTA else of.integrator
+    factors = " and ".join(f"{compliance:g}" for compliance in of.compliances)
+    weights = f"body_invweight0 and dof_invweight0 times {factors}"
+    return ", ".join(
+        [
+            f"integrator {integrator}",
+            f"solver {of.solver}, iterations {of.iterations}, tolerance {of.tolerance:g}",
+            f"solref {' '.join(f'{x:g}' for x in of.solref)}",
+            f"solimp {' '.join(f'{x:g}' for x in of.solimp)}",
+            *([weights + (", extrapolated to 0" if len(of.compliances) > 1 else "")] if of.compliances != (1,) else []),
+        ]
+    )

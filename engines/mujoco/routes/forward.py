@@ -1,0 +1,289 @@
+"""MuJoCo's own constraint solver on the closed loop, the driven joints and tendons held to the motion by equalities.
+
+Each driven joint or tendon gets an equality whose force is the effort. MuJoCo knows no target with an acceleration, so
+its position is set such that the reference acceleration of the equality's row is the prescribed one, plus feedback on
+what has drifted. Two things would spoil the reading, and both are removed by running more than once:
+
+- the step: targets that are frozen over a step make every method one of first order. Here they move with a clock in
+  the model, MuJoCo's own Runge-Kutta method of fourth order sees them move, and it is run on a ladder of steps. Where
+  balls or free bodies turn, for which some versions of it are of second order, it is written here on `mj_forward`;
+- the softness: MuJoCo lets no constraint be rigid. The error is proportional to the compliance (the inverse weights of
+  bodies and dofs), so the efforts at two compliances are extrapolated to none.
+
+Of a redundantly actuated robot only as many joints are driven as it has degrees of freedom: more drives would answer
+the smallest mismatch of their targets with internal efforts. The others follow at zero effort, which leaves the part of
+the efforts that moves the robot as it is.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import mujoco
+import numpy as np
+
+from engines.extrapolation import value_at_zero
+from engines.ladder import own_steps as halved
+from engines.mujoco._clock import frozen_targets, moving_targets, push
+from engines.mujoco._stepping import stepping
+from engines.mujoco.model import (
+    actuator_names,
+    build,
+    constraint_jacobian,
+    driven,
+    equality_rows,
+    gearing,
+    guarded,
+    opening,
+    rows_of_drives,
+)
+from engines.projection import independent_drives, null_space
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Refinable, Rung
+from robots.errors import EngineError
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Drive, Motion
+from robots.robot import Case
+
+FINEST = 1.25e-3
+"""Upper bound of the finest step [s]; the ladder doubles it three times."""
+FINEST_FREE = FINEST / 8
+"""The same where something moves that nothing drives: it may vibrate on its springs."""
+RUNGS = 4
+RUNGE_KUTTA = "Runge-Kutta"
+"""The classical method of fourth order, with the targets of each of its stages."""
+MJ_STEP: Mapping[str, Callable[[Any, Any], None]] = {
+    "Euler": mujoco.mj_Euler,
+    "implicit": mujoco.mj_implicit,
+    "implicitfast": mujoco.mj_implicit,
+    "RK4": partial(mujoco.mj_RungeKutta, N=4),
+}
+"""What `mj_step` does after `mj_forward`, by the name of the integrator, with targets that are frozen over a step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+
+    steps: tuple[float, ...] = ()
+    """Steps that divide the report grid, coarsest first [s]; none: four, halved until `FINEST` is reached."""
+    division: int = 1
+    """By what `FINEST` is divided [-]."""
+    compliances: tuple[float, ...] = (0.001, 0.002)
+    """Factors on the model's inverse weights [-]; the efforts at several are extrapolated to none."""
+    integrator: str = RUNGE_KUTTA
+    """`RUNGE_KUTTA`, or one of `MJ_STEP`."""
+    solver: str = "Newton"
+    """As in an MJCF: Newton, CG or PGS."""
+    iterations: int = 100
+    tolerance: float = 0.0
+    """Improvement of the cost at which the solver stops [-]."""
+    solref: tuple[float, float] = (-100.0, -20.0)
+    """Stiffness [1/s²] and damping [1/s] of the feedback on drift; stiffer ruins the Runge-Kutta method."""
+    solimp: tuple[float, float, float, float, float] = (0.9999, 0.9999, 0.001, 0.5, 1.0)
+    """The largest impedance that MuJoCo accepts, and constant over the violation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    effort: Array  # of the actuators, (nt, na)
+    closure_drift: float
+    tracking_error: float
+
+
+OWN = Settings()
+"""Those of the route."""
+
+
+class MujocoForward(Refinable):
+    """Efforts from a simulation of the closed loop, extrapolated to rigid constraints."""
+
+    name = "mujoco/forward"
+
+    def __init__(self, settings: Settings = OWN) -> None:
+        """With the settings of the route, or with others."""
+        self.settings = settings
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        drives, undriven = drives_of(case.mechanism, motion)
+        finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
+        steps = self.settings.steps or own_steps(motion.dt, finest=finest)
+        ladder, diverged = [], []
+        for dt in steps:
+            try:
+                ladder.append(self._rung(case.mechanism, motion, drives, dt))
+            except EngineError:
+                if dt == steps[-1]:
+                    raise
+                diverged.append(f"{1e3 * dt:g}")
+        return EffortHistory(
+            source=self.name,
+            actuators=actuator_names(case.mechanism),
+            t=motion.t,
+            effort=ladder[-1].effort,
+            closure_drift=ladder[-1].closure_drift,
+            tracking_error=ladder[-1].tracking_error,
+            settings=in_words(replace(self.settings, steps=tuple(steps))),
+            ladder=tuple(ladder),
+            note=_note(case.mechanism, drives, self.settings.compliances, diverged),
+        )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        of = self.settings
+        return type(self)(replace(of, tolerance=of.tolerance / 100, iterations=2 * of.iterations))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`."""
+        of = self.settings
+        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (of.steps, of.compliances))
+        return type(self)(replace(of, steps=steps, division=2 * of.division, compliances=compliances))
+
+    def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
+        start = time.perf_counter()
+        steps = round((motion.t[-1] - motion.t[0]) / dt)
+        drive = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
+        with guarded(self.name):
+            soft = [
+                _simulate(mechanism, motion, drives, drive, dt, at_compliance(self.settings, c))
+                for c in self.settings.compliances
+            ]
+        return Rung(
+            dt=dt,
+            effort=value_at_zero(self.settings.compliances, [run.effort for run in soft]),
+            closure_drift=max(run.closure_drift for run in soft),
+            tracking_error=max(run.tracking_error for run in soft),
+            wall_time=time.perf_counter() - start,
+        )
+
+
+def in_words(settings: Settings) -> dict[str, str]:
+    """Every setting that matters, as text."""
+    steps = ", ".join(f"{1e3 * dt:g}" for dt in settings.steps)
+    compliances = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
+    own = settings.integrator == RUNGE_KUTTA
+    return {
+        "integrator": "MuJoCo's Runge-Kutta, 4th order (our own where balls or free bodies turn), targets move"
+        if own
+        else f"mj_step, {settings.integrator}, targets frozen over a step",
+        "steps": f"{steps} ms; the finest is reported",
+        "solver": f"{settings.solver}, dense, tolerance {settings.tolerance:g}, "
+        f"at most {settings.iterations} iterations",
+        "impedance": f"solimp {' '.join(f'{x:g}' for x in settings.solimp)}",
+        "drift feedback": f"solref {' '.join(f'{x:g}' for x in settings.solref)}",
+        "compliance": f"body and dof inverse weights times {compliances}"
+        + (", extrapolated to 0" if len(settings.compliances) > 1 else ""),
+        "actuators": "a joint equality each, its constraint force is the effort, through the engine's own gear",
+    }
+
+
+def own_steps(report: float, finest: float = FINEST) -> list[float]:
+    """The route's own steps, which divide the report grid, coarsest first [s]."""
+    return halved(report, finest=finest, rungs=RUNGS)
+
+
+def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
+    """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
+    model = build(mechanism)
+    data = mujoco.MjData(model)
+    data.qpos[:] = motion.q[len(motion.t) // 2]
+    mujoco.mj_fwdPosition(model, data)
+    J = constraint_jacobian(model, data)[equality_rows(data)]
+    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
+    return drives, null_space(J).shape[1] - len(drives)
+
+
+def _note(mechanism: Mechanism, drives: list[int], compliances: tuple[float, ...], diverged: list[str]) -> str:
+    names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
+    notes = [f"extrapolated to rigid constraints from {len(compliances)} compliances"] if len(compliances) > 1 else []
+    if names:
+        notes.append(f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares")
+    if diverged:
+        notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
+    return "; ".join(notes)
+
+
+def at_compliance(settings: Settings, compliance: float) -> Settings:
+    """The settings with one compliance."""
+    return replace(settings, compliances=(compliance,))
+
+
+def _simulate(
+    mechanism: Mechanism, motion: Motion, drives: list[int], drive: Drive, dt: float, settings: Settings
+) -> _Run:
+    """Simulate the whole motion at one compliance and read the drives on the report grid.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+        drives: Which of the driven coordinates get a drive.
+        drive: How all of them move, at every half step.
+        dt: Step [s].
+        settings: With one compliance.
+
+    Raises:
+        EngineError: If it diverges.
+    """
+    model = prepared(mechanism, tuple(mechanism.drives[k] for k in drives), dt, settings)
+    data = mujoco.MjData(model)
+    rest = mechanism.values_of(mechanism.drives, model.qpos0[None, :-1])
+    data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0], motion.qd[0], 1.0  # the clock's
+    push(mechanism, model, data)
+    mujoco.mj_forward(model, data)
+    of_drives, of_loops = rows_of_drives(model, data, len(drives))
+    K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[of_drives[0]]
+    # A row accelerates by −B (v − ṗ) − K·imp (q − qpos0 − p); this makes it q̈ − B (v − q̇) − K·imp (q − x).
+    wanted = (drive.qdd + B * drive.qd + K * impedance * (drive.q - rest))[:, drives]
+    feedback = np.array([K * impedance, B])
+    if settings.integrator == RUNGE_KUTTA:
+        step, targets = stepping(model, data), moving_targets(wanted, feedback, dt)
+    else:
+        step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(wanted, feedback)
+
+    held, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
+    forces, drift, positions, every = [], 0.0, [], round(motion.dt / dt)
+    for k, target in enumerate(targets):
+        held[:], clock[:] = target, 0.0
+        mujoco.mj_forward(model, data)
+        if k % every == 0:
+            forces.append(data.efc_force[of_drives])
+            if not np.isfinite(forces[-1]).all():
+                raise EngineError(f"{MujocoForward.name}: the simulation with dt = {dt:g} s diverged")
+            drift = max(drift, opening(model, data, of_loops))
+            positions.append(np.array(data.qpos[:-1]))
+        if k < len(targets) - 1:
+            step()
+    miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
+    return _Run(
+        effort=np.array(forces) @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
+        closure_drift=drift,
+        tracking_error=float(np.abs(miss).max()),
+    )
+
+
+def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, settings: Settings) -> Any:
+    """The driven model with the settings; all its equalities are equally hard.
+
+    Args:
+        mechanism: Robot.
+        drives: Coordinates that are held to a motion.
+        dt: Step [s].
+        settings: With one compliance.
+    """
+    model = driven(mechanism, drives, timed=bool(drives))
+    model.opt.timestep = dt
+    if settings.integrator != RUNGE_KUTTA:
+        model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{settings.integrator.upper()}")
+    model.opt.solver = getattr(mujoco.mjtSolver, f"mjSOL_{settings.solver.upper()}")
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    share = model.dof_M0[: mechanism.nv].sum() / model.dof_M0.sum()  # MuJoCo's tolerance is relative to the inertia
+    model.opt.tolerance, model.opt.iterations = share * settings.tolerance, settings.iterations
+    model.eq_solref[:] = settings.solref
+    model.eq_solimp[:] = settings.solimp
+    model.body_invweight0[:] *= settings.compliances[0]
+    model.dof_invweight0[:] *= settings.compliances[0]
+    model.tendon_invweight0[:] *= settings.compliances[0]
+    return model

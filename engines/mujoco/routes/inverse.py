@@ -1,0 +1,41 @@
+"""Plain `mj_inverse` at the exact state: invalid for loops, and shown because users reach for it.
+
+MuJoCo's loops are soft. At an exact acceleration of a closed loop the soft constraint sees next to nothing to correct
+and gives next to no force, so the efforts are those of the cut tree, or worse.
+"""
+
+import mujoco
+import numpy as np
+
+from engines.mujoco.model import actuator_names, build, guarded, own_actuators_off, transmission, wrench_forces
+from robots.efforts import EffortHistory, Source
+from robots.motion import Motion
+from robots.robot import Case
+
+
+class MujocoInverse(Source):
+    """Efforts as `mj_inverse` gives them, without a thought for the loops."""
+
+    name = "mujoco/inverse"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        model = build(case.mechanism)
+        own_actuators_off(model)
+        data = mujoco.MjData(model)
+        effort = np.zeros((len(motion.t), model.nu))
+        with guarded(self.name):
+            for k in range(len(motion.t)):
+                data.qpos[:], data.qvel[:], data.qacc[:] = motion.q[k], motion.qd[k], motion.qdd[k]
+                mujoco.mj_inverse(model, data)
+                S = transmission(model, data)
+                force = data.qfrc_inverse - wrench_forces(case.mechanism, model, data)
+                effort[k] = np.linalg.pinv(S.T) @ force  # rows of passive joints are left unbalanced
+        return EffortHistory(
+            source=self.name,
+            actuators=actuator_names(case.mechanism),
+            t=motion.t,
+            effort=effort,
+            settings={"all": "those of the MJCF"},
+            note="mj_inverse is not valid for soft loops",
+        )

@@ -1,0 +1,72 @@
+"""MuJoCo's mass matrix, bias, passive forces, loop Jacobian, its rate and actuator moments at the exact state."""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.mujoco._loops import closure_bias
+from engines.mujoco.model import (
+    actuator_names,
+    build,
+    constraint_jacobian,
+    equality_rows,
+    guarded,
+    own_actuators_off,
+    transmission,
+    tree_terms,
+)
+from engines.projection import RANK_TOLERANCE, independent_drives, loop_motions
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Source
+from robots.motion import Motion
+from robots.robot import Case
+
+
+class MujocoKkt(Source):
+    """Efforts from the engine's matrices, projected on the motions that keep its loops closed."""
+
+    name = "mujoco/kkt"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        model = build(case.mechanism)
+        own_actuators_off(model)
+        data, scale = mujoco.MjData(model), case.mechanism.effort_scales
+        effort, gap = np.zeros((len(motion.t), model.nu)), 0.0
+        with guarded(self.name):
+            W = case.mechanism.rates_of(case.mechanism.drives)
+            W = W[independent_drives(loop_jacobian(model, data, motion.q[len(motion.t) // 2]), W)]
+            for k in range(len(motion.t)):
+                loop = loop_motions(loop_jacobian(model, data, motion.q[k]), W)
+                data.qvel[:] = loop.velocities(motion.qd[k])
+                M, bias, passive = tree_terms(case.mechanism, model, data)
+                qdd = loop.accelerations(motion.qdd[k], closure_bias(model, data))
+                effort[k] = loop.efforts(M, M @ qdd + bias - passive, transmission(model, data), scale)
+                gap = max(gap, float(np.abs(data.efc_pos[equality_rows(data)]).max(initial=0.0)))
+        return EffortHistory(
+            source=self.name,
+            actuators=actuator_names(case.mechanism),
+            t=motion.t,
+            effort=effort,
+            closure_drift=gap,
+            settings={
+                "state": "q, and rates of independent drives; the others from J and J̇q̇ of the engine",
+                "J̇q̇": "mj_objectAcceleration of the ends; curvature of polynomials added, which MuJoCo leaves out",
+                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
+            },
+            note="state given; drift is the gap the engine sees in it",
+        )
+
+
+def loop_jacobian(model: Any, data: Any, q: Array) -> Array:
+    """The engine's Jacobian of its equalities [m/rad or m/m], shape (rows, nv).
+
+    Args:
+        model: MuJoCo's.
+        data: Its state; the position and what depends on it is set.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    data.qpos[:] = q
+    mujoco.mj_fwdPosition(model, data)
+    return constraint_jacobian(model, data)[equality_rows(data)]

@@ -1,0 +1,185 @@
+"""What Pinocchio's model holds, is told beside it, and computes: asked of Pinocchio itself."""
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from engines.pinocchio._loads import joint_springs, load_forces, wrenches
+from engines.pinocchio._loops import bends, closure_bias, closure_jacobian, gathered, loop_constraints, opening
+from engines.pinocchio._simulation import Solver
+from engines.pinocchio._tree import Tree, build, guarded
+from engines.pinocchio.routes.kkt import tree_terms
+from robots.arrays import Array
+from robots.inventory import Inventory, Matrices, off_axis
+from robots.mechanism import Mechanism
+
+EVEN = 1e-6
+"""Singular values of the motions of a joint below this count as zero [-]."""
+REBUILT = {
+    "damping": "dampers as efforts on the joints",
+    "stiffness": "springs as efforts on the joints",
+    "spring_reference": "springs as efforts on the joints",
+    "force": "loads as efforts on the joints",
+    "moment": "loads as efforts on the joints",
+    "transmission": "motors act on joints; gears are taken off their readings",
+}
+FREE = "free joints as a translation and a ball"
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    with guarded("pinocchio"):
+        tree = build(mechanism)
+        loops = gathered(loop_constraints(tree))
+        _, bias, passive = tree_terms(tree, q, np.zeros(mechanism.nv))
+        J = closure_jacobian(tree, loops, q)
+        pin.updateFramePlacements(tree.model, tree.data)
+        freedom, axis, anchor = _joints(tree)
+        force, moment = _loads(tree)
+        stiffness, reference = _springs(tree)
+        return Inventory(
+            bodies=tuple(body.name for body in mechanism.bodies),
+            joints=tuple(tree.model.names[joints[-1]] for joints in tree.joints),
+            dofs=_dofs(tree),
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **_bodies(tree),
+            freedom=freedom,
+            axis=axis,
+            anchor=anchor,
+            armature=np.diag(tree.model.armature),
+            damping=_damping(tree, q),
+            friction=np.array(tree.model.upperDryFrictionLimit),
+            stiffness=stiffness,
+            spring_reference=reference,
+            gravity=np.array(tree.model.gravity.linear),
+            force=force,
+            moment=moment,
+            rest_force=bias - passive,
+            J=J,
+            opening=opening(tree, loops, q),
+            transmission=mechanism.selection,
+            rebuilt=REBUILT if len(tree.model.names) == len(mechanism.joints) + 1 else {**REBUILT, "freedom": FREE},
+        )
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    with guarded("pinocchio"):
+        tree = build(mechanism)
+        found = [_at_state(tree, *state) for state in zip(q, qd, strict=True)]
+    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
+    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*found, strict=True), strict=True)})
+
+
+def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
+    """M, bias, passive forces, loop Jacobian, J̇ q̇, and what the constraint solver takes for it."""
+    terms = tree_terms(tree, q, qd)
+    loops, solver = gathered(loop_constraints(tree)), Solver()
+    J, by_kinematics = closure_jacobian(tree, loops, q), closure_bias(tree, loops, q, qd)
+    model, data = tree.model, tree.data
+    pin.initConstraintDynamics(model, data, loops.models, loops.datas)
+    proximal = pin.ProximalSettings(0.0, 0.0, solver.mu, solver.iterations)
+    pin.constraintDynamics(model, data, tree.positions(q), qd, np.zeros(model.nv), loops.models, loops.datas, proximal)
+    drifts = [
+        (of.contact1_acceleration_drift - of.contact2_acceleration_drift).vector[: constraint.residualSize()]
+        for constraint, of in zip(loops.models, loops.datas, strict=True)
+    ]
+    return *terms, J, by_kinematics, np.concatenate([np.zeros(0), *drifts, bends(tree.mechanism, q, qd)])
+
+
+def _bodies(tree: Tree) -> dict[str, Any]:
+    """Masses, mass centres and inertias as fields of `Inventory`."""
+    held = [_inertia(tree, i) for i in tree.bodies]
+    poses = [tree.data.oMf[i] for i in tree.bodies]
+    inertias = np.array([inertia.inertia for inertia in held])
+    R = np.array([pose.rotation for pose in poses])
+    return {
+        "mass": np.array([inertia.mass for inertia in held]),
+        "total_mass": sum(inertia.mass for inertia in tree.model.inertias),
+        "center": np.array([pose.act(inertia.lever) for pose, inertia in zip(poses, held, strict=True)]),
+        "moments": np.linalg.eigvalsh(inertias),
+        "inertia": R @ inertias @ R.swapaxes(1, 2),
+    }
+
+
+def _inertia(tree: Tree, number: int) -> Any:
+    """Inertia of a body: what its joint carries, or, where that carries several bodies, what its frame was given."""
+    frame = tree.model.frames[number]
+    alone = [tree.model.frames[i].parentJoint for i in tree.bodies].count(frame.parentJoint) == 1
+    return frame.placement.actInv(tree.model.inertias[frame.parentJoint]) if alone else frame.inertia
+
+
+def _dofs(tree: Tree) -> tuple[str, ...]:
+    """Name of the joint of each of Pinocchio's dofs, in its order."""
+    whose = {i: joints[-1] for joints in tree.joints for i in joints}
+    every = sorted(whose, key=lambda i: tree.model.joints[i].idx_v)
+    return tuple(tree.model.names[whose[i]] for i in every for _ in range(tree.model.joints[i].nv))
+
+
+def _columns(tree: Tree, i: int) -> Array:
+    """Columns of a joint of Pinocchio's in its own Jacobian [- or m], shape (6, its dofs)."""
+    jacobian = pin.getJointJacobian(tree.model, tree.data, i, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    first = tree.model.joints[i].idx_v
+    columns: Array = jacobian.reshape(6, tree.model.nv)  # a single column comes as a vector
+    return columns[:, first : first + tree.model.joints[i].nv]
+
+
+def _joints(tree: Tree) -> tuple[Array, Array, Array]:
+    """Freedom, axis and anchor of each joint of the model, by what Pinocchio's Jacobians let it do."""
+    mechanism = tree.mechanism
+    freedom, axes, anchors = (np.zeros((len(mechanism.joints), k)) for k in (2, 3, 3))
+    for j, (joint, parts) in enumerate(zip(mechanism.joints, tree.joints, strict=True)):
+        S = np.concatenate([_columns(tree, i) for i in parts], axis=1)
+        freedom[j] = [_rank(S[3:]), _rank(S[:3, ~S[3:].any(axis=0)])]
+        if joint.kind in ("hinge", "slide"):
+            axes[j] = S[3:, 0] if joint.kind == "hinge" else S[:3, 0]
+        if joint.kind in ("hinge", "ball"):
+            anchors[j] = off_axis(tree.data.oMi[parts[-1]].translation, axes[j])
+    return freedom, axes, anchors
+
+
+def _rank(directions: Array) -> int:
+    return int(np.linalg.matrix_rank(directions, rtol=EVEN)) if directions.size else 0
+
+
+def _damping(tree: Tree, q: Array) -> Array:
+    """How the forces on the joints follow the velocities [N s/m, N s or N m s/rad], shape (nv, nv)."""
+    units = np.eye(tree.mechanism.nv)
+    against = [load_forces(tree, q, 0 * unit) - load_forces(tree, q, unit) for unit in units]
+    return np.reshape(against, units.shape).T
+
+
+def _springs(tree: Tree) -> tuple[Array, Array]:
+    """Stiffness of each joint, and where the springs of hinges and slides are at rest: from their forces."""
+    mechanism = tree.mechanism
+    first = [dofs.start for dofs in mechanism.dof_slices]
+    one = np.zeros(mechanism.nv)
+    one[first] = 1.0
+    rest = tree.positions(np.concatenate([np.zeros(0), *(joint.spring_reference for joint in mechanism.joints)]))
+    stiffness = -joint_springs(mechanism, tree.ours(pin.integrate(tree.model, rest, one)))[first]
+    force, zero = joint_springs(mechanism, tree.ours(pin.neutral(tree.model)))[first], tree.zero
+    has_rest = np.array([joint.kind in ("hinge", "slide") for joint in mechanism.joints], dtype=bool) & (stiffness != 0)
+    reference = np.divide(force, stiffness, out=np.zeros_like(force), where=has_rest)
+    return stiffness, reference + np.where(has_rest, zero[[places.start for places in mechanism.q_slices]], 0.0)
+
+
+def _loads(tree: Tree) -> tuple[Array, Array]:
+    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
+    force, moment = np.zeros((len(tree.bodies), 3)), np.zeros((len(tree.bodies), 3))
+    for load in wrenches(tree.mechanism):
+        pose, lever = tree.data.oMf[tree.bodies[load.body]], tree.model.frames[tree.bodies[load.body]].inertia.lever
+        force[load.body] += load.force
+        moment[load.body] += load.moment + np.cross(pose.rotation @ (load.point - lever), load.force)
+    return force, moment

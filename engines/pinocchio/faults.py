@@ -1,0 +1,45 @@
+"""Faults of `pinocchio/forward`, one step of care left out each: the harness must notice them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pinocchio as pin
+
+from engines.pinocchio._simulation import Simulation, Solver
+from engines.pinocchio.routes.forward import PinocchioForward, Settings
+from robots.arrays import Array
+from robots.efforts import Fault
+
+REGULARISED = Solver(mu=1e-3, iterations=1)
+"""A single proximal iteration, what Pinocchio does by default, with a regularisation that it leaves in the answer."""
+
+
+class _WithoutVelocityTerm(Simulation):
+    """Constraints without J̇v: what Pinocchio found for it at the same state is taken back."""
+
+    def solve(self, force: Array) -> Array:
+        every = zip(self.constraints.models, self.constraints.datas, strict=True)
+        wanted = [np.array(data.contact_acceleration_desired.vector) for data in self.constraints.datas]
+        super().solve(force)
+        for (model, data), motion in zip(every, wanted, strict=True):
+            drift = data.contact1_acceleration_drift.vector - data.contact2_acceleration_drift.vector
+            if model.type == pin.ContactType.CONTACT_3D:
+                drift[3:] = 0
+            data.contact_acceleration_desired = pin.Motion(motion + drift)
+        a = np.array(super().solve(force))
+        for data, motion in zip(self.constraints.datas, wanted, strict=True):
+            data.contact_acceleration_desired = pin.Motion(motion)
+        return a
+
+
+class _ForwardWithoutVelocityTerm(PinocchioForward):
+    simulation = _WithoutVelocityTerm
+
+
+FAULTS: Mapping[str, Mapping[str, Fault]] = {
+    "forward": {
+        "loose loops": lambda peak: PinocchioForward(Settings(solver=REGULARISED)),
+        "velocity term dropped": lambda peak: _ForwardWithoutVelocityTerm(),
+    }
+}
+"""By route and kind of fault."""

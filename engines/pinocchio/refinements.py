@@ -1,0 +1,58 @@
+"""What `loopcheck ladder` varies of `pinocchio/forward`: the step, and the settings of Pinocchio's own solver."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engines.ladder import Ladder, Route, Trial, halvings, own_steps
+from engines.pinocchio._simulation import EULER, RUNGE_KUTTA, Solver
+from engines.pinocchio.routes.forward import FINEST, RUNGS, PinocchioForward, Settings
+from robots.motion import Motion
+
+COARSEST = 0.021
+"""Upper bound of the steps of a ladder [s]."""
+OWN = Solver()
+"""That of the route."""
+
+
+def ladders(motion: Motion) -> Iterator[Ladder]:
+    """All ladders of the route."""
+    route = Route(name=PinocchioForward.name, trial=_trial)
+    yield from _of_steps(route, motion.dt)
+    yield from _of_solver(route, next(dt for dt in halvings(motion.dt, coarsest=2 * FINEST, finest=0)))
+
+
+def _of_steps(route: Route[Solver], report: float) -> Iterator[Ladder]:
+    fine, finer = (halvings(report, coarsest=COARSEST, finest=FINEST / k) for k in (4.1, 8.1))
+    own = own_steps(report, finest=FINEST, rungs=RUNGS)[-1]
+    yield route.over_steps("Runge-Kutta", OWN, fine, order=4, extrapolated=(2,), own=(1, own))
+    undamped = replace(OWN, stiffness=0.0, damping=0.0)
+    yield route.over_steps("Runge-Kutta, no drift feedback", undamped, fine, order=4)
+    euler = replace(OWN, integrator=EULER)
+    yield route.over_steps("semi-implicit Euler", euler, finer, order=1, extrapolated=(2, 3, 4))
+
+
+def _of_solver(route: Route[Solver], dt: float) -> Iterator[Ladder]:
+    """At one step, small enough that what is refined makes the error."""
+    once = {10.0**-k: replace(OWN, mu=10.0**-k, iterations=1) for k in range(2, 13, 2)}
+    yield route.over("Runge-Kutta, mu, one iteration", "mu [1/kg or 1/(kg m²)]", once, dt, order=1)
+    more = {float(n): replace(OWN, mu=1e-3, iterations=n) for n in (1, 2, 4, 8, 16)}
+    yield route.over("Runge-Kutta, proximal iterations at mu 0.001", "iterations [-]", more, dt)
+    stiff = {10.0**k: replace(OWN, stiffness=10.0**k, damping=2 * 10.0 ** (k / 2)) for k in range(1, 6)}
+    yield route.over("Runge-Kutta, drift feedback", "Kp, critically damped [1/s²]", stiff, dt)
+
+
+def _trial(value: float, dt: float, of: Solver) -> Trial:
+    source = PinocchioForward(Settings(steps=(dt,), solver=of))
+    return Trial(value=value, dt=dt, settings=_to_set(of), runs=1, plain=of.integrator == EULER, source=source)
+
+
+def _to_set(of: Solver) -> str:
+    """The settings by the names that Pinocchio gives them."""
+    own = of.integrator == RUNGE_KUTTA
+    return ", ".join(
+        [
+            f"{'Runge-Kutta of your own' if own else 'semi-implicit Euler'} on constraintDynamics",
+            f"ProximalSettings(0, 0, mu {of.mu:g}, max_iter {of.iterations})",
+            f"Baumgarte Kp {of.stiffness:g}, Kd {of.damping:g} of every constraint",
+        ]
+    )

@@ -1,0 +1,176 @@
+"""Pinocchio's constrained forward dynamics on the closed loop, the driven joints held to the motion by its constraints.
+
+Each driven joint gets a rigid constraint of all six directions between its two sides, with the prescribed acceleration
+in the direction that the joint leaves free: the force of the constraint in that direction is the effort. The loops are
+rigid constraints of the same solver. `constraintDynamics` gives the accelerations; the classical Runge-Kutta method,
+written here because Pinocchio has no integrator of second-order systems, moves the state on a ladder of steps.
+
+Of a redundantly actuated robot only as many joints are driven as it has degrees of freedom: how the solver would share
+the effort among more says nothing of the motors. The others follow at zero effort, which leaves the part of the efforts
+that moves the robot as it is.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from engines.ladder import own_steps
+from engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
+from engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, want_rigid
+from engines.pinocchio._tree import build, guarded
+from engines.projection import independent_drives, null_space
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Refinable, Rung
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+FINEST = 2.5e-3
+"""Upper bound of the finest step [s]; the ladder doubles it twice."""
+FINEST_FREE = FINEST / 16
+"""The same where something moves that nothing drives: it may vibrate on its springs."""
+RUNGS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+
+    steps: tuple[float, ...] = ()
+    """Steps that divide the report grid, coarsest first [s]; none: three, halved until `FINEST` is reached."""
+    division: int = 1
+    """By what `FINEST` is divided [-]."""
+    solver: Solver = field(default_factory=Solver)
+
+
+OWN = Settings()
+"""Those of the route."""
+
+
+class PinocchioForward(Refinable):
+    """Efforts from a simulation of the closed loop with Pinocchio's rigid constraints."""
+
+    name = "pinocchio/forward"
+    simulation: Callable[..., Simulation] = Simulation
+
+    def __init__(self, settings: Settings = OWN) -> None:
+        """With the settings of the route, or with others."""
+        self.settings = settings
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        mechanism = case.mechanism
+        want_rigid(mechanism, mechanism.drives)
+        with guarded(self.name):
+            drives, undriven = _drives(mechanism, motion)
+            finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
+            steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
+            ladder, diverged = self._ladder(mechanism, motion, drives, steps)
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            t=motion.t,
+            effort=ladder[-1].effort,
+            closure_drift=ladder[-1].closure_drift,
+            tracking_error=ladder[-1].tracking_error,
+            settings=in_words(replace(self.settings, steps=steps)),
+            ladder=ladder,
+            note=_note(mechanism, drives, diverged),
+        )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        solver = self.settings.solver
+        return type(self)(replace(self.settings, solver=replace(solver, iterations=2 * solver.iterations)))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`; what makes constraints soft is the regularisation."""
+        of = self.settings
+        solver = replace(of.solver, mu=of.solver.mu / 2)
+        return type(self)(Settings(steps=tuple(dt / 2 for dt in of.steps), division=2 * of.division, solver=solver))
+
+    def _ladder(
+        self, mechanism: Mechanism, motion: Motion, drives: list[int], steps: tuple[float, ...]
+    ) -> tuple[tuple[Rung, ...], list[str]]:
+        """The rungs, and at which steps there is none because the simulation diverged."""
+        ladder, diverged = [], []
+        for dt in steps:
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    ladder.append(self._rung(mechanism, motion, drives, dt))
+            except EngineError:
+                if dt == steps[-1]:
+                    raise
+                diverged.append(f"{1e3 * dt:g}")
+        return tuple(ladder), diverged
+
+    def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
+        """Simulate the whole motion at one step and read the drives on the report grid."""
+        clock = time.perf_counter()
+        simulation = self.simulation(mechanism, [mechanism.drives[k] for k in drives], self.settings.solver)
+        every, none = round(motion.dt / dt), np.zeros(mechanism.nv)
+        times = motion.t[0] + np.arange(2 * (len(motion.t) - 1) * every + 1) * dt / 2
+        targets = np.stack(motion.law(times), axis=1)  # (times, 3, drives)
+        simulation.put(motion.q[0], motion.qd[0])
+        step = simulation.stepping(dt)
+        effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), 0.0, []
+        for k in range(0, len(times), 2):
+
+            def acceleration(half_steps: int, k: int = k) -> Array:
+                return simulation.acceleration(none, targets[k + half_steps][:, drives])
+
+            a = acceleration(0)
+            if not np.isfinite(a).all():
+                raise EngineError(f"{self.name}: the simulation with dt = {dt:g} s diverged")
+            sample, rest = divmod(k // 2, every)
+            if not rest:
+                effort[sample, drives] = simulation.efforts()
+                drift = max(drift, simulation.opening())
+                positions.append(simulation.q)
+            if k + 2 < len(times):
+                step(a, acceleration)
+        miss = mechanism.values_of(mechanism.drives, np.array(positions)) - targets[:: 2 * every, 0]
+        return Rung(
+            dt=dt,
+            effort=effort @ np.linalg.pinv(mechanism.gearing),
+            closure_drift=drift,
+            tracking_error=float(np.abs(miss).max()),
+            wall_time=time.perf_counter() - clock,
+        )
+
+
+def in_words(settings: Settings) -> dict[str, str]:
+    """Every setting that matters, as text."""
+    of = settings.solver
+    own = of.integrator == RUNGE_KUTTA
+    return {
+        "integrator": f"{'classical Runge-Kutta, 4th order' if own else of.integrator}, on constraintDynamics",
+        "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
+        "solver": f"proximal, mu {of.mu:g}, {of.iterations} iterations",
+        "drift feedback": f"Baumgarte, Kp {of.stiffness:g} 1/s², Kd {of.damping:g} 1/s",
+        "loops": "a RigidConstraintModel each, 3D or 6D",
+        "actuators": "a 6D RigidConstraintModel across each joint, its contact_force is the effort",
+        "loads": "springs, dampers, external wrenches and gravity compensation as efforts on the joints at each stage",
+    }
+
+
+def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
+    """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
+    tree = build(mechanism)
+    J = closure_jacobian(tree, gathered(loop_constraints(tree)), motion.q[len(motion.t) // 2])
+    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
+    return drives, null_space(J).shape[1] - len(drives)
+
+
+def _note(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> str:
+    names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
+    notes = [f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares"] * bool(
+        names
+    )
+    if diverged:
+        notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
+    return "; ".join(notes)

@@ -1,0 +1,62 @@
+"""A robot left to constant efforts in PyBullet: with its defaults, or undamped with the solver as tight as it goes."""
+
+import numpy as np
+
+from engines.contract import State
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._loads import apply_loads, set_state
+from engines.pybullet._loops import close_loops
+from engines.pybullet._world import World, joint_state, opened
+from engines.pybullet.routes.forward import OWN, prepare
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+
+STEP = 1 / 240
+"""PyBullet's default step [s]."""
+CAREFUL_STEPS = 1000
+"""Steps of a careful simulation per second, at least; and ten times as many between two times."""
+
+SETTINGS = (
+    "default: steps of 1/240 s, default damping; careful: steps of 1 ms or a hundredth of the "
+    "span, undamped, the solver converged"
+)
+"""See `engines.contract.FreeMotion`."""
+
+
+def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, careful: bool) -> State:
+    """Positions and velocities at given times; not finite from where the simulation has failed.
+
+    Args:
+        mechanism: Robot, with hinges and slides only.
+        effort: Constant efforts of the actuators [N or N m], shape (na,).
+        state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
+        t: Times [s], shape (nt,); steps divide the distances.
+        careful: Small steps, no damping and a converged solver, instead of PyBullet's defaults.
+    """
+    found = [state]
+    with opened(mechanism) as world:
+        loops = close_loops(world)
+        if careful:
+            prepare(OWN, False, world, loops)
+        set_state(world, *state)
+        for joint in world.moving:
+            pybullet.setJointMotorControl2(
+                world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, physicsClientId=world.client
+            )
+        for length in np.diff(t):
+            steps = max(int(np.ceil(length * CAREFUL_STEPS)), 10) if careful else int(np.ceil(length / STEP - 1e-9))
+            pybullet.setTimeStep(length / steps, physicsClientId=world.client)
+            for _ in range(steps):
+                _step(world, mechanism.selection.T @ effort)
+            found.append(joint_state(world))
+    return np.array([q for q, _ in found]), np.array([qd for _, qd in found])
+
+
+def _step(world: World, force: Array) -> None:
+    where = {"physicsClientId": world.client}
+    apply_loads(world)
+    loaded = [int(j) for j in np.flatnonzero(force)]
+    if loaded:
+        links, forces = [world.joints[j] for j in loaded], force[loaded].tolist()
+        pybullet.setJointMotorControlArray(world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, **where)
+    pybullet.stepSimulation(**where)

@@ -1,0 +1,72 @@
+"""What `loopcheck ladder` varies of `pybullet/forward`: the step, and the settings of Bullet's own solver.
+
+Bullet is of first order. What its solver leaves would be hidden behind the error of a step, so the settings of the
+solver are refined with the efforts extrapolated to step zero, as the route does.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from engines.ladder import Ladder, Route, Trial, halvings
+from engines.pybullet.routes.forward import OWN, PybulletForward, Settings, divided
+from robots.motion import Motion
+
+COARSEST, FINEST = 0.026, 0.3e-3
+"""Bounds of the steps of a ladder [s]."""
+ONCE = replace(OWN, parts=(1,))
+"""One simulation, nothing extrapolated."""
+COARSE = replace(OWN, parts=(1, 2, 4, 8))
+"""Steps twice as long as those of the route, which leave less than its tolerance."""
+ITERATIVE = replace(COARSE, direct=False)
+AS_IT_COMES = replace(ONCE, direct=False, iterations=50, residual=1e-7, erp=0.2)
+"""PyBullet's default solver."""
+
+
+def ladders(motion: Motion) -> Iterator[Ladder]:
+    """All ladders of the route."""
+    report = divided(motion.dt)
+    route = Route(name=PybulletForward.name, trial=partial(_trial, report))
+    yield from _of_steps(route, report)
+    yield from _of_solver(route, report / max(COARSE.parts))
+
+
+def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
+    fine, substepped = (halvings(report, coarsest=COARSEST, finest=FINEST * n) for n in (1, 4))
+    own = (len(OWN.parts), report / max(OWN.parts))
+    yield route.over_steps("velocity motors", ONCE, fine, order=1, extrapolated=(2, 3, 4), own=own)
+    yield route.over_steps("velocity motors, erp 0.2", replace(ONCE, erp=0.2), fine, order=1, extrapolated=(4,))
+    yield route.over_steps("velocity motors, erp 0.8", replace(ONCE, erp=0.8), fine, order=1, extrapolated=(4,))
+    yield route.over_steps("velocity motors, 4 substeps", replace(ONCE, substeps=4), substepped, order=1)
+    yield route.over_steps("velocity motors, default solver", AS_IT_COMES, fine, order=1)
+
+
+def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
+    many = {float(n): replace(ITERATIVE, iterations=n) for n in (10, 50, 200, 2000)}
+    yield route.over("Richardson 4, iterations", "iterations [-]", many, dt)
+    stop = {10.0**-k: replace(ITERATIVE, residual=10.0**-k) for k in (7, 13, 19, 24)}
+    yield route.over("Richardson 4, residual threshold", "residual threshold [m²/s² or rad²/s²]", stop, dt)
+    corrected = {erp: replace(COARSE, erp=erp) for erp in (0.2, 0.4, 0.8, 1.0)}
+    yield route.over("Richardson 4, erp", "erp [-]", corrected, dt)
+    led = {float(n): replace(COARSE, lead=n) for n in (1, 2, 4, 10)}
+    yield route.over("Richardson 4, pre-roll", "steps before the span [-]", led, dt)
+
+
+def _trial(report: float, value: float, dt: float, of: Settings) -> Trial:
+    """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
+    parts = tuple(round(report / dt * part / max(of.parts)) for part in of.parts)
+    source, runs = PybulletForward(replace(of, parts=parts)), len(parts)
+    return Trial(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
+
+
+def _to_set(of: Settings) -> str:
+    """The settings by the names that PyBullet gives them."""
+    direct = "CONSTRAINT_SOLVER_LCP_DANTZIG if all closures are independent and to the world, else "
+    return ", ".join(
+        [
+            f"{direct if of.direct else ''}CONSTRAINT_SOLVER_LCP_SI",
+            f"numSolverIterations {of.iterations}, solverResidualThreshold {of.residual:g}, numSubSteps {of.substeps}",
+            f"erp {of.erp:g} globally and of each constraint",
+            f"{of.lead} steps before the span",
+        ]
+    )

@@ -1,0 +1,228 @@
+"""PyBullet's constraint solver and velocity motors, stepped at several step sizes and extrapolated to step zero."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
+
+import numpy as np
+
+from engines.extrapolation import value_at_zero
+from engines.projection import independent_drives, null_space
+from engines.pybullet._angles import in_angles
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._jacobian import closure_jacobian
+from engines.pybullet._motors import Motors, motors
+from engines.pybullet._stepping import Driven, Run, simulate
+from engines.pybullet._world import BASE_LINK, World, opened
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Refinable
+from robots.mechanism import WORLD, Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+LONGEST = 0.05
+"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
+UNLIMITED = 1e9
+"""Force of motors and loops, and joint velocity, that are never reached [N, N m, m/s or rad/s]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+
+    parts: tuple[int, ...] = (2, 4, 8, 16)
+    """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
+    lead: int = 10
+    """Steps before the span; with `erp` 1 the start is forgotten after two, or more if the solver converges slowly."""
+    erp: float = 1.0
+    """Fraction of the opening of a loop that a step takes back [-]."""
+    iterations: int = 2000
+    """Most iterations of the sequential-impulse solver in a step; well-conditioned robots stop at a few hundred."""
+    residual: float = 1e-24
+    """Squared change of a constraint's velocity at which the solver stops [m²/s² or rad²/s²]."""
+    substeps: int = 0
+    """PyBullet's own division of a step."""
+    direct: bool = True
+    """Whether the direct solver is taken where it is right."""
+    damping: float = 0.0
+    """Linear and angular damping of every link [1/s]; Bullet's default is 0.04."""
+    strongest: float = UNLIMITED
+    """Largest force of the motors [N or N m]."""
+
+
+PATIENCE = 50
+"""How many times as many iterations the first step gets where there are no steps before the span [-]."""
+FINER = 8
+"""By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
+OWN = Settings()
+"""Those of the route."""
+
+
+class PybulletForward(Refinable):
+    """Efforts read from PyBullet's motors while its own solver keeps the loops closed."""
+
+    name = "pybullet/forward"
+
+    def __init__(self, settings: Settings = OWN) -> None:
+        """With the settings of the route, or with others."""
+        self.settings = settings
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        mechanism = case.mechanism
+        plan = _plan(mechanism, motion, self.settings)
+        simulations = [simulate(mechanism, motion, run) for run in _runs(mechanism, motion, plan)]
+        ladder = tuple(simulation.rung for simulation in simulations)
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            t=motion.t,
+            effort=value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder]),
+            closure_drift=ladder[-1].closure_drift,
+            tracking_error=ladder[-1].tracking_error,
+            settings={"steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms", **_in_words(plan)},
+            ladder=ladder,
+            note=_note(mechanism, plan, simulations[-1].unconverged),
+        )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; the tolerance is of a square."""
+        of = self.settings
+        return type(self)(replace(of, residual=of.residual / 100**2, iterations=2 * of.iterations))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`; with `erp` 1 its constraints are not soft."""
+        return type(self)(replace(self.settings, parts=tuple(2 * count for count in self.settings.parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    motors: Motors
+    undriven: bool
+    """Whether something moves that nothing drives."""
+    direct: bool
+    """Whether the direct solver is taken."""
+    settings: Settings
+
+
+def _in_words(plan: _Plan) -> dict[str, str]:
+    """Every setting that matters, as text."""
+    of = plan.settings
+    iterative = (
+        f"sequential impulse, at most {of.iterations} iterations, residual threshold {of.residual:g}, "
+        f"{of.substeps or 'no'} substeps"
+    )
+    return {
+        "solver": f"direct (Dantzig), or where it fails {iterative}" if plan.direct else iterative,
+        "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps",
+        "pre-roll": f"{0 if plan.undriven else of.lead} steps before the span, started with the velocities of half a "
+        "step earlier",
+        "loops": f"createConstraint (point-to-point, fixed, gear), erp {of.erp:g} each and globally, force limit off",
+        "motors": "VELOCITY_CONTROL with target (x(t+dt) - x)/dt, gain 1, "
+        f"force at most {of.strongest:g}; read by getJointState",
+        "damping": f"linear and angular {of.damping:g}; joint damping as in the model; motors of passive joints off",
+        "loads": "springs, external wrenches and gravity compensation applied before each step",
+    }
+
+
+def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
+    """The simulations, coarsest step first.
+
+    Bullet moves the positions with the velocities at the end of a step, so that the velocities it has at some time are
+    those of half a step earlier. What nothing drives cannot be led to the start: without damping it is not there, with
+    damping it grows backwards in time.
+    """
+    settings = plan.settings
+    lead = 0 if plan.undriven else settings.lead
+    parts = [count * (FINER if plan.undriven else 1) for count in settings.parts]
+    steps = divided(motion.dt) / np.array(parts)
+    begin = motion.t[0] - steps[:, None] * [lead + 0.5, lead]
+    traced = motion.assemble(np.unique(begin))
+    q, qd, _ = in_angles(mechanism, traced.q, traced.qd, traced.qdd)
+    ready, drive = partial(prepare, settings, plan.direct), partial(_drive, settings)
+    patience = PATIENCE if plan.undriven else 1
+    return [
+        Run(
+            dt=float(dt),
+            lead=lead,
+            q=q[at],
+            qd=qd[earlier],
+            motors=plan.motors,
+            prepare=ready,
+            drive=drive,
+            patience=patience,
+        )
+        for dt, (earlier, at) in zip(steps, np.searchsorted(traced.t, begin), strict=True)
+    ]
+
+
+def divided(report: float) -> float:
+    """The time that is divided into equal steps [s]."""
+    return float(report / np.ceil(report / LONGEST - 1e-9))
+
+
+def prepare(settings: Settings, direct: bool, world: World, loops: tuple[int, ...]) -> None:
+    """Set PyBullet as these settings say, before the state is.
+
+    Args:
+        settings: What is not PyBullet's default.
+        direct: Whether the direct solver is taken.
+        world: The mechanism in PyBullet.
+        loops: PyBullet's numbers of the constraints.
+    """
+    where = {"physicsClientId": world.client}
+    kind = pybullet.CONSTRAINT_SOLVER_LCP_DANTZIG if direct else pybullet.CONSTRAINT_SOLVER_LCP_SI
+    stop = {"numSolverIterations": settings.iterations, "solverResidualThreshold": settings.residual}
+    pybullet.setPhysicsEngineParameter(constraintSolverType=kind, **stop, **where)
+    pybullet.setPhysicsEngineParameter(
+        erp=settings.erp, numSubSteps=settings.substeps, reportSolverAnalytics=1, **where
+    )
+    for loop in loops:
+        pybullet.changeConstraint(loop, maxForce=UNLIMITED, erp=settings.erp, **where)
+    moving = {"linearDamping": settings.damping, "angularDamping": settings.damping, "maxJointVelocity": UNLIMITED}
+    for link in range(BASE_LINK, pybullet.getNumJoints(world.tree, **where)):
+        pybullet.changeDynamics(world.tree, link, **moving, **where)
+
+
+def _drive(settings: Settings, driven: Driven, q: Array, target: Array) -> None:
+    pybullet.setJointMotorControlArray(
+        driven.world.tree,
+        driven.links,
+        pybullet.VELOCITY_CONTROL,
+        targetVelocities=((target - q) / driven.dt).tolist(),
+        forces=[settings.strongest] * len(driven.links),
+        velocityGains=[1.0] * len(driven.links),
+        physicsClientId=driven.world.client,
+    )
+
+
+def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
+    """Drives as many coordinates as move independently: more motors would fight each other.
+
+    They are chosen at the middle of the motion. Bullet's direct solver wants independent constraints, and it is wrong
+    for those with both ends in one multibody, as here all bodies are in one.
+    """
+    q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
+    with opened(mechanism) as world:
+        J, tree = closure_jacobian(world, q[len(q) // 2]), world.mechanism
+        places = independent_drives(J, tree.rates_of(tree.drives))
+        driving = motors(world, mechanism, motion, places)
+        to_world = not tree.coordinate_closures and all(WORLD in (c.body1, c.body2) for c in tree.rigid_closures)
+        uncoupled = to_world and not world.rotors
+    dof = null_space(J).shape[1]
+    direct = settings.direct and uncoupled and len(J) == tree.nv - dof
+    return _Plan(motors=driving, undriven=dof > len(places), direct=direct, settings=settings)
+
+
+def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:
+    carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in plan.motors.places]
+    notes = ["first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"]
+    if carried:
+        notes.append(f"motors of {', '.join(carried)} off, as the others move the robot: compare projected efforts")
+    if plan.motors.stand_ins:
+        names = ", ".join(mechanism.drives[k].name for k in plan.motors.places if not mechanism.drives[k].is_joint)
+        notes.append(f"tendons have no motor: those of joints that the loops tie to them move {names}")
+    if unconverged:
+        limit = plan.settings.iterations
+        notes.append(f"the solver stopped at its limit of {limit} iterations in {unconverged:.0%} of those steps")
+    return "; ".join(notes)

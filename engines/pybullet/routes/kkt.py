@@ -1,0 +1,74 @@
+"""PyBullet's inverse dynamics and point Jacobians at the exact state; the engine's constraint solver takes no part."""
+
+import numpy as np
+
+from engines.projection import RANK_TOLERANCE, independent_drives, loop_motions
+from engines.pybullet._angles import in_angles
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._jacobian import closure_bias, closure_jacobian
+from engines.pybullet._loads import load_forces
+from engines.pybullet._world import World, opened
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Source
+from robots.motion import Motion
+from robots.robot import Case
+
+
+class PybulletKkt(Source):
+    """Efforts from PyBullet's inverse dynamics of the spanning tree, projected on what keeps the loops closed."""
+
+    name = "pybullet/kkt"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        q, qd, qdd = in_angles(case.mechanism, motion.q, motion.qd, motion.qdd)
+        with opened(case.mechanism) as world:
+            S, scale, efforts = world.mechanism.selection, case.mechanism.effort_scales, []
+            W = world.mechanism.rates_of(world.mechanism.drives)
+            W = W[independent_drives(closure_jacobian(world, q[len(q) // 2]), W)]
+            for k, x in enumerate(q):
+                loop = loop_motions(closure_jacobian(world, x), W)
+                v = loop.velocities(qd[k])
+                a = loop.accelerations(qdd[k], closure_bias(world, x, v))
+                efforts.append(loop.efforts(mass_matrix(world, x), tree_forces(world, x, v, a), S, scale))
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
+            t=motion.t,
+            effort=np.array(efforts),
+            settings={
+                "tree forces": "calculateInverseDynamics at the exact state",
+                "loop Jacobian": "calculateJacobian at the closure points",
+                "state": "q, and rates of independent drives; the others from J and J̇q̇ of the engine",
+                "J̇q̇": "central difference of order eight of J q̇ along q̇",
+                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
+            },
+        )
+
+
+def mass_matrix(world: World, q: Array) -> Array:
+    """Mass matrix of the spanning tree, with the rotors of the drives [kg, kg m or kg m²], shape (nv, nv).
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    M = pybullet.calculateMassMatrix(world.tree, world.positions(q), physicsClientId=world.client)
+    return world.summed(world.summed(M).T)
+
+
+def tree_forces(world: World, q: Array, qd: Array, qdd: Array) -> Array:
+    """Force that the motion takes on every joint where the loops are cut.
+
+    Args:
+        world: The mechanism in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+        qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
+
+    Returns:
+        Force on the joints [N or N m], shape (nv,).
+    """
+    state = (world.positions(q), world.rates(qd), world.rates(qdd))
+    force = pybullet.calculateInverseDynamics(world.tree, *state, physicsClientId=world.client)
+    return world.summed(force) - load_forces(world, q, qd)
