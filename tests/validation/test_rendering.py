@@ -97,7 +97,7 @@ def test_a_renderer_that_dies_takes_nothing_along(
     assert results.frames.empty
     assert exit_status(results) == 0
     assert results.run["not_run"] == []
-    assert set(results.summary["verdict"]) == {"agree", "informational"}
+    assert set(results.summary["verdict"]) == {"agree", "reference"}
     write(results, tmp_path)
     assert not (tmp_path / "frames.parquet").exists()
     said = "Mode home in motion, projected, because it was not drawn: its process died: exit status 3."
