@@ -24,7 +24,7 @@ from validation.geometry import point_rows
 from validation.independence import lineage, shares
 from validation.ledger import concerning
 from validation.rendering import NO_MOVIES, Movies
-from validation.resolution import Resolution
+from validation.resolution import SEED, Resolution
 from validation.tables import Results, table
 from validation.tolerances import REGISTER, Tolerance, audits, digest, registered
 
@@ -185,7 +185,7 @@ def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[s
     return {
         "dt": request.dt,
         "not_drawn": dict(found.movies.missing),
-        "seeds": {},  # nothing in a run is random
+        "seeds": {"resolution": SEED} if found.resolutions else {},  # nothing else in a run is random
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
         "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
         "lineages": {source: lineage(source) for source in run_sources},

@@ -1,5 +1,6 @@
 """What a route resolves is measured where its error is beyond the limit, and excuses no fault."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import nan
@@ -141,8 +142,13 @@ def test_a_limit_below_the_resolution_leaves_nothing_to_compare(prr: Case) -> No
     """In the run itself, with workers: the rows say error, resolution and limit, and the seed is recorded."""
     results = run([prr], wanted=("mujoco/kkt",), own_limits={"mujoco/kkt": 1e-16})
     rows = results.summary[results.summary["source"] == "mujoco/kkt"]
-    assert set(rows["verdict"]) == {"not comparable"}
-    assert rows["note"].str.startswith("below what this route resolves: error ").all()
+    for verdict, note in rows[["verdict", "note"]].itertuples(index=False):
+        error, resolved, limit = (float(x) for x in re.findall(r"(?:error|resolution|limit) ([^,;]+)", note)[:3])
+        assert error > limit
+        is_below = error <= 3 * resolved
+        assert verdict == ("not comparable" if is_below else "disagree")
+        assert note.startswith("below what this route resolves: ") == is_below
+    assert "not comparable" in set(rows["verdict"])
     assert results.run["seeds"] == {"resolution": 0}
 
 
