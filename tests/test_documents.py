@@ -18,7 +18,12 @@ from validation.studies.versions.environments import made_by_uv
 
 HOUSE = Path(__file__).parent.parent
 CONTEXT = click.Context(cli)
-DOCUMENTS = [HOUSE / "README.md", HOUSE / "CONTRIBUTING.md", *sorted((HOUSE / "robots").glob("*/README.md"))]
+ROOMS = [HOUSE / room for room in ("robots", "analytic", "engines", "validation")]
+DOCUMENTS = [
+    HOUSE / "README.md",
+    HOUSE / "CONTRIBUTING.md",
+    *(path for room in ROOMS for path in sorted(room.rglob("README.md"))),
+]
 
 
 BY_NAME = {name: command for name in cli.list_commands(CONTEXT) if (command := cli.get_command(CONTEXT, name))}
