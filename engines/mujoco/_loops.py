@@ -65,8 +65,24 @@ def _of_equality(model: Any, data: Any, k: int) -> Array:
     (linear1, angular1, _), (linear2, angular2, R2) = (_of_end(model, data, k, end) for end in (0, 1))
     if model.eq_type[k] == CONNECT:
         return linear1 - linear2
-    half = model.eq_data[k, 10] / 2  # its error is the vector of a quaternion, times this scale
+    half = (
+        _sense(model, data, k) * model.eq_data[k, 10] / 2
+    )  # its error is the vector of a quaternion, times this scale
     return np.concatenate([linear1 - linear2, half * R2.T @ (angular1 - angular2)])
+
+
+def _sense(model: Any, data: Any, k: int) -> float:
+    """Sign of the quaternion between the ends of a weld, 1 or −1 [-]: both are one turn, and MuJoCo takes either."""
+    quaternions = []
+    for end, number in enumerate((int(model.eq_obj1id[k]), int(model.eq_obj2id[k]))):
+        if model.eq_objtype[k] == SITE:
+            body, local = int(model.site_bodyid[number]), model.site_quat[number]
+        else:
+            body, local = number, (model.eq_data[k, 6:10] if end == 0 else np.array([1.0, 0.0, 0.0, 0.0]))
+        product = np.zeros(4)
+        mujoco.mju_mulQuat(product, data.xquat[body], local)
+        quaternions.append(product)
+    return float(np.copysign(1.0, quaternions[0] @ quaternions[1]))
 
 
 def _of_end(model: Any, data: Any, k: int, end: int) -> tuple[Array, Array, Array]:

@@ -18,16 +18,17 @@ from analytic.energy import power_imbalance
 from analytic.kinematics import poses, twists
 from analytic.lagrange import Lagrange
 from analytic.noc import Noc
+from analytic.powers import effort_scale
 from engines.mujoco.routes.kkt import MujocoKkt
 from robots.errors import NotRepresentableError
 from robots.motion import Motion
 from robots.robot import Case
 from tests.closed_chains import Shape, closed_chain
 from tests.conftest import CaseMaker
-from tests.errors import relative_error
+from validation.compare import relative_error
 
 AGREEMENT = 1e-10
-"""Round-off of exact equations away from singular poses, relative to the peak [-]."""
+"""Round-off of exact equations away from singular poses, relative to the scale [-]."""
 STATES = 3
 
 SHAPES = st.one_of(
@@ -81,18 +82,19 @@ def states(case: Case, rng: np.random.Generator) -> Motion:
 
 
 def errors(case: Case, motion: Motion) -> dict[str, float]:
-    """Disagreement with the reference and power imbalance, relative to their peaks [-]; gap that MuJoCo sees [m]."""
+    """Disagreement with the reference and power imbalance, relative to their scales [-]; gap that MuJoCo sees [m]."""
     noc, lagrange, kkt = (source.compute_efforts(case, motion) for source in (Noc(), Lagrange(), MujocoKkt()))
+    scale = effort_scale(case.mechanism, motion).scale
     found = {
-        "lagrange": relative_error(lagrange.effort, noc.effort),
-        "mujoco/kkt": relative_error(kkt.effort, noc.effort),
+        "lagrange": relative_error(lagrange.effort, noc.effort, scale),
+        "mujoco/kkt": relative_error(kkt.effort, noc.effort, scale),
         "power": power_imbalance(case.mechanism, motion, noc.effort) or 0.0,
         "gap": float(kkt.closure_drift or 0.0),
     }
     if engines.installed("pybullet"):
         with suppress(NotRepresentableError):  # a ball joint that is turned far
             bullet = engines.load("pybullet/kkt").compute_efforts(case, motion)
-            found["pybullet/kkt"] = relative_error(bullet.effort, noc.effort)
+            found["pybullet/kkt"] = relative_error(bullet.effort, noc.effort, scale)
     return found
 
 

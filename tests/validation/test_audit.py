@@ -182,7 +182,7 @@ def test_a_wrong_pybullet_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pybullet = pytest.importorskip("pybullet")
-    _audit = module("pybullet", "_audit")
+    _audit = module("pybullet", "audit")
 
     right = _audit.opened
 
@@ -219,7 +219,7 @@ def test_a_wrong_urdf_is_named(
 
 def test_a_loop_that_pybullet_lost_is_named(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
     pybullet = pytest.importorskip("pybullet")
-    _audit = module("pybullet", "_audit")
+    _audit = module("pybullet", "audit")
 
     right = _audit.close_loops
 
@@ -238,7 +238,7 @@ def test_damping_of_the_air_that_pybullet_starts_with_is_seen(
     prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pybullet")
-    _audit = module("pybullet", "_audit")
+    _audit = module("pybullet", "audit")
 
     monkeypatch.setattr(_audit, "prepare", lambda *_: None)
     assert causes(table_of(prr, prr_motion, "pybullet")) == ["damping"]
@@ -246,7 +246,7 @@ def test_damping_of_the_air_that_pybullet_starts_with_is_seen(
 
 def test_a_rotor_with_another_ratio_is_seen(model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     pybullet = pytest.importorskip("pybullet")
-    _audit = module("pybullet", "_audit")
+    _audit = module("pybullet", "audit")
 
     case = model_case(MODELS / "four_bar.xml", amplitude=0.1)
     motion, right = prescribe(case), _audit.close_loops
@@ -300,7 +300,7 @@ def test_a_wrong_pinocchio_is_named(
     edit: Edit, quantity: str, prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pinocchio")
-    _audit = module("pinocchio", "_audit")
+    _audit = module("pinocchio", "audit")
     right = _audit.build
 
     def build(mechanism: Any) -> Any:
@@ -314,7 +314,7 @@ def test_a_wrong_pinocchio_is_named(
 
 def test_a_loop_that_pinocchio_lost_is_named(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pinocchio")
-    _audit = module("pinocchio", "_audit")
+    _audit = module("pinocchio", "audit")
     right = _audit.loop_constraints
     monkeypatch.setattr(_audit, "loop_constraints", lambda tree: right(tree)[1:])
     assert causes(table_of(prr, prr_motion, "pinocchio")) == ["constraint rows"]
@@ -327,7 +327,7 @@ def test_loops_that_accelerate_otherwise_are_not_compared(
     """Where J̇q̇ of an engine is a millionth off, its efforts say nothing."""
     if not engines.installed(engine):
         pytest.skip(f"{engine} is not installed")
-    _audit = module(engine, "_audit")
+    _audit = module(engine, "audit")
     right = _audit.closure_bias
     monkeypatch.setattr(_audit, "closure_bias", lambda *state: (1 + 1e-6) * right(*state))
     assert causes(table_of(prr, prr_motion, engine)) == ["closure acceleration"]
@@ -381,7 +381,7 @@ def causes(rows: pd.DataFrame) -> list[str]:
 
 def spoil_mujoco(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
     """Let the audit see a model that is not the one it was given."""
-    _audit = module("mujoco", "_audit")
+    _audit = module("mujoco", "audit")
 
     right = _audit.build
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 import engines
@@ -25,9 +24,9 @@ CASE = ("bar", "default", "up", "vertical")
 
 def results(**verdict: str) -> Results:
     """A run of one case with a verdict for each source, written with two underscores for the slash."""
-    rows = [summary_row("analytic/noc", "informational")]
+    rows = [summary_row("analytic/noc", "reference")]
     rows += [summary_row(source.replace("__", "/"), read, 1e-12) for source, read in verdict.items()]
-    return replace(EMPTY, summary=table("summary", pd.DataFrame(rows)), run={"lineages": LINEAGES})
+    return replace(EMPTY, summary=table("summary", rows), run={"lineages": LINEAGES})
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from validation.studies.run.study import run
 from validation.tables import Results, frames_table, read, write
 
 CHOSEN: dict[str, Any] = {"wanted": ("mujoco/kkt",), "dt": 0.1, "workers": Workers(jobs=1)}
-DRAWN = "Mode home in motion, drawn by MuJoCo."
+DRAWN = "spinning_rod, mode home, in motion, drawn by MuJoCo."
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_a_renderer_that_dies_takes_nothing_along(
     assert set(results.summary["verdict"]) == {"agree", "reference"}
     write(results, tmp_path)
     assert not (tmp_path / "frames.parquet").exists()
-    said = "Mode home in motion, projected, because it was not drawn: its process died: exit status 3."
+    said = "spinning_rod, mode home, in motion, projected, because it was not drawn: its process died: exit status 3."
     assert said in page(read(tmp_path), tmp_path)
 
 
