@@ -6,7 +6,7 @@ The norm is over the efforts divided by their scales, `Actuator.effort_scale`, s
 import numpy as np
 from scipy.linalg import qr
 
-from analytic.closures import RANK_TOLERANCE, closure_jacobian_at, null_space, solve_dependent
+from analytic.closures import RANK_TOLERANCE, closure_jacobian_at, null_space, row_factors, solve_dependent
 from robots.arrays import AnyArray, Array
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
@@ -74,11 +74,13 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, M: Array) -> Array:
     Returns:
         Joint velocities per rate of each actuator [-, or ratios of the units], shape (nt, nv, na).
     """
-    middle, J = len(Phi) // 2, _unit_rows(Phi)
+    middle, J = len(Phi) // 2, row_factors(Phi) * Phi
     gears = np.linalg.norm(mechanism.selection, axis=1)
     S = mechanism.selection / gears[:, None]
     P = np.eye(mechanism.nv) - np.linalg.pinv(J, rcond=RANK_TOLERANCE) @ J if J.size else np.eye(mechanism.nv)[None]
     A = np.broadcast_to(S @ P, (len(Phi), *S.shape))
+    idle = np.linalg.norm(A[middle], axis=1) <= RANK_TOLERANCE  # moves nothing: of what is left, round-off is made
+    A = np.where(idle[:, None], 0.0, A)
     values, V_T = np.linalg.svd(A)[1:]
     driven = int((values[middle] > RANK_TOLERANCE).sum())
     V = V_T[:, :driven].swapaxes(1, 2)
@@ -91,12 +93,6 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, M: Array) -> Array:
     Z_T = np.linalg.svd(stacked)[2][:, mechanism.nv - undriven :]
     Z = Z_T.swapaxes(1, 2)
     return D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D)
-
-
-def _unit_rows(A: Array) -> Array:
-    """The same rows, each of length one, so that units and gears do not decide a rank; rows of zero stay."""
-    length = np.linalg.norm(A, axis=-1, keepdims=True)
-    return A / np.where(length == 0, 1, length)
 
 
 def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]:

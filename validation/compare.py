@@ -92,13 +92,10 @@ def relative_error(candidate: Array, reference: Array, scale: Array) -> float:
         scale: What errors of each actuator are divided by [N or N m], shape (na,).
 
     Returns:
-        The error; NaN where nothing acts on any actuator, infinite for an effort where nothing acts.
+        The error of the actuators on which something acts; NaN if there is none.
     """
-    if not scale.any():
-        return np.nan
-    errors = np.abs(candidate - reference).max(0)
-    unmoved = np.where(errors == 0, 0.0, np.where(np.isnan(errors), np.nan, np.inf))
-    return float(np.divide(errors, scale, out=unmoved, where=scale > 0).max())
+    acting = scale > 0
+    return float((np.abs(candidate - reference).max(0)[acting] / scale[acting]).max()) if acting.any() else np.nan
 
 
 def case_and_source(outcome: Outcome) -> dict[str, str]:
