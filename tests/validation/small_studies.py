@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ ROUTE = "mujoco/forward"
 def small() -> Iterator[pytest.MonkeyPatch]:
     """Studies have few and short tasks meanwhile, and no page is written."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[2])  # where workers find this file
         patch.setattr(study, "write_pages", lambda *_, **__: None)
         patch.setattr(study, "completed", lambda sections, _: sections)
         patch.setattr(engines.ladder, "ladders", _short)
@@ -40,8 +42,8 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
         patch.setattr(errata, "cases_of", lambda names: cases_of(names)[:3])
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/careful"])
-        for name in ("robot_rows", "harness_rows", "sample_rows", "chain_rows"):
-            patch.setattr(bench, name, bench_rows)
+        for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows):
+            patch.setattr(bench, rows.__name__, rows)
         yield patch
 
 
@@ -50,6 +52,26 @@ def bench_rows(subject: Case | Sequence[int], *_: Any) -> list[dict[str, Any]]:
     name = subject.robot.name if isinstance(subject, Case) else "chain"
     spread = dict.fromkeys(("lowest", "median", "highest"), 1.0)
     return [{"study": "small", "subject": name, "quantity": "q", "unit": "s", "size": 1, **spread}]
+
+
+def robot_rows(case: Case, *_: Any) -> list[dict[str, Any]]:
+    return bench_rows(case)
+
+
+def few_rows(case: Case) -> list[dict[str, Any]]:
+    return bench_rows(case)
+
+
+def harness_rows(case: Case) -> list[dict[str, Any]]:
+    return bench_rows(case)
+
+
+def sample_rows(case: Case, *_: Any) -> list[dict[str, Any]]:
+    return bench_rows(case)
+
+
+def chain_rows(sizes: Sequence[int], *_: Any) -> list[dict[str, Any]]:
+    return bench_rows(sizes)
 
 
 def _short(motion: Motion) -> Sequence[Ladder]:

@@ -299,4 +299,6 @@ def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motio
     assert noise is not None
     rows = noise_rows(case, name)
     assert rows
-    assert all(row[figure] <= noise for row in rows for figure in FIGURES if figure in row)
+    figures = [row[figure] for row in rows for figure in FIGURES if figure in row]
+    assert not np.isnan(figures).all()  # PyBullet returns no number at some of the moved poses
+    assert not any(figure > noise for figure in figures)
