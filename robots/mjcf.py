@@ -36,7 +36,7 @@ from robots.mechanism import (
     WeldClosure,
 )
 from robots.missing_files import MissingFile, compile_without, in_words, missing_files
-from robots.older_mujoco import EveryField
+from robots.mujoco_compat import EveryField
 
 KINDS: Mapping[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",

@@ -8,9 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import qr
 
-from analytic.closures import closure_jacobian_at, null_space
-from analytic.kinematics import poses, rotation_of
-from analytic.lagrange import inertia_matrix
+from analytic.dynamics.lagrange import inertia_matrix
+from analytic.kinematics.closures import closure_jacobian_at, null_space
+from analytic.kinematics.tree import poses, rotation_of
 from robots.arrays import Array
 from robots.mechanism import POSITIONS, Mechanism, ModelFile
 from robots.mjcf import read_mechanism

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analytic.anatomy import anatomy
-from analytic.assembly import prescribe
+from analytic.kinematics.mobility import anatomy
+from analytic.motion.prescribe import prescribe
 from robots.robot import CATALOGUE, DEFAULT, configurations, load, make_case, modes, names
 
 README = Path(__file__).parent.parent / "README.md"

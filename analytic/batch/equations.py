@@ -13,7 +13,7 @@ from typing import assert_never
 import numpy as np
 
 from analytic.batch.expressions import Scalar, cosine, sine
-from analytic.kinematics import joints_of
+from analytic.kinematics.tree import joints_of
 from robots.arrays import AnyArray, Array
 from robots.mechanism import (
     WORLD,

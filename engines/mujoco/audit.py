@@ -20,7 +20,7 @@ from engines.mujoco.model import (
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism
-from robots.older_mujoco import EveryField
+from robots.mujoco_compat import EveryField
 
 _OFF = mujoco.mjtDisableBit
 KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind in FREEDOM}

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.anatomy import Anatomy, anatomy, in_words
-from analytic.assembly import prescribe
+from analytic.kinematics.mobility import Anatomy, anatomy, in_words
+from analytic.motion.prescribe import prescribe
 from robots.errors import LoopClosureError, MechanismError
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker

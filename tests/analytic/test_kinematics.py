@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from analytic.closures import closure_jacobian, closure_jacobian_rate, closure_residual
-from analytic.kinematics import poses, retract, twist_matrices, twists
+from analytic.kinematics.closures import closure_jacobian, closure_jacobian_rate, closure_residual
+from analytic.kinematics.tree import poses, retract, twist_matrices, twists
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import NotRepresentableError
@@ -22,9 +22,9 @@ from tests.engines import test_contract
 from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks
 from tests.engines.test_drift_and_tracking import SHIFT, opening
 from tests.errors import relative_error
-from validation import sources
-from validation.audit import audit, lost, wanted_of
-from validation.tolerances import registered
+from validation.judge import sources
+from validation.judge.audit import audit, lost, wanted_of
+from validation.judge.tolerances import registered
 
 mjx = pytest.importorskip("mujoco.mjx")
 jax = pytest.importorskip("jax")

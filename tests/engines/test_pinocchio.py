@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
@@ -18,7 +18,7 @@ from robots.robot import Case
 from tests.conftest import MODELS
 from tests.engines.mechanisms import OWN, Own, reference, want_agreement
 from tests.errors import relative_error
-from validation.tolerances import registered
+from validation.judge.tolerances import registered
 
 
 @pytest.fixture(autouse=True)

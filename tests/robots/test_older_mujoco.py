@@ -8,7 +8,7 @@ import pytest
 
 from robots import mjcf
 from robots.mechanism import Mechanism, ModelFile
-from robots.older_mujoco import ABSENT, EveryField
+from robots.mujoco_compat import ABSENT, EveryField
 from robots.robot import load, names
 
 PLAIN = [name for name in names() if name != "n_four_bar_40"]

@@ -10,19 +10,19 @@ import pandas as pd
 import pytest
 
 import engines
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, ZOO, CaseMaker
 from tests.engines.refusals import REFUSALS
 from tests.validation.conftest import exit_status
-from validation.audit import audit, lost, wanted_of
-from validation.divergence import first_divergence
-from validation.evaluate import evaluate
-from validation.record import Found, Request, collect
+from validation.judge.audit import audit, lost, wanted_of
+from validation.judge.evaluate import evaluate
+from validation.judge.results import Results
+from validation.judge.tolerances import registered
 from validation.studies.check.cases import cases_of_file
-from validation.tables import Results
-from validation.tolerances import registered
+from validation.studies.run.divergence import first_divergence
+from validation.studies.run.record import Found, Request, collect
 
 ENGINES = tuple(e for e in dict.fromkeys(name.split("/")[0] for name in engines.names()) if not engines.on_request(e))
 Edit = Callable[[Any], None]

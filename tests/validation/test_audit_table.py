@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.kinematics import poses
+from analytic.kinematics.tree import poses
 from robots.arrays import Array
 from robots.errors import EngineError, NotRepresentableError
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
-from validation.audit import Wanted, audit, effort_rows, lost, wanted_of
-from validation.findings import Key
-from validation.tables import table
-from validation.tolerances import audits, registered
+from validation.judge.audit import Wanted, audit, effort_rows, lost, wanted_of
+from validation.judge.results import table
+from validation.judge.tolerances import audits, registered
+from validation.judge.verdicts import Key
 
 KEY: Mapping[str, str] = {"robot": "3prr", "variant": "default", "mode": "plus", "configuration": "vertical"}
 NUMBERS = ("wanted", "found", "error", "tolerance")
@@ -311,7 +311,7 @@ def test_efforts_of_a_route_are_its_worst() -> None:
 
 
 def test_a_route_without_any_limit_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("validation.audit.registered", dict)
+    monkeypatch.setattr("validation.judge.audit.registered", dict)
     (row,) = rows_of_efforts(judged("mujoco/inverse", "q1", 0.1, "not comparable"))
     assert row["tolerance"] is None
     assert row["tier"] == "instantaneous"

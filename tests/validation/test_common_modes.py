@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.validation.conftest import exit_status
-from validation.audit import audit, doubts, lost, wanted_of
-from validation.blocks import Part, Table
-from validation.evaluate import evaluate
-from validation.findings import FILE, findings
-from validation.independence import FROM_FILES, IN_WORDS, shares
-from validation.record import Found, Request, collect
-from validation.report import verdicts
+from validation.judge.audit import audit, doubts, lost, wanted_of
+from validation.judge.evaluate import evaluate
+from validation.judge.independence import FROM_FILES, IN_WORDS, shares
+from validation.judge.results import Results
+from validation.judge.tolerances import registered
+from validation.judge.verdicts import FILE, findings
+from validation.report.blocks import Part, Table
 from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
 from validation.studies.mutants.judge import Prepared, Seeded, judge, judged, prepare
-from validation.tables import Results
-from validation.tolerances import registered
+from validation.studies.run.record import Found, Request, collect
+from validation.studies.run.report import verdicts
 
 FAULTS = {fault.key: fault for fault in COMMON_FAULTS}
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")

@@ -10,7 +10,8 @@ import pytest
 
 from tests.validation.conftest import exit_status
 from tests.validation.test_report import EMPTY, REFERENCE, summary_row
-from validation.findings import (
+from validation.judge.results import VERDICTS, Results, table
+from validation.judge.verdicts import (
     JUDGED,
     MEANING,
     SEVERITY,
@@ -22,7 +23,6 @@ from validation.findings import (
     verdict_counts,
     worst,
 )
-from validation.tables import VERDICTS, Results, table
 
 HERE = ("bar", "default", "up", "vertical")
 

@@ -19,6 +19,7 @@ from robots.robot import Case
 from tests.validation.conftest import Command, in_this_process
 from validation.execution.tables import read_tables
 from validation.execution.workers import Workers
+from validation.judge.tolerances import registered
 from validation.studies.ladder import study
 from validation.studies.ladder.advice import ANY, PLAIN, advice, answer, own_settings
 from validation.studies.ladder.analysis import (
@@ -34,7 +35,6 @@ from validation.studies.ladder.analysis import (
 from validation.studies.ladder.climb import RUNGS, Scene, climb, scene_of
 from validation.studies.ladder.study import TABLE, LadderStudy
 from validation.studies.study import run_study
-from validation.tolerances import registered
 
 TARGET = 1e-6
 SMALL = LadderStudy(robots=("3prr",), configurations=("vertical",), modes=("plus",))

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import engines
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
 from robots.efforts import EffortHistory, Source
 from robots.errors import EngineError, MechanismError
 from robots.mechanism import Mechanism
@@ -22,7 +22,7 @@ from tests.errors import relative_error
 from tests.validation.conftest import Command
 from validation.execution.errors import internal_errors
 from validation.execution.journal import JOURNAL
-from validation.findings import FILE
+from validation.judge.verdicts import FILE
 from validation.studies.mutants import faults, study
 from validation.studies.mutants.common import COMMON_FAULTS
 from validation.studies.mutants.faults import MUTANTS, Mutant, by_key, inertial

@@ -15,16 +15,17 @@ import pytest
 
 from robots.errors import OutputError
 from tests.validation.conftest import exit_status, write_report
-from validation import drawing, figures, tables
-from validation.blocks import Block, Part
-from validation.completion import completed
-from validation.divergence import first_divergence
 from validation.execution.journal import Task
 from validation.execution.workers import Workers
-from validation.findings import Finding, findings, verdict_counts
-from validation.selection import Selection, plan
+from validation.judge import results as result_tables
+from validation.judge.results import SCHEMAS, Results, table
+from validation.judge.selection import Selection, plan
+from validation.judge.verdicts import Finding, findings, verdict_counts
+from validation.report import figures, schematic
+from validation.report.blocks import Block, Part
+from validation.report.deferred import completed
+from validation.studies.run.divergence import first_divergence
 from validation.studies.run.study import run
-from validation.tables import SCHEMAS, Results, table
 
 REFERENCE = "analytic/noc"
 HOSTILE = 'lost <script>alert("q9")</script> & $x_1$ | the rest'
@@ -372,8 +373,10 @@ def test_figures_have_alternative_text_and_captions(page: Page, markdown: str) -
 def test_the_efforts_on_the_task_are_those_of_the_actuators(tmp_path: Path) -> None:
     """Power in is power out, for every source, from the tables of a run alone."""
     cases = plan(Selection(robots=("2t1r",), configurations=("horizontal",)))
-    tables.write(run(cases, wanted=("analytic/paper", "mujoco/inverse"), dt=0.05, workers=Workers(jobs=1)), tmp_path)
-    read = tables.read(tmp_path)
+    result_tables.write(
+        run(cases, wanted=("analytic/paper", "mujoco/inverse"), dt=0.05, workers=Workers(jobs=1)), tmp_path
+    )
+    read = result_tables.read(tmp_path)
     on_task = read.task_efforts.merge(read.task, on=["t", "coordinate"], suffixes=("", "_x"))
     driven = read.efforts.merge(read.motion, left_on=["t", "actuator"], right_on=["t", "joint"])
     power_out = (on_task["effort"] * on_task["xd"]).groupby([on_task["source"], on_task["t"]]).sum()
@@ -415,8 +418,8 @@ def test_grid_convergence_index(page: Page) -> None:
 
 
 def test_same_tables_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
-    tables.write(results, tmp_path)
-    write_report(tables.read(tmp_path), tmp_path)
+    result_tables.write(results, tmp_path)
+    write_report(result_tables.read(tmp_path), tmp_path)
     for name in ("report.html", "report.md"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
@@ -543,20 +546,20 @@ def test_figures_are_svg_and_tell_all_sources_apart(results: Results) -> None:
 
 
 def test_scene_is_seen_in_the_plane_of_the_motion(results: Results) -> None:
-    scene = drawing.scene(results.points)
+    scene = schematic.scene(results.points)
     assert scene is not None
     assert scene.axes == ("X", "Z")
     assert scene.planar
     assert scene.path[-1] == pytest.approx([np.cos(1), np.sin(1)])
-    assert drawing.turns(scene)["arm"][-1] == pytest.approx(np.degrees(1))
+    assert schematic.turns(scene)["arm"][-1] == pytest.approx(np.degrees(1))
 
 
 def test_bodies_are_drawn_by_their_hull() -> None:
     square = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.5], [1.0, 1.0], [0.0, 1.0], [0.0, 1e-12], [0.0, 0.5]])
-    assert drawing.corners(square) == pytest.approx(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]))
-    assert drawing.corners(square[[0, 2, 3]]) == pytest.approx(np.array([[0, 0], [1, 1]]))
-    assert len(drawing.corners(square[[0, 5]])) == 1
-    assert drawing.corners(np.full((2, 2), np.nan)).shape == (0, 2)
+    assert schematic.corners(square) == pytest.approx(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]))
+    assert schematic.corners(square[[0, 2, 3]]) == pytest.approx(np.array([[0, 0], [1, 1]]))
+    assert len(schematic.corners(square[[0, 5]])) == 1
+    assert schematic.corners(np.full((2, 2), np.nan)).shape == (0, 2)
 
 
 def test_motion_of_the_actuated_joints_is_drawn_once_for_modes_that_move_alike(

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism, Wrench
 from robots.robot import Case
 from tests.conftest import CaseMaker
 from tests.engines.mechanisms import FIVE_BAR
-from validation.audit import Wanted, wanted_of
-from validation.tiers import QUANTITIES, Held, instantaneous, static
+from validation.judge.audit import Wanted, wanted_of
+from validation.judge.tiers import QUANTITIES, Held, instantaneous, static
 
 ERROR = 1e-3
 """Seeded error [-]."""

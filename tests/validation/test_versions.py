@@ -12,16 +12,17 @@ import pandas as pd
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.noc import Noc
-from analytic.powers import effort_scale
+from analytic.dynamics.noc import Noc
+from analytic.dynamics.powers import effort_scale
+from analytic.motion.prescribe import prescribe
 from robots.errors import HarnessError
 from robots.robot import Case, make_case
 from tests.validation.conftest import Command, in_this_process
-from validation import sources, tables
 from validation.execution.tables import write_tables
 from validation.execution.workers import Workers
-from validation.ledger import known_issues
+from validation.judge import results as result_tables
+from validation.judge import sources
+from validation.judge.known_issues import known_issues
 from validation.studies.run.study import run
 from validation.studies.study import StudyResult, exit_status, run_study, write_conclusion
 from validation.studies.versions import study
@@ -32,7 +33,7 @@ from validation.studies.versions.study import Versions, environments
 
 HERE = importlib.metadata.version("mujoco")
 ONE_CASE = ("3prr", "--variant", "default", "--mode", "plus", "--configuration", "vertical", "--jobs", "1")
-Old = Mapping[str, tables.Results | str]
+Old = Mapping[str, result_tables.Results | str]
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def test_a_change_of_verdict_and_of_effort_is_named(found: Findings, two: Old) -
     assert (before["verdict"], after["verdict"]) == ("disagree", "agree")
     efforts = []
     for results in (two["3.6.0"], two["4.0.0"]):
-        assert isinstance(results, tables.Results)
+        assert isinstance(results, result_tables.Results)
         of_source = results.efforts[results.efforts["source"] == "mujoco/forward"]
         efforts.append(of_source.pivot(index="t", columns="actuator", values="effort").to_numpy())
         scale = results.summary.drop_duplicates("actuator").sort_values("actuator")["scale"].to_numpy()
@@ -167,7 +168,7 @@ def test_a_version_that_cannot_be_installed_leaves_the_others(
     assert set(table.loc[table["mujoco"] == "3.6.0", "note"]) == {reason}
     kkt = _cell(table, "mujoco/kkt", HERE)
     assert kkt["verdict"] == "agree"
-    assert tables.read(out / f"mujoco-{HERE}").run["loopcheck"] == importlib.metadata.version("loopcheck")
+    assert result_tables.read(out / f"mujoco-{HERE}").run["loopcheck"] == importlib.metadata.version("loopcheck")
 
 
 def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +237,7 @@ def test_the_older_mujoco_itself_gives_what_the_ledger_says(tmp_path: Path) -> N
     routes = ("--source", "mujoco/kkt", "--source", "mujoco/forward")
     with rooms(tmp_path) as place:
         assert run_in(old, place, ["run", *ONE_CASE, *routes, "--out", str(tmp_path)]) == ""
-    results = tables.read(tmp_path)
+    results = result_tables.read(tmp_path)
     assert results.run["versions"]["mujoco"] == "3.6.0"
     table = versions_table({"3.6.0": results})
     (issue,) = (issue for issue in known_issues() if issue.key == "mujoco-velocity-term")

@@ -17,14 +17,14 @@ from rich.console import RenderableType
 
 import engines
 from robots.errors import INTERNAL, OutputError
-from validation.blocks import Part
-from validation.completion import completed
 from validation.execution.errors import internal_errors
 from validation.execution.files import RECORD, locked
 from validation.execution.journal import Journal, journal_in
 from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from validation.execution.workers import ALL_CORES, ALONE, TaskLog, WorkerPool, Workers, worker_pool
-from validation.pages import write_pages
+from validation.report.blocks import Part
+from validation.report.deferred import completed
+from validation.report.pages import write_pages
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 MEASURED = "measured"

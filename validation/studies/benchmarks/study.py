@@ -10,11 +10,11 @@ import pandas as pd
 
 import engines
 from robots.benchmark import benchmark_names, load_benchmark
-from validation.blocks import Part, table
-from validation.console import error_table
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerPool
+from validation.report.blocks import Part, table
+from validation.report.terminal import error_table
 from validation.studies.benchmarks.measure import ANALYTIC, measure, ways, without_motion
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 

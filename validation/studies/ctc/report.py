@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from validation.blocks import Block, Part, Picture, Table, cell, digits, facts, plain, table
+from validation.report.blocks import Block, Part, Picture, Table, cell, digits, facts, plain, table
 from validation.studies.ctc.perturbation import KINDS
 from validation.studies.ctc.pictures import UNITS, error_figure, indices_figure, joints_figure
 from validation.studies.ctc.runs import INDICES, KEY

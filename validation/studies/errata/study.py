@@ -8,11 +8,11 @@ from typing import ClassVar
 import pandas as pd
 from rich.console import RenderableType
 
-from validation.blocks import Part, table
-from validation.console import error_table
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerPool
+from validation.report.blocks import Part, table
+from validation.report.terminal import error_table
 from validation.studies.errata.costs import CORRECTED, cases_of, costs, not_run
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 

@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from analytic.assembly import prescribe
-from analytic.noc import Noc
-from analytic.powers import effort_scale
+from analytic.dynamics.noc import Noc
+from analytic.dynamics.powers import effort_scale
+from analytic.motion.prescribe import prescribe
 from engines.extrapolation import value_at_zero
 from engines.ladder import Ladder, Trial
 from robots.arrays import Array
 from robots.motion import Motion
 from robots.robot import Case
-from validation.compare import relative_error
-from validation.evaluate import outcome_of
 from validation.execution.tables import CSV, PARQUET, flag, integer, number, table_of, text
+from validation.judge.compare import relative_error
+from validation.judge.evaluate import outcome_of
 from validation.studies.ladder.analysis import RICHARDSON, refinements
 
 RUNGS = table_of(

@@ -9,12 +9,12 @@ from rich.console import RenderableType
 
 import engines
 from engines.ladder import STEP
-from validation import console
-from validation.blocks import Block, Part, Picture, digits, facts, table
+from validation.judge.tolerances import registered
+from validation.report import terminal
+from validation.report.blocks import Block, Part, Picture, digits, facts, table
 from validation.studies.ladder.advice import advice, answer, own_settings
 from validation.studies.ladder.analysis import CASE, CONVERGES, DIVERGES, STALLED, summary, worst
 from validation.studies.ladder.pictures import settings_figure, work_figure
-from validation.tolerances import registered
 
 CLOSE = 0.1
 """How near to theory an observed order is called the same [-]."""
@@ -64,7 +64,7 @@ def cheapest(rungs: pd.DataFrame) -> list[RenderableType]:
             ]
             for row in rows.to_dict("records")
         ]
-        tables.append(console.table(["engine", "target", "allowed", "setting", "error", "cost"], cells, title=title))
+        tables.append(terminal.table(["engine", "target", "allowed", "setting", "error", "cost"], cells, title=title))
     return tables
 
 

@@ -18,7 +18,7 @@ from robots.robot import names as robot_names
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerFailure, WorkerPool
-from validation.selection import Selection, plan
+from validation.judge.selection import Selection, plan
 from validation.studies.ladder.climb import RUNGS, Scene, climb, not_climbed, scene_of
 from validation.studies.ladder.report import cheapest, derived, how, sections
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult

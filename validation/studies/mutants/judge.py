@@ -16,22 +16,22 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.motion.prescribe import prescribe
+from analytic.dynamics.noc import Noc
 from analytic.papers import Paper
 from robots.efforts import EffortHistory, Source
 from robots.errors import INTERNAL, HarnessError
 from robots.motion import Motion
 from robots.robot import Case, load, names, representative_case
-from validation import sources
-from validation.audit import audit, doubts, wanted_of
-from validation.compare import relative_error, summarize, summarize_resolved
-from validation.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
-from validation.findings import FILE, SEVERITY
-from validation.independence import FROM_FILES, shares
+from validation.judge import sources
+from validation.judge.audit import audit, doubts, wanted_of
+from validation.judge.compare import relative_error, summarize, summarize_resolved
+from validation.judge.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
+from validation.judge.verdicts import FILE, SEVERITY
+from validation.judge.independence import FROM_FILES, shares
 from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
 from validation.studies.mutants.faults import MUTANTS, Mutant, NotCarriedError
-from validation.tolerances import Tolerance, audits, registered
+from validation.judge.tolerances import Tolerance, audits, registered
 
 MEANING: Mapping[str, str] = {
     "killed": "the comparison reads disagree",

@@ -5,9 +5,9 @@ import math
 import pandas as pd
 from rich.console import RenderableType
 
-from validation.blocks import NOTHING, Block, Cell, Part, Table, digits
-from validation.console import coloured, table
-from validation.findings import FILE
+from validation.report.blocks import NOTHING, Block, Cell, Part, Table, digits
+from validation.report.terminal import coloured, table
+from validation.judge.verdicts import FILE
 from validation.studies.mutants.judge import (
     BUGS,
     CAUGHT,

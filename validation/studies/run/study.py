@@ -11,21 +11,22 @@ from robots.errors import HarnessError, SingularityError
 from robots.mjcf import files_of
 from robots.motion import Motion
 from robots.robot import Case, Robot
-from validation import report, sources
-from validation.audit import Row, Wanted, audit, doubts, failed_row, lost, wanted_of
-from validation.compare import Evidence, summarize, unexplained
-from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
 from validation.execution.workers import ALL_CORES, WorkerFailure, WorkerPool, Workers
-from validation.findings import FILE, Key
-from validation.record import Found, Request, collect
-from validation.rendering import NO_MOVIES, movies
-from validation.resolution import Resolution, measure_resolution
+from validation.judge import sources
+from validation.judge.audit import Row, Wanted, audit, doubts, failed_row, lost, wanted_of
+from validation.judge.compare import Evidence, summarize, unexplained
+from validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from validation.judge.resolution import Resolution, measure_resolution
+from validation.judge.results import TABLES, Results
+from validation.judge.tolerances import with_own_limits
+from validation.judge.verdicts import FILE, Key
+from validation.studies.run import report
+from validation.studies.run.movies import NO_MOVIES, movies
+from validation.studies.run.record import Found, Request, collect
 from validation.studies.run.terminal import summary, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
-from validation.tables import TABLES, Results
-from validation.tolerances import with_own_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from validation.console import table, verdict_cell
-from validation.findings import Finding, about_robots, findings, verdict_counts
-from validation.independence import bases
-from validation.tables import Results
+from validation.judge.independence import bases
+from validation.judge.results import Results
+from validation.judge.verdicts import Finding, about_robots, findings, verdict_counts
+from validation.report.terminal import table, verdict_cell
 
 
 def verdicts(results: Results) -> list[str]:

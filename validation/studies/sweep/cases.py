@@ -13,9 +13,9 @@ from robots.arrays import Array
 from robots.errors import HarnessError, MechanismError
 from robots.motion import Motion
 from robots.robot import DEFAULT, Case, load, representative_case
-from validation import sources
-from validation.compare import relative_error
-from validation.evaluate import Outcome, attempt, evaluate
+from validation.judge import sources
+from validation.judge.compare import relative_error
+from validation.judge.evaluate import Outcome, attempt, evaluate
 from validation.studies.sweep.motions import KINDS, Kind, Scene, make_motion, make_scene
 from validation.studies.sweep.parameters import Parameter, Part, parameters, perturbed
 

@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from analytic.assembly import prescribe
-from analytic.automatic import SPAN, room, within_limits
-from analytic.continuation import Tracer, conditioning
-from analytic.laws import LAWS, prescription
-from analytic.redundancy import independent_drives
-from analytic.together import assemble_from
+from analytic.kinematics.redundancy import independent_drives
+from analytic.motion.automatic import SPAN, room, within_limits
+from analytic.motion.batched_assembly import assemble_from
+from analytic.motion.continuation import Tracer, conditioning
+from analytic.motion.laws import LAWS, prescription
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.errors import SingularityError
 from robots.mechanism import Coordinate, Mechanism

@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 from rich.console import RenderableType
 
-from validation import console, sources
-from validation.blocks import Block, Part, Picture, digits, facts, table
+from validation.judge import sources
+from validation.judge.tolerances import registered
+from validation.report import terminal
+from validation.report.blocks import Block, Part, Picture, digits, facts, table
 from validation.studies.sweep import motions
 from validation.studies.sweep.cases import COMPUTED, NO_MOTION, RESULTS, Variation, nominal
 from validation.studies.sweep.pictures import BARS, distribution_figure, sensitivity_figure
 from validation.studies.sweep.statistics import KEPT, PER_DECADE, QUANTILES, Statistics
-from validation.tolerances import registered
 
 _VARIED = {
     "all": "masses, moments of inertia, mass centres and lengths",
@@ -62,7 +63,7 @@ def summary(found: Findings) -> Iterator[RenderableType]:
         [f"{value:.1e}" if isinstance(value, float) else str(value) for value in row.values()]
         for row in shown.to_dict("records")
     )
-    yield console.table(list(shown.columns), rows, title="relative effort error")
+    yield terminal.table(list(shown.columns), rows, title="relative effort error")
     for reason in found.statistics.reasons.to_dict("records"):
         line = f"{reason['source']}: {reason['result']}: {reason['cases']} cases, as {reason['first cases'][0]}"
         yield f"{line}: {reason['reason']}"

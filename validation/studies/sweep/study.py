@@ -13,12 +13,12 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from robots.errors import MechanismError, NotFoundError
-from validation import sources
 from validation.execution.cluster import cluster
 from validation.execution.errors import internal_errors
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerFailure, WorkerPool
+from validation.judge import sources
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 from validation.studies.sweep import motions
 from validation.studies.sweep.cases import Variation, compute_cases, effort_columns, lost_cases, nominal

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from validation.execution.tables import number, table_of, text
-from validation.findings import CASE, Finding, findings
-from validation.sources import REFERENCE
-from validation.tables import Results
-from validation.tolerances import registered
+from validation.judge.results import Results
+from validation.judge.sources import REFERENCE
+from validation.judge.tolerances import registered
+from validation.judge.verdicts import CASE, Finding, findings
 
 NOTICEABLE = 0.01
 """Change of an effort of a source that is not judged, over its scale, from which on it is named [-]."""

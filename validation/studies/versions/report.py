@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from rich.console import RenderableType
 
-from validation import console
-from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, table
-from validation.findings import CASE, MEANING, WORST_FIRST, Finding
-from validation.ledger import Issue, known_issues
-from validation.sources import REFERENCE
+from validation.judge.known_issues import Issue, known_issues
+from validation.judge.sources import REFERENCE
+from validation.judge.verdicts import CASE, MEANING, WORST_FIRST, Finding
+from validation.report import terminal
+from validation.report.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, table
 from validation.studies.versions.comparison import NOTICEABLE
 from validation.studies.versions.pictures import errors_figure
 
@@ -61,8 +61,8 @@ def summary(found: Findings) -> Iterator[RenderableType]:
         for (source, configuration), rows in of_robot.groupby(["source", "configuration"], sort=False):
             by_version = [rows.loc[rows["mujoco"] == version, _FINDING] for version in found.versions]
             verdicts = [[Finding(*row) for row in some.itertuples(index=False)] for some in by_version]
-            cells.append([str(source), str(configuration), *map(console.verdict_cell, verdicts)])
-        yield console.table(headers, cells, title=f"{robot}: worst relative effort error")
+            cells.append([str(source), str(configuration), *map(terminal.verdict_cell, verdicts)])
+        yield terminal.table(headers, cells, title=f"{robot}: worst relative effort error")
     yield from steps(found)
 
 

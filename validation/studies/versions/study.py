@@ -11,6 +11,7 @@ from packaging.version import InvalidVersion, Version
 from robots.errors import HarnessError
 from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerPool
+from validation.judge.results import Results, read
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 from validation.studies.versions.comparison import TABLE, versions_table
 from validation.studies.versions.environments import (
@@ -22,7 +23,6 @@ from validation.studies.versions.environments import (
     this_one,
 )
 from validation.studies.versions.report import Findings, sections, summary
-from validation.tables import Results, read
 
 OLDER = ("3.6.0", "3.7.0")
 """Run beside the installed version by default: between them MuJoCo changed how loops are solved."""
