@@ -36,7 +36,7 @@ ABSENT: Mapping[str, Callable[[Any], AnyArray]] = {
 """What a field holds in a model of a version that lacks it, by name; such a version refuses an MJCF that asks more."""
 
 
-class EveryField:
+class CompatibleModel:
     """The fields of an `MjModel`, those among them that its version of MuJoCo does not have yet."""
 
     def __init__(self, model: Any) -> None:

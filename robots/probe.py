@@ -40,7 +40,9 @@ def want_readable(model: ModelFile) -> None:
         refusal = receiver.recv()
     except EOFError as error:
         reader.join()
-        raise MechanismError(f"{model.path}: MuJoCo's compiler crashes on it: {ending(reader.exitcode)}") from error
+        raise MechanismError(
+            f"{model.path}: MuJoCo's compiler crashes on it: {exit_reason(reader.exitcode)}"
+        ) from error
     finally:
         reader.kill()
         reader.join()
@@ -87,7 +89,7 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def ending(exitcode: int | None) -> str:
+def exit_reason(exitcode: int | None) -> str:
     """How a process ended, in words, from its exit status [-]; a negative one is the signal that ended it."""
     if exitcode is None or exitcode >= 0:
         return f"exit status {exitcode}"

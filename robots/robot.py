@@ -188,7 +188,7 @@ def _places(folders: Sequence[Path]) -> Mapping[str, Path]:
 
 def modes(mechanism: Mechanism) -> Mapping[str, Array]:
     """Named starting guesses for the assembly: the keyframes, or `home` = qpos0 where there are none."""
-    return mechanism.keyframes or {HOME: mechanism.reference}
+    return mechanism.keyframes or {HOME: mechanism.rest_position}
 
 
 def configurations(mechanism: Mechanism) -> Mapping[str, Array]:

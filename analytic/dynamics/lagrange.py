@@ -47,7 +47,7 @@ class LagrangeModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Held:
+class _RateSolver:
     """What closures and independent drives hold of the rates: Φ q̇ = 0 and W q̇ = ṡ."""
 
     inverse: Array
@@ -139,14 +139,14 @@ def _partials(function: Callable[[AnyArray], AnyArray], nt: int, nv: int) -> Arr
     return np.stack(columns, axis=-1) if columns else np.zeros((nt, 0, 0))
 
 
-def _held(mechanism: Mechanism, q: Array) -> _Held:
+def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
     middle = q[len(q) // 2]
     W = mechanism.rates_of(independent_drives(mechanism, middle))
     Phi = _partials(lambda step: _residual_near(mechanism, q, step), len(q), mechanism.nv)
     rows = np.concatenate([Phi, np.broadcast_to(W, (len(q), *W.shape))], axis=1)
     factors = row_factors(rows)
     undriven = undriven_dofs(mechanism, middle)
-    return _Held(
+    return _RateSolver(
         inverse=np.linalg.pinv(factors * rows, rcond=RANK_TOLERANCE) * factors.swapaxes(1, 2),
         W=W,
         Z_T=np.linalg.svd(factors * rows)[2][:, mechanism.nv - undriven :],

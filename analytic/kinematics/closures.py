@@ -169,8 +169,10 @@ def _point_rate_rows(at: Poses, moving: Twists, body: int, point: Array) -> Arra
 
 
 def _offset(mechanism: Mechanism, q: AnyArray, coordinate: Coordinate) -> AnyArray:
-    """A coordinate, counted from where all joints are at their references, (nt,)."""
-    return (mechanism.values_of((coordinate,), q) - mechanism.values_of((coordinate,), mechanism.reference[None]))[:, 0]
+    """A coordinate, counted from where all joints are at their rest positions, (nt,)."""
+    return (mechanism.values_of((coordinate,), q) - mechanism.values_of((coordinate,), mechanism.rest_position[None]))[
+        :, 0
+    ]
 
 
 def _polynomial(mechanism: Mechanism, q: AnyArray, closure: CoordinateClosure, *, order: int) -> AnyArray:

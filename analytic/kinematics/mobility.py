@@ -21,7 +21,7 @@ NEAR = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anatomy:
+class Mobility:
     """What a mechanism is, counted in one closed pose."""
 
     bodies: int
@@ -47,7 +47,7 @@ class Anatomy:
         return " and ".join(kinds or ["fully actuated"])
 
 
-def anatomy(mechanism: Mechanism, q: Array) -> Anatomy:
+def mobility(mechanism: Mechanism, q: Array) -> Mobility:
     """What a mechanism is.
 
     Args:
@@ -57,7 +57,7 @@ def anatomy(mechanism: Mechanism, q: Array) -> Anatomy:
     Phi = closure_jacobian_at(mechanism, q[None])[0]
     N = null_space(Phi)
     driven = len(independent_rows(rates_of_drives(mechanism) @ N))
-    return Anatomy(
+    return Mobility(
         bodies=len(mechanism.bodies),
         joints=len(mechanism.joints),
         loops=_loops(mechanism),
@@ -71,7 +71,7 @@ def anatomy(mechanism: Mechanism, q: Array) -> Anatomy:
     )
 
 
-def in_words(found: Anatomy) -> str:
+def in_words(found: Mobility) -> str:
     """What a mechanism is, in a sentence."""
     loops = _counted(found.loops, "loop") if found.loops else "no loop, an ordinary tree"
     closed = (

@@ -165,10 +165,10 @@ def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
             anchors[:, dofs] = anchor[:, None]
             if joint.kind == "slide":
                 axes[:, dofs] = (R_b @ joint.axis)[:, None]
-                p_b = p_b + (R_b @ joint.axis) * (x - joint.reference)
+                p_b = p_b + (R_b @ joint.axis) * (x - joint.rest_position)
             elif joint.kind == "hinge":
                 axes[:, dofs] = (R_b @ joint.axis)[:, None]
-                R_b = R_b @ rotation_about(joint.axis, (x - joint.reference)[:, 0])
+                R_b = R_b @ rotation_about(joint.axis, (x - joint.rest_position)[:, 0])
                 p_b = anchor - R_b @ joint.anchor
             elif joint.kind == "ball":
                 R_b = R_b @ rotation_of(x)

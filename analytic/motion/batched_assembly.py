@@ -27,7 +27,7 @@ ON_THE_WAY = 1e-8
 """The same of poses that are only passed [m or rad]."""
 
 
-def assemble_from(
+def assemble_batch(
     mechanism: Mechanism, law: Law, near: Array, t: Array, *, drives: Sequence[Coordinate], where: str
 ) -> Motion:
     """Close the loops along a motion law, all samples at once where every degree of freedom is driven by a joint.

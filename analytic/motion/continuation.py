@@ -83,7 +83,7 @@ class Tracer:
         if not self.of_tendons:
             return self.mechanism
         tendons = [self.drives[k] for k in self.of_tendons]
-        rest = self.mechanism.values_of(tendons, self.mechanism.reference[None])[0]
+        rest = self.mechanism.values_of(tendons, self.mechanism.rest_position[None])[0]
         lengths = self.law(np.array([t])).q[0, self.of_tendons] - rest
         closures = [
             CoordinateClosure(name=tendon.name, follower=tendon, leader=None, coefficients=np.array([x, 0, 0, 0, 0]))

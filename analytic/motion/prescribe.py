@@ -24,7 +24,7 @@ from analytic.motion.automatic import SHORT_SPAN, SPAN, WELL_AWAY, swing, within
 from analytic.motion.continuation import CLOSED, State, Tracer, close, conditioning, follow
 from analytic.motion.laws import AUTOMATIC, RECORDED, prescription
 from analytic.motion.recorded import Recording, read_recording
-from analytic.motion.unactuated import MovingState, accelerations, at_rest, coast, settled
+from analytic.motion.unactuated import MovingState, accelerations, at_rest, integrate_unactuated, settled
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, SingularityError
 from robots.mechanism import Coordinate, Mechanism
@@ -216,7 +216,7 @@ def _logged_coasting(tracer: Tracer, t: Array, states: tuple[Array, Array, Array
         qd=qd,
         qdd=qdd,
         law=tracer.law,
-        assemble=partial(coast, tracer, known),
+        assemble=partial(integrate_unactuated, tracer, known),
         unforced=float(np.abs(qdd - logged).max() / max(np.abs(qdd).max(), np.abs(logged).max(), np.finfo(float).tiny)),
     )
 
@@ -254,7 +254,7 @@ def _assembled(tracer: Tracer, guess: Array, t: Array) -> Motion:
     start = tracer.start(guess, float(t[0]))
     if tracer.undriven(start.q):
         _want_mobile(tracer, start.q[0])
-        return coast(tracer, [at_rest(tracer, start.q, start.t)], t)
+        return integrate_unactuated(tracer, [at_rest(tracer, start.q, start.t)], t)
     return follow(tracer, [start], t)
 
 

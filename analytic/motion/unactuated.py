@@ -44,7 +44,7 @@ class MovingState:
     """Joint velocities [m/s or rad/s], shape (1, nv)."""
 
 
-def coast(tracer: Tracer, known: list[MovingState], t: Array) -> Motion:
+def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Array) -> Motion:
     """The motion at increasing times, each integrated from the latest state that is known.
 
     Before the first there is no integrating: backwards in time, what is damped grows without bound. There the motion is
@@ -63,7 +63,7 @@ def coast(tracer: Tracer, known: list[MovingState], t: Array) -> Motion:
     for k in np.unique(latest[latest >= 0]):
         states += _march(tracer, known[k], t[latest == k])
     q, qd = np.concatenate([state.q for state in states]), np.concatenate([state.qd for state in states])
-    again = partial(coast, tracer, states)
+    again = partial(integrate_unactuated, tracer, states)
     qdd = accelerations(tracer, t, q, qd)
     return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law_of_drives(tracer, again), assemble=again)
 

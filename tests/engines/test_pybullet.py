@@ -105,7 +105,7 @@ def test_opening_of_loops_is_that_of_the_mechanism(model_case: CaseMaker, name: 
     from engines.pybullet._world import inertial_poses, joint_state, opened
 
     mechanism = model_case(MODELS / f"{name}.xml").mechanism
-    open_poses = np.random.default_rng(4).uniform(-0.3, 0.3, (3, mechanism.nq)) + mechanism.reference
+    open_poses = np.random.default_rng(4).uniform(-0.3, 0.3, (3, mechanism.nq)) + mechanism.rest_position
     found = []
     with opened(mechanism) as world:
         for q in open_poses:

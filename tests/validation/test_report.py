@@ -20,9 +20,9 @@ from validation.execution.workers import Workers
 from validation.judge import results as result_tables
 from validation.judge.results import SCHEMAS, Results, table
 from validation.judge.selection import Selection, plan
-from validation.judge.verdicts import Finding, findings, verdict_counts
+from validation.judge.verdicts import CaseVerdict, case_verdicts, verdict_counts
 from validation.report import figures, schematic
-from validation.report.blocks import Block, Part
+from validation.report.blocks import Block, Section
 from validation.report.deferred import completed
 from validation.studies.run.divergence import first_divergence
 from validation.studies.run.study import run
@@ -202,14 +202,14 @@ def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tm
 
 
 def test_a_figure_whose_worker_dies_is_lost_alone() -> None:
-    inside = Part(title="", anchor="", blocks=[Task(list, (["made"],))])
+    inside = Section(title="", anchor="", blocks=[Task(list, (["made"],))])
     blocks: list[Block] = ["before", Task(os._exit, (1,)), inside, "after"]
-    (part,) = completed([Part(title="", anchor="", blocks=blocks)], Workers(jobs=2))
+    (part,) = completed([Section(title="", anchor="", blocks=blocks)], Workers(jobs=2))
     before, lost, inner, after = part.blocks
     assert (before, after) == ("before", "after")
     assert isinstance(lost, str)
     assert lost.startswith("Not drawn: its process died")
-    assert isinstance(inner, Part)
+    assert isinstance(inner, Section)
     assert inner.blocks == ["made"]
 
 
@@ -261,7 +261,7 @@ def test_the_headline_counts_no_error_that_is_expected(tmp_path: Path) -> None:
     assert "bar: x/kkt agrees with the reference, within 1.0e-12 of the scale." in text
 
 
-def overview(**found: Finding) -> str:
+def overview(**found: CaseVerdict) -> str:
     """The picture of all sources, each with one finding."""
     svg = figures.overview_figure({source: [finding] for source, finding in found.items()})
     assert svg is not None
@@ -272,7 +272,9 @@ def test_the_overview_has_a_row_for_every_source(page: Page) -> None:
     (picture,) = [image for image in page.attributes("img") if image["alt"].startswith("largest error of each source")]
     for row in ("a/kkt disagree 0.25", "a/forward agree 5.30e-10", "a/default informational 1000", "b/kkt not run"):
         assert row in picture["alt"]
-    svg = overview(reference=Finding("reference", np.nan, np.nan, ""), lost=Finding("not run", np.nan, 1e-9, ""))
+    svg = overview(
+        reference=CaseVerdict("reference", np.nan, np.nan, ""), lost=CaseVerdict("not run", np.nan, 1e-9, "")
+    )
     for text in ("reference", "lost", "not run", "within tolerance", "largest error / scale of its actuator [-]"):
         assert f"<!-- {text} -->" in svg  # the letters are paths, with the text beside them
 
@@ -281,7 +283,7 @@ def test_marks_of_the_overview_stand_at_errors_and_tolerances() -> None:
     """An error at the tolerance stands on its stroke, a thousandfold of it as far to the right as the axis says."""
     places = []
     for error in (1e-9, 1e-6, 1e-3):
-        svg = overview(x=Finding("agree", error, 1e-6, ""))
+        svg = overview(x=CaseVerdict("agree", error, 1e-6, ""))
         places.append([*stroke_and_mark(svg)])
     (stroke, low), (same_stroke, same), (_, high) = places
     assert stroke == same_stroke == pytest.approx(same, abs=0.02)
@@ -426,7 +428,7 @@ def test_same_tables_same_bytes(results: Results, folder: Path, tmp_path: Path) 
 
 def test_expected_verdicts_do_not_count_and_missed_ones_disagree(results: Results) -> None:
     run = {"robots": {"bar": {"expected": {"up": "not comparable"}}}}
-    found = findings(replace(results, run=run))["bar", "default", "up", "vertical"]
+    found = case_verdicts(replace(results, run=run))["bar", "default", "up", "vertical"]
     assert found["b/forward"].verdict == "as expected"
     assert found["a/forward"].verdict == "disagree"
     assert found["a/forward"].note == "expected: not comparable"

@@ -28,7 +28,7 @@ from validation.studies.study import StudyResult, exit_status, run_study, write_
 from validation.studies.versions import study
 from validation.studies.versions.comparison import versions_table
 from validation.studies.versions.environments import Environment, made_by_uv, rooms, run_in
-from validation.studies.versions.report import Findings, steps
+from validation.studies.versions.report import VersionsResult, steps
 from validation.studies.versions.study import Versions, environments
 
 HERE = importlib.metadata.version("mujoco")
@@ -50,8 +50,8 @@ def two(prr: Case) -> Old:
 
 
 @pytest.fixture(scope="module")
-def found(two: Old) -> Findings:
-    return Findings(table=versions_table(two), run=_record(two))
+def found(two: Old) -> VersionsResult:
+    return VersionsResult(table=versions_table(two), run=_record(two))
 
 
 def _record(of: Old) -> Mapping[str, object]:
@@ -73,7 +73,7 @@ def _cell(table: pd.DataFrame, source: str, version: str) -> pd.Series:
     return table[(table["source"] == source) & (table["mujoco"] == version)].iloc[0]
 
 
-def test_a_change_of_verdict_and_of_effort_is_named(found: Findings, two: Old) -> None:
+def test_a_change_of_verdict_and_of_effort_is_named(found: VersionsResult, two: Old) -> None:
     before, after = (_cell(found.table, "mujoco/forward", version) for version in ("3.6.0", "4.0.0"))
     assert (before["verdict"], after["verdict"]) == ("disagree", "agree")
     efforts = []
@@ -92,14 +92,14 @@ def test_a_change_of_verdict_and_of_effort_is_named(found: Findings, two: Old) -
     assert before["closure_drift"] > 1e-3 > after["closure_drift"]
 
 
-def test_what_stays_is_not_named(found: Findings) -> None:
+def test_what_stays_is_not_named(found: VersionsResult) -> None:
     for source in ("mujoco/kkt", sources.REFERENCE):
         rows = found.table[found.table["source"] == source]
         assert set(rows["change"]) == {""}
         assert _cell(found.table, source, "4.0.0")["effort_change"] == 0.0
 
 
-def test_a_version_that_did_not_run_has_rows_that_say_so(found: Findings) -> None:
+def test_a_version_that_did_not_run_has_rows_that_say_so(found: VersionsResult) -> None:
     rows = found.table[found.table["mujoco"] == "3.7.0"]
     assert list(rows["source"]) == [sources.REFERENCE, "mujoco/kkt", "mujoco/forward"]
     assert set(rows["verdict"]) == {"not run"}
@@ -118,7 +118,7 @@ def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case, tmp_path:
     heavier = make_case(robot, variant=prr.variant, mode=prr.mode, configuration=prr.configuration)
     both = {"3.6.0": run([prr], wanted=("analytic/lagrange",), workers=Workers(jobs=1))}
     both["4.0.0"] = run([heavier], wanted=("analytic/lagrange",), workers=Workers(jobs=1))
-    found = Findings(table=versions_table(both), run=_record(both))
+    found = VersionsResult(table=versions_table(both), run=_record(both))
     row = _cell(found.table, sources.REFERENCE, "4.0.0")
     motion = prescribe(prr)
     light, heavy = (Noc().compute_efforts(case, motion).effort for case in (prr, heavier))
@@ -136,7 +136,7 @@ def test_the_exit_status_is_that_of_the_worst_version(two: Old) -> None:
         assert exit_status(table["verdict"], {"not_run": [], "internal_errors": []}) == status
 
 
-def test_the_page_says_what_changes_and_is_rebuilt(found: Findings, loopcheck: Command, tmp_path: Path) -> None:
+def test_the_page_says_what_changes_and_is_rebuilt(found: VersionsResult, loopcheck: Command, tmp_path: Path) -> None:
     record = {"study": "versions", "loopcheck": "0", "start": "", "duration_s": 0.0, **found.run}
     write_tables(tmp_path, Versions.tables, {"versions": found.table}, record)
     write_conclusion(Versions, StudyResult(folder=tmp_path, tables={"versions": found.table}, record=record))

@@ -21,7 +21,7 @@ from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
 from robots.errors import HarnessError
-from robots.probe import ending, main_left_out
+from robots.probe import exit_reason, main_left_out
 from validation.execution.errors import internal_error
 from validation.execution.journal import ROOT, Journal, Task, keys
 
@@ -191,7 +191,7 @@ def _result(future: Future[Any], time_limit: float) -> Any:
     try:
         return future.result()
     except ProcessExpired as error:
-        return WorkerFailure(f"its process died: {ending(error.exitcode)}")
+        return WorkerFailure(f"its process died: {exit_reason(error.exitcode)}")
     except TimeoutError:
         return WorkerFailure(f"it did not come to an end within {time_limit:g} s")
     except HarnessError:

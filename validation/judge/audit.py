@@ -25,8 +25,8 @@ from robots.motion import Motion
 from robots.robot import Case
 from validation.execution.errors import internal_error
 from validation.judge import sources, tiers
-from validation.judge.model_inventory import wanted_inventory
-from validation.judge.tiers import Held
+from validation.judge.model_inventory import expected_inventory
+from validation.judge.tiers import QuantityCheck
 from validation.judge.tolerances import audits, registered
 from validation.judge.verdicts import CASE, FILE, SEVERITY, Key
 
@@ -42,7 +42,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ExpectedTerms:
     """What all engines are held against in a case."""
 
     q: Array
@@ -57,16 +57,16 @@ class Wanted:
     """The model's own, in all of the states."""
 
 
-def wanted_of(case: Case, motion: Motion) -> Wanted:
+def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
     """What all engines are held against in a case: the model itself, at some states of its motion."""
     at = [round(part * (len(motion.t) - 1)) for part in POSES]
     q, qd, qdd = motion.q[at], motion.qd[at], motion.qdd[at]
     terms = lagrange_model(case.mechanism, q, qd)
-    inventory = wanted_inventory(case.mechanism, q[0], (terms.gravity - terms.load)[0])
-    return Wanted(q=q, qd=qd, qdd=qdd, inventory=inventory, terms=terms)
+    inventory = expected_inventory(case.mechanism, q[0], (terms.gravity - terms.load)[0])
+    return ExpectedTerms(q=q, qd=qd, qdd=qdd, inventory=inventory, terms=terms)
 
 
-def audit(case: Case, want: Wanted, engine: str) -> list[Row]:
+def audit(case: Case, want: ExpectedTerms, engine: str) -> list[Row]:
     """Rows of the audit table of a case and an engine: the static tier, and the instantaneous one but for efforts.
 
     Args:
@@ -129,7 +129,7 @@ def effort_rows(summary: pd.DataFrame) -> Iterator[Row]:
         }
 
 
-def _audit(case: Case, want: Wanted, engine: str) -> Iterator[Row]:
+def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
     """Rows of one engine; those found before it fails stay."""
     tier = "static"
     try:
@@ -151,7 +151,7 @@ def _audit(case: Case, want: Wanted, engine: str) -> Iterator[Row]:
         yield failed_row(case.key, engine, "not run", internal_error(error), tier=tier)
 
 
-def _row(key: Key, engine: str, tier: str, held: Held) -> Row:
+def _row(key: Key, engine: str, tier: str, held: QuantityCheck) -> Row:
     """The worst entry of a quantity."""
     tolerance = audits()[tier].relative_error or 0.0
     error = held.error

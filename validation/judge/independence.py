@@ -16,7 +16,7 @@ from analytic.dynamics.lagrange import Lagrange
 from analytic.papers import Paper
 from validation.judge import sources
 from validation.judge.results import Results
-from validation.judge.verdicts import Finding, Key, findings
+from validation.judge.verdicts import CaseVerdict, Key, case_verdicts
 
 CLOSED_FORM = "closed form"
 """Lineage of the models that are taken from a paper."""
@@ -88,16 +88,16 @@ def shares(source: str) -> tuple[str, ...]:
 def bases(results: Results) -> Mapping[Key, Basis]:
     """What the verdicts of each case rest on; cases in which nothing agrees have no basis."""
     lineages = results.run.get("lineages") or {}
-    found = {case: (_basis(of_case, lineages), of_case) for case, of_case in findings(results).items()}
+    found = {case: (_basis(of_case, lineages), of_case) for case, of_case in case_verdicts(results).items()}
     return {case: basis for case, (basis, of_case) in found.items() if _agreeing(of_case)}
 
 
-def _basis(of_case: Mapping[str, Finding], lineages: Mapping[str, str]) -> Basis:
+def _basis(of_case: Mapping[str, CaseVerdict], lineages: Mapping[str, str]) -> Basis:
     agreeing = {lineages.get(source, OURS) for source in _agreeing(of_case)}
     doubtful = {lineages.get(source, OURS) for source, found in of_case.items() if found.verdict == "disagree"}
     sure = agreeing - doubtful
     return Basis(CLOSED_FORM in sure, tuple(sorted(sure - {CLOSED_FORM, OURS})))
 
 
-def _agreeing(of_case: Mapping[str, Finding]) -> list[str]:
+def _agreeing(of_case: Mapping[str, CaseVerdict]) -> list[str]:
     return [source for source, found in of_case.items() if found.verdict == "agree"]

@@ -13,7 +13,7 @@ STEP = 1e-40
 """Imaginary step [m or rad]."""
 
 
-def wanted_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inventory:
+def expected_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inventory:
     """The inventory of a mechanism in a pose.
 
     Args:

@@ -18,7 +18,7 @@ ZERO = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class QuantityCheck:
     """One quantity of an engine held against the model's."""
 
     quantity: str
@@ -39,7 +39,7 @@ class Held:
         return np.abs(self.found - self.wanted) / self.scale
 
 
-def static(wanted: Inventory, found: Inventory, M: Array) -> Iterator[Held]:
+def static(wanted: Inventory, found: Inventory, M: Array) -> Iterator[QuantityCheck]:
     """What an engine simulates beside the model: how much there is of everything, then what it is like.
 
     Args:
@@ -57,7 +57,7 @@ def static(wanted: Inventory, found: Inventory, M: Array) -> Iterator[Held]:
         elements = getattr(wanted, kind) if kind else ("robot",)
         if elements and alike[kind]:
             values, others = (np.reshape(getattr(one, field), (len(elements), -1)) for one in (wanted, found))
-            yield Held(
+            yield QuantityCheck(
                 quantity=name,
                 unit=unit,
                 elements=elements,
@@ -118,7 +118,7 @@ def _scales(wanted: Inventory, M: Array) -> dict[str, Array]:
     return {**{name: np.full((1, 1), scale) for name, scale in scales.items()}, **by_dof}
 
 
-def _rigid(wanted: Inventory, found: Inventory) -> Iterator[Held]:
+def _rigid(wanted: Inventory, found: Inventory) -> Iterator[QuantityCheck]:
     """The constraints: their number, their rank, the dof they leave, and which motions they forbid."""
     (free, nv), (others, nv_found) = ((null_space(one.J).shape[1], one.J.shape[1]) for one in (wanted, found))
     yield _number("constraint rows", len(wanted.J), len(found.J))
@@ -130,7 +130,7 @@ def _rigid(wanted: Inventory, found: Inventory) -> Iterator[Held]:
 
 def instantaneous(
     mechanism: Mechanism, terms: LagrangeModel, found: Matrices, rates: tuple[Array, Array]
-) -> Iterator[Held]:
+) -> Iterator[QuantityCheck]:
     """What an engine computes at some states beside the model's terms.
 
     Args:
@@ -145,7 +145,7 @@ def instantaneous(
     force = np.full((1, 1), _largest(inertial, terms.coriolis, terms.gravity, terms.dissipation, terms.load))
     diagonal = np.sqrt(np.diagonal(terms.M, axis1=1, axis2=2))
     diagonal = np.where(diagonal > 0, diagonal, _largest(diagonal))
-    yield Held(
+    yield QuantityCheck(
         quantity="mass matrix",
         unit="kg, kg m or kg m²",
         elements=dofs,
@@ -158,7 +158,7 @@ def instantaneous(
         ("weights, springs and loads", terms.gravity - terms.load, found.bias[rest] - found.passive[rest]),
         ("dampers", terms.dissipation, found.passive[rest] - found.passive[moving]),
     ):
-        yield Held(
+        yield QuantityCheck(
             quantity=quantity,
             unit="N or N m",
             elements=dofs,
@@ -176,12 +176,12 @@ def instantaneous(
 
 def _closure_acceleration(
     mechanism: Mechanism, terms: LagrangeModel, quantity: str, loops: tuple[Array, Array], qdd: Array
-) -> Held:
+) -> QuantityCheck:
     """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed."""
     names, (J, bias) = closure_names(mechanism), loops
     closing = solve_dependent(terms.Phi, terms.closure_bias[..., None])
     wanted = -(J @ closing)[..., 0]
-    return Held(
+    return QuantityCheck(
         quantity=quantity,
         unit="m/s² or rad/s²",
         elements=names if len(names) == J.shape[1] else [f"row {row}" for row in range(J.shape[1])],
@@ -191,11 +191,11 @@ def _closure_acceleration(
     )
 
 
-def _forbidden(dofs: Sequence[str], Phi: Array, J: Array) -> Held:
+def _forbidden(dofs: Sequence[str], Phi: Array, J: Array) -> QuantityCheck:
     """Directions of motion that one set of constraints alone forbids; rows may differ by any factor."""
     rest = [side for at in zip(Phi, J, strict=True) for side in (_beyond(*at), _beyond(*at[::-1]))]
     found = np.concatenate(rest).T
-    return Held(
+    return QuantityCheck(
         quantity="forbidden directions",
         unit="-",
         elements=dofs,
@@ -214,7 +214,7 @@ def _beyond(rows: Array, others: Array) -> Array:
     return (rows - rows @ V.T @ V) / _largest(rows)
 
 
-def _names(kind: str, names: Sequence[str], others: Sequence[str]) -> Held:
+def _names(kind: str, names: Sequence[str], others: Sequence[str]) -> QuantityCheck:
     """How many there are; where the engine has as many but others, how many are the same."""
     lost, added = (", ".join(n for n in a if n not in b) for a, b in ((names, others), (others, names)))
     note = "; ".join(f"{what}: {which}" for what, which in (("lost", lost), ("added", added)) if which)
@@ -222,9 +222,9 @@ def _names(kind: str, names: Sequence[str], others: Sequence[str]) -> Held:
     return _number(f"number of {kind}", len(names), same if len(others) == len(names) else len(others), note)
 
 
-def _number(quantity: str, wanted: int, found: int, note: str = "") -> Held:
+def _number(quantity: str, wanted: int, found: int, note: str = "") -> QuantityCheck:
     one = np.ones((1, 1))
-    return Held(
+    return QuantityCheck(
         quantity=quantity, unit="-", elements=("robot",), wanted=wanted * one, found=found * one, scale=one, note=note
     )
 

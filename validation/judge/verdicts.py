@@ -31,7 +31,7 @@ Key: TypeAlias = tuple[str, str, str, str]
 """Robot, variant, mode and configuration."""
 
 
-class Finding(NamedTuple):
+class CaseVerdict(NamedTuple):
     """What is found about a source in a case."""
 
     verdict: str
@@ -43,10 +43,10 @@ class Finding(NamedTuple):
     note: str
 
 
-def findings(results: Results) -> Mapping[Key, Mapping[str, Finding]]:
+def case_verdicts(results: Results) -> Mapping[Key, Mapping[str, CaseVerdict]]:
     """What was found, by case and source."""
     robots = about_robots(results)
-    found: dict[Key, dict[str, Finding]] = {}
+    found: dict[Key, dict[str, CaseVerdict]] = {}
     for names, rows in results.summary.groupby([*CASE, "source"], sort=False):
         robot, variant, mode, configuration, source = map(str, names)
         expected = (robots[robot].get("expected") or {}).get(mode, "")
@@ -54,7 +54,7 @@ def findings(results: Results) -> Mapping[Key, Mapping[str, Finding]]:
     return found
 
 
-def _finding(rows: pd.DataFrame, expected: str) -> Finding:
+def _finding(rows: pd.DataFrame, expected: str) -> CaseVerdict:
     """What the rows of a source in a case say, seen against the verdict that is expected of the mode, if any."""
     verdict = min(rows["verdict"], key=SEVERITY.index)
     notes = [str(note) for note in rows["note"].fillna("") if note]
@@ -62,7 +62,7 @@ def _finding(rows: pd.DataFrame, expected: str) -> Finding:
         verdict = "as expected"
     elif expected and verdict == "agree":
         verdict, notes = "disagree", [f"expected: {expected}", *notes]
-    return Finding(
+    return CaseVerdict(
         verdict=verdict,
         error=float(rows.loc[rows["scale"] != 0, "relative_error"].max(skipna=False)),
         tolerance=float(rows["tolerance"].min()),
@@ -70,14 +70,14 @@ def _finding(rows: pd.DataFrame, expected: str) -> Finding:
     )
 
 
-def worst(found: Sequence[Finding]) -> Finding:
+def worst(found: Sequence[CaseVerdict]) -> CaseVerdict:
     """Several findings as one: the worst verdict, and the largest error there is."""
     errors = [finding.error for finding in found if not math.isnan(finding.error)]
     first = min(found, key=lambda finding: WORST_FIRST.index(finding.verdict))
     return first._replace(error=max(errors, default=math.nan))
 
 
-def gravest(found: Sequence[Finding]) -> Finding:
+def gravest(found: Sequence[CaseVerdict]) -> CaseVerdict:
     """Several findings as one: the worst verdict, and the largest error of those that have it."""
     verdict = worst(found).verdict
     return worst([finding for finding in found if finding.verdict == verdict])
@@ -85,7 +85,7 @@ def gravest(found: Sequence[Finding]) -> Finding:
 
 def verdict_counts(results: Results) -> Mapping[str, int]:
     """How many comparisons, of a source in a case each, have which verdict; the reference is none."""
-    found = [finding.verdict for of_case in findings(results).values() for finding in of_case.values()]
+    found = [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
     return {verdict: found.count(verdict) for verdict in MEANING}
 
 

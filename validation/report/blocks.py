@@ -61,7 +61,7 @@ class Movie(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Section:
     """Blocks under a heading."""
 
     title: str
@@ -73,7 +73,7 @@ class Part:
     """Whether it is folded at first; None if it cannot be folded."""
 
 
-Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Part | Task
+Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Section | Task
 """A string is a paragraph, a sequence of strings a list; a task returns a list of blocks, which stand in its place."""
 
 
@@ -95,7 +95,7 @@ def table(frame: pd.DataFrame) -> Table:
 
 def folded_if_long(title: str, anchor: str, table: Table) -> Sequence[Block]:
     """A table, under a title and folded if it is long."""
-    return [Part(title=title, anchor=anchor, folded=True, blocks=[table])] if len(table.rows) > LONG else [table]
+    return [Section(title=title, anchor=anchor, folded=True, blocks=[table])] if len(table.rows) > LONG else [table]
 
 
 def cell(value: object) -> Cell:

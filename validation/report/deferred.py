@@ -6,10 +6,10 @@ from typing import Any
 
 from validation.execution.journal import Task
 from validation.execution.workers import Workers, worker_pool
-from validation.report.blocks import Block, Part
+from validation.report.blocks import Block, Section
 
 
-def completed(sections: Sequence[Part], workers: Workers) -> list[Part]:
+def completed(sections: Sequence[Section], workers: Workers) -> list[Section]:
     """The sections with the blocks that each of their tasks returns in its place.
 
     Args:
@@ -33,16 +33,16 @@ def _not_drawn(reason: str) -> list[Block]:
 def _tasks(block: Block) -> Iterator[Task]:
     if isinstance(block, Task):
         yield block
-    elif isinstance(block, Part):
+    elif isinstance(block, Section):
         for inner in block.blocks:
             yield from _tasks(inner)
 
 
-def _filled(part: Part, results: Iterator[Any]) -> Part:
+def _filled(part: Section, results: Iterator[Any]) -> Section:
     blocks: list[Block] = []
     for block in part.blocks:
         if isinstance(block, Task):
             blocks += next(results)
         else:
-            blocks.append(_filled(block, results) if isinstance(block, Part) else block)
+            blocks.append(_filled(block, results) if isinstance(block, Section) else block)
     return replace(part, blocks=blocks)

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from robots.arrays import Array
-from validation.judge.verdicts import WORST_FIRST, Finding, gravest, reference_of
+from validation.judge.verdicts import WORST_FIRST, CaseVerdict, gravest, reference_of
 
 P = ParamSpec("P")
 
@@ -263,7 +263,7 @@ def errors_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
 
 
 @as_svg
-def overview_figure(of_source: Mapping[str, Sequence[Finding]]) -> Figure | None:
+def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]]) -> Figure | None:
     """The errors of all sources on one logarithmic axis, a row for each and a mark for each case, with the tolerances.
 
     Args:
@@ -297,7 +297,7 @@ def overview_figure(of_source: Mapping[str, Sequence[Finding]]) -> Figure | None
     return figure
 
 
-def _draw_findings(axes: Axes, y: int, found: Sequence[Finding]) -> None:
+def _draw_findings(axes: Axes, y: int, found: Sequence[CaseVerdict]) -> None:
     """A row of the overview: the range within the tolerance, and a mark for each error, the worst verdict on top."""
     limits = [finding.tolerance for finding in found if finding.tolerance > 0]
     if limits:
@@ -313,7 +313,7 @@ def _draw_findings(axes: Axes, y: int, found: Sequence[Finding]) -> None:
             axes.plot(errors, [y] * len(errors), **look, zorder=3 + rank, label=verdict)
 
 
-def _in_short(finding: Finding) -> str:
+def _in_short(finding: CaseVerdict) -> str:
     """The largest error of a source, and its verdict where that is not plain."""
     error = f"{finding.error:.1e}" if np.isfinite(finding.error) else ""
     return error if error and finding.verdict in ("agree", "informational") else f"{finding.verdict} {error}".rstrip()

@@ -8,11 +8,11 @@ from markupsafe import Markup, escape
 
 from robots.errors import OutputError
 from validation.execution.files import drafts
-from validation.report.blocks import Block, Part, Picture, line, pipes
+from validation.report.blocks import Block, Picture, Section, line, pipes
 from validation.report.charts import plotly_script
 
 
-def write_pages(sections: Sequence[Part], folder: Path, *, stem: str, title: str) -> None:
+def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: str) -> None:
     """Write `<stem>.html` and `<stem>.md` into a folder; either both are replaced or, on an error, none.
 
     Raises:
@@ -43,6 +43,6 @@ def _breakable(text: str) -> Markup:
 
 
 def _has_chart(block: Block) -> bool:
-    if isinstance(block, Part):
+    if isinstance(block, Section):
         return any(_has_chart(inner) for inner in block.blocks)
     return isinstance(block, Picture) and block.chart is not None

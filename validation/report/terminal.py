@@ -8,7 +8,7 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from validation.judge.verdicts import Finding, worst
+from validation.judge.verdicts import CaseVerdict, worst
 
 COLOURS = {
     "disagree": "bold red",
@@ -50,11 +50,11 @@ def error_table(wide: pd.DataFrame, *, title: str) -> Table:
     return table([wide.index.name, *wide.columns], rows, title=title)
 
 
-def verdict_cell(findings: Sequence[Finding]) -> str:
+def verdict_cell(verdicts: Sequence[CaseVerdict]) -> str:
     """The worst of several findings, with the largest error."""
-    if not findings:
+    if not verdicts:
         return ""
-    verdict, error, *_ = worst(findings)
+    verdict, error, *_ = worst(verdicts)
     return coloured(f"{verdict} {_error(error)}".strip(), verdict)
 
 

@@ -8,12 +8,12 @@ import pandas as pd
 from validation.judge.audit import EFFORT, TIERS
 from validation.judge.results import Results
 from validation.judge.verdicts import CASE, FILE, SEVERITY
-from validation.report.blocks import NOTHING, Block, Cell, Part, Table, folded_if_long, table
+from validation.report.blocks import NOTHING, Block, Cell, Section, Table, folded_if_long, table
 
 NOWHERE = "nowhere"
 
 
-def audit_section(results: Results) -> Part:
+def audit_section(results: Results) -> Section:
     """What each engine simulates beside the model, and in which tier and quantity it first leaves the reference."""
     audit = results.audit
     rows = [
@@ -26,7 +26,7 @@ def audit_section(results: Results) -> Part:
         for names, of_engine in audit.groupby([*CASE, "engine"], sort=False)
     ]
     folds = [
-        Part(title=f"Audit of {robot}", anchor=f"audit-{k}", folded=True, blocks=[_quantities(of_robot)])
+        Section(title=f"Audit of {robot}", anchor=f"audit-{k}", folded=True, blocks=[_quantities(of_robot)])
         for k, (robot, of_robot) in enumerate(audit.groupby("robot", sort=False), start=1)
     ]
     text = (
@@ -40,7 +40,7 @@ def audit_section(results: Results) -> Part:
     columns = ["case", "engine", *TIERS[:2], "first leaves the reference"]
     shown = folded_if_long("Audit by case", "audit-cases", Table(columns, rows))
     blocks: Sequence[Block] = [text, *shown, *folds] if rows else ["No engine was audited."]
-    return Part(title="Audit", anchor="audit", blocks=blocks)
+    return Section(title="Audit", anchor="audit", blocks=blocks)
 
 
 def first_divergence(audit: pd.DataFrame) -> str:

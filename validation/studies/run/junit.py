@@ -15,7 +15,7 @@ from junitparser import Error, Failure, JUnitXml, Properties, Property, Skipped,
 
 from robots.errors import OutputError
 from validation.judge.results import Results
-from validation.judge.verdicts import CASE, JUDGED, Finding, Key, findings
+from validation.judge.verdicts import CASE, JUDGED, CaseVerdict, Key, case_verdicts
 from validation.report.blocks import plain
 
 FIGURES = (
@@ -49,7 +49,7 @@ def write_junit(results: Results, path: Path) -> None:
 def junit(results: Results) -> JUnitXml:
     """The JUnit file of a run."""
     summary, xml = results.summary, JUnitXml("loopcheck")
-    found = findings(results)
+    found = case_verdicts(results)
     for robot in dict.fromkeys(case[0] for case in found):
         suite = TestSuite(robot)
         for name, value in _about(results, robot):
@@ -67,7 +67,7 @@ def junit(results: Results) -> JUnitXml:
     return xml
 
 
-def _test_case(case: Key, source: str, finding: Finding, rows: pd.DataFrame) -> TestCase:
+def _test_case(case: Key, source: str, finding: CaseVerdict, rows: pd.DataFrame) -> TestCase:
     wall_time = float(rows["wall_time"].max())
     test = TestCase(source, ".".join(case), 0.0 if math.isnan(wall_time) else wall_time)
     properties = Properties()
@@ -79,7 +79,7 @@ def _test_case(case: Key, source: str, finding: Finding, rows: pd.DataFrame) -> 
     return test
 
 
-def _properties(finding: Finding, rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
+def _properties(finding: CaseVerdict, rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """The verdict, the worst of the actuators, and the figures of each; what is not known is left out."""
     yield "verdict", finding.verdict
     worst = {
@@ -100,7 +100,7 @@ def _properties(finding: Finding, rows: pd.DataFrame) -> Iterator[tuple[str, str
         yield "note", finding.note
 
 
-def _message(finding: Finding, rows: pd.DataFrame) -> str:
+def _message(finding: CaseVerdict, rows: pd.DataFrame) -> str:
     """One line: the verdict, the worst actuator and its figures, and what is known."""
     parts = [] if finding.verdict == "reference" else [finding.verdict]
     if finding.verdict == "disagree" and not math.isnan(finding.error):

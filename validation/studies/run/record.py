@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import engines
-from analytic.kinematics.mobility import anatomy, in_words
+from analytic.kinematics.mobility import in_words, mobility
 from analytic.motion.laws import task
 from analytic.motion.task import task_efforts
 from analytic.papers import paper_model
@@ -39,7 +39,7 @@ class Request:
     """By name of the source; the registered ones, and the user's own limits instead."""
 
 
-class Found(NamedTuple):
+class RunOutput(NamedTuple):
     """What the workers of a run have found."""
 
     motions: Mapping[Key, Motion]
@@ -53,7 +53,7 @@ class Found(NamedTuple):
     movies: Movies = NO_MOVIES
 
 
-def collect(cases: Sequence[Case], found: Found, request: Request) -> Results:
+def collect(cases: Sequence[Case], found: RunOutput, request: Request) -> Results:
     """All tables of a run.
 
     Args:
@@ -177,7 +177,7 @@ def _of_motion(case: Case) -> dict[str, str]:
     return {"robot": case.robot.name, "variant": case.variant, "mode": case.mode}
 
 
-def _run_record(cases: Sequence[Case], found: Found, request: Request) -> dict[str, Any]:
+def _run_record(cases: Sequence[Case], found: RunOutput, request: Request) -> dict[str, Any]:
     """What `run.json` holds."""
     motions, outcomes = found.motions, found.outcomes
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
@@ -274,7 +274,7 @@ def _wrench_in_words(wrench: WrenchSpec) -> str:
 
 def _anatomy_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, Any]:
     """What kind of mechanism it is, seen at the middle of its motion."""
-    found = anatomy(mechanism, mechanism.reference if motion is None else motion.q[len(motion.t) // 2])
+    found = mobility(mechanism, mechanism.rest_position if motion is None else motion.q[len(motion.t) // 2])
     counts = ("bodies", "joints", "loops", "closure_rows", "rank", "dof", "actuators", "driven")
     return {
         "mechanism": {name.replace("_", " "): getattr(found, name) for name in counts},

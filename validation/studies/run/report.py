@@ -21,10 +21,10 @@ from validation.judge.verdicts import (
     JUDGED,
     MEANING,
     SEVERITY,
-    Finding,
+    CaseVerdict,
     Key,
     about_robots,
-    findings,
+    case_verdicts,
     gravest,
     reference_of,
     verdict_counts,
@@ -36,8 +36,8 @@ from validation.report.blocks import (
     Block,
     Cell,
     Movie,
-    Part,
     Picture,
+    Section,
     Table,
     cell,
     digits,
@@ -77,7 +77,7 @@ def title(results: Results) -> str:
     return f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
 
 
-def answer(results: Results) -> Part:
+def answer(results: Results) -> Section:
     """The answer: one sentence, one picture of all sources, the robot moving; then what was run."""
     counts, run, found = verdict_counts(results), results.run, _found_of_sources(results)
     known = {
@@ -90,7 +90,7 @@ def answer(results: Results) -> Part:
         "versions": run.get("versions"),
         "CPU": run.get("cpu"),
     }
-    return Part(
+    return Section(
         title="Answer",
         anchor="answer",
         blocks=[
@@ -104,12 +104,12 @@ def answer(results: Results) -> Part:
             "of an actuator is its largest distance from the reference over time; relative means divided by the scale "
             "of that actuator: the largest sum, over time, of the magnitudes of all that acts on it, body by body, "
             "inertia, weight and loads apart. Neither units nor actuators are mixed.",
-            Part(title="This run", anchor="this-run", folded=True, blocks=[facts(known)]),
+            Section(title="This run", anchor="this-run", folded=True, blocks=[facts(known)]),
         ],
     )
 
 
-def _headline(robots: Sequence[str], found: Mapping[str, Sequence[Finding]]) -> str:
+def _headline(robots: Sequence[str], found: Mapping[str, Sequence[CaseVerdict]]) -> str:
     """Which sources agree with the reference in every case and which do not, in one sentence."""
     subject = ", ".join(robots) if len(robots) <= NAMED else f"{len(robots)} robots"
     whole = {source: gravest(several) for source, several in found.items()}
@@ -130,16 +130,16 @@ def _headline(robots: Sequence[str], found: Mapping[str, Sequence[Finding]]) -> 
     return f"{subject or 'no robot'}: {'; '.join([agreement, *others, *unjudged])}."
 
 
-def _found_of_sources(results: Results) -> Mapping[str, Sequence[Finding]]:
+def _found_of_sources(results: Results) -> Mapping[str, Sequence[CaseVerdict]]:
     """What was found in each case, by source: of the reference, then of the judged and the informational ones."""
-    of_cases = findings(results).values()
+    of_cases = case_verdicts(results).values()
     found = {name: [of_case[name] for of_case in of_cases if name in of_case] for name in _sources(results)}
     order = {"reference": 0, "informational": 2}
     named = {name: several for name, several in found.items() if several}
     return dict(sorted(named.items(), key=lambda item: order.get(gravest(item[1]).verdict, 1)))
 
 
-def _overview_picture(found: Mapping[str, Sequence[Finding]]) -> list[Block]:
+def _overview_picture(found: Mapping[str, Sequence[CaseVerdict]]) -> list[Block]:
     """The errors of all sources beside their tolerances."""
     svg = figures.overview_figure(found)
     said = (
@@ -154,7 +154,7 @@ def _overview_picture(found: Mapping[str, Sequence[Finding]]) -> list[Block]:
 
 def _overview(results: Results) -> Iterable[Block]:
     """The matrix of robots and configurations by sources: the worst of all modes and variants."""
-    found, anchors, names = findings(results), _anchors(results), _sources(results)
+    found, anchors, names = case_verdicts(results), _anchors(results), _sources(results)
     groups: dict[tuple[str, str], list[Key]] = {}
     for case in found:
         groups.setdefault((case[0], case[3]), []).append(case)
@@ -188,7 +188,7 @@ def _sentence(counts: Mapping[str, int]) -> str:
 
 def _grounds(results: Results) -> str:
     """What the verdicts rest on, over all cases."""
-    grounds, all_cases = bases(results), len(findings(results))
+    grounds, all_cases = bases(results), len(case_verdicts(results))
     if not all_cases:
         return "There is no case whose verdict could rest on anything."
     alone = {case: basis.text for case, basis in grounds.items() if not basis.is_independent}
@@ -210,9 +210,9 @@ SHARED_TEXT = (
 )
 
 
-def verdicts(results: Results) -> Part:
+def verdicts(results: Results) -> Section:
     """The matrix of verdicts, what it rests on, and a ledger of all that does not agree."""
-    found, anchors, names, grounds = findings(results), _anchors(results), _sources(results), bases(results)
+    found, anchors, names, grounds = case_verdicts(results), _anchors(results), _sources(results), bases(results)
     matrix = [
         [
             *(Cell(name, link=anchors[case]) for name in case),
@@ -227,7 +227,7 @@ def verdicts(results: Results) -> Part:
     ]
     ledger = [row for case, of_case in found.items() for row in _ledger_rows(case, anchors[case], of_case)]
     columns = ["case", "source", "verdict", "relative error [-]", "tolerance [-]", "what is known"]
-    return Part(
+    return Section(
         title="Verdicts",
         anchor="verdicts",
         blocks=[
@@ -255,7 +255,7 @@ def verdicts(results: Results) -> Part:
     )
 
 
-def _ledger_rows(case: Key, anchor: str, of_case: Mapping[str, Finding]) -> Iterable[Sequence[Cell]]:
+def _ledger_rows(case: Key, anchor: str, of_case: Mapping[str, CaseVerdict]) -> Iterable[Sequence[Cell]]:
     """What of a case does not agree; sources of which the same is known share a row."""
     told = [f for f in of_case.values() if f.verdict in ("disagree", "not run", "not comparable", "as expected")]
     for verdict, note in dict.fromkeys((finding.verdict, finding.note) for finding in told):
@@ -271,16 +271,16 @@ def _ledger_rows(case: Key, anchor: str, of_case: Mapping[str, Finding]) -> Iter
         ]
 
 
-def _verdict_cell(finding: Finding | None) -> Cell:
+def _verdict_cell(finding: CaseVerdict | None) -> Cell:
     if finding is None:
         return Cell(NOTHING)
     number = "" if finding.verdict == "reference" or math.isnan(finding.error) else f"\n{finding.error:.1e}"
     return Cell(finding.verdict + number, finding.verdict)
 
 
-def robots(results: Results) -> Part:
+def robots(results: Results) -> Section:
     """What each robot is, what was assumed, and how it moves."""
-    parts: list[Part] = []
+    parts: list[Section] = []
     for name, about in about_robots(results).items():
         blocks: list[Block] = [facts({"name": name, "source": about.get("source")})]
         blocks += [table(pd.DataFrame([about["mechanism"]]))] if about.get("mechanism") else []
@@ -296,7 +296,7 @@ def robots(results: Results) -> Part:
         if about.get("errata"):
             blocks += ["Errata of the source, corrected here:", table(pd.DataFrame(about["errata"]))]
         parts.append(
-            Part(
+            Section(
                 title=str(about.get("title") or name),
                 anchor=f"robot-{len(parts) + 1}",
                 blocks=[
@@ -313,7 +313,7 @@ def robots(results: Results) -> Part:
                 ],
             )
         )
-    return Part(title="Robots", anchor="robots", blocks=parts)
+    return Section(title="Robots", anchor="robots", blocks=parts)
 
 
 def _pictures_of(robot: str, about: Mapping[str, Any], results: Results, first: tuple[str, str]) -> list[Block]:
@@ -408,18 +408,18 @@ def _tasks(robot: str, task: pd.DataFrame) -> Iterable[Picture]:
             )
 
 
-def cases(results: Results) -> Part:
+def cases(results: Results) -> Section:
     """Efforts and errors of each case."""
-    found, anchors, styles = findings(results), _anchors(results), _looks(results)
+    found, anchors, styles = case_verdicts(results), _anchors(results), _looks(results)
     of_case = ("summary", "efforts", "task_efforts")
-    parts: list[Part] = []
+    parts: list[Section] = []
     for robot in dict.fromkeys(case[0] for case in found):
         of_robot = [case for case in found if case[0] == robot]
         folds = []
         for case in of_robot:
             seen = [finding.verdict for finding in found[case].values()]
             folds.append(
-                Part(
+                Section(
                     title=" · ".join(case),
                     anchor=anchors[case],
                     verdict=next((verdict for verdict in SEVERITY if verdict in seen), ""),
@@ -437,15 +437,15 @@ def cases(results: Results) -> Part:
                     ],
                 )
             )
-        parts.append(Part(title=robot, anchor=f"cases-{len(parts) + 1}", blocks=folds))
-    return Part(title="Efforts and errors by case", anchor="cases", blocks=parts)
+        parts.append(Section(title=robot, anchor=f"cases-{len(parts) + 1}", blocks=folds))
+    return Section(title="Efforts and errors by case", anchor="cases", blocks=parts)
 
 
 def _case_blocks(results: Results, case: Key, anchor: str, styles: Mapping[str, figures.Look]) -> list[Block]:
     """The figures and the table of a case, from its rows."""
     curves = figures.curves(results.efforts, results.summary)
     pictures = list(_case_pictures(curves, " · ".join(case), styles)) if curves else ["No efforts."]
-    numbers = Part(
+    numbers = Section(
         title="Errors of each actuator", anchor=f"{anchor}-errors", folded=True, blocks=[_error_table(results.summary)]
     )
     return [*pictures, *_task_efforts(results, case, styles), numbers]
@@ -518,14 +518,16 @@ def _error_table(summary: pd.DataFrame) -> Table:
     return table(summary.assign(note=notes.mask(repeated, "″"))[list(headers)].rename(columns=headers))
 
 
-def convergence(results: Results) -> Part:
+def convergence(results: Results) -> Section:
     """How the error falls with the step."""
-    parts: list[Part] = []
+    parts: list[Section] = []
     styles = _looks(results)
     for names, rows in results.ladder.groupby(["robot", "variant"], sort=False):
         title, number = " · ".join(map(str, names)), len(parts) + 1
         parts.append(
-            Part(title=title, anchor=f"ladder-{number}", blocks=[Task(_ladder_blocks, (title, number, rows, styles))])
+            Section(
+                title=title, anchor=f"ladder-{number}", blocks=[Task(_ladder_blocks, (title, number, rows, styles))]
+            )
         )
     text = (
         "Each step size is a run by itself; the efforts judged above may be extrapolated from several. The "
@@ -534,7 +536,7 @@ def convergence(results: Results) -> Part:
         "set in a simulation of your own for 1 %, 0.1 % or 1e-6 is measured by loopcheck ladder."
     )
     blocks: Sequence[Block] = [text, *parts] if parts else ["No source was run with several steps."]
-    return Part(title="Convergence", anchor="convergence", blocks=blocks)
+    return Section(title="Convergence", anchor="convergence", blocks=blocks)
 
 
 def _ladder_blocks(title: str, number: int, rows: pd.DataFrame, styles: Mapping[str, figures.Look]) -> list[Block]:
@@ -548,7 +550,7 @@ def _ladder_blocks(title: str, number: int, rows: pd.DataFrame, styles: Mapping[
         caption="Filled: error against the reference. Hollow, dotted: change from the step before. Grey: the slope "
         "of the order observed at the finest step, rounded.",
     )
-    steps = Part(title=f"Steps of {title}", anchor=f"steps-{number}", folded=True, blocks=[_ladder_table(rows)])
+    steps = Section(title=f"Steps of {title}", anchor=f"steps-{number}", folded=True, blocks=[_ladder_table(rows)])
     return [*([picture] if svg else []), steps]
 
 
@@ -568,7 +570,7 @@ def _ladder_table(rows: pd.DataFrame) -> Table:
     return table(rows[list(headers)].rename(columns=headers))
 
 
-def sources(results: Results) -> Part:
+def sources(results: Results) -> Section:
     """How each source is computed, with which settings, and how far it may be off."""
     said, settings, tolerances = (results.run.get(key) or {} for key in ("sources", "settings", "tolerances"))
     names = list(dict.fromkeys([*_sources(results), *said, *settings]))
@@ -576,7 +578,7 @@ def sources(results: Results) -> Part:
     options = [(name, key, value) for name in names for key, value in (settings.get(name) or {}).items()]
     limits = pd.DataFrame([{"source": name, **limit} for name, limit in (tolerances.get("routes") or {}).items()])
     limits = limits[sorted(limits.columns, key=[*_LIMITS, *limits.columns].index)].rename(columns=_LIMITS)
-    return Part(
+    return Section(
         title="Sources, settings and tolerances",
         anchor="sources",
         blocks=[
@@ -593,7 +595,7 @@ def sources(results: Results) -> Part:
     )
 
 
-def explained(results: Results) -> Part:
+def explained(results: Results) -> Section:
     """The entries of the ledger that concern the engines and robots of the run."""
     issues = results.run.get("known_issues") or []
     columns = ["engine", "difference", "size", "cause", "what loopcheck does", "reproduce"]
@@ -606,7 +608,7 @@ def explained(results: Results) -> Part:
         if issues
         else ["None is known here."]
     )
-    return Part(title="Explained differences", anchor="explained", blocks=blocks)
+    return Section(title="Explained differences", anchor="explained", blocks=blocks)
 
 
 def _issue(issue: Mapping[str, Any]) -> Sequence[Cell]:
@@ -624,7 +626,7 @@ def _issue(issue: Mapping[str, Any]) -> Sequence[Cell]:
     ]
 
 
-def provenance(results: Results) -> Part:
+def provenance(results: Results) -> Section:
     """What it takes to get the same numbers again."""
     run = results.run
     tolerances = run.get("tolerances") or {}
@@ -632,7 +634,7 @@ def provenance(results: Results) -> Part:
     if tolerances.get("sha256"):
         files.append({"of": "tolerances", "file": tolerances.get("file"), "sha256": tolerances["sha256"]})
     command = " ".join(map(str, run.get("command") or ("loopcheck", "run")))
-    return Part(
+    return Section(
         title="How to reproduce this",
         anchor="reproduce",
         blocks=[
@@ -648,7 +650,7 @@ def provenance(results: Results) -> Part:
     )
 
 
-SECTIONS: tuple[Callable[[Results], Part], ...] = (
+SECTIONS: tuple[Callable[[Results], Section], ...] = (
     answer,
     verdicts,
     audit_section,
@@ -696,5 +698,5 @@ def _looks(results: Results) -> Mapping[str, figures.Look]:
     return figures.looks(_sources(results), reference=reference, informational=informational)
 
 
-def _part_if(there: object, title: str, anchor: str, *blocks: Block, folded: bool | None = None) -> Sequence[Part]:
-    return [Part(title=title, anchor=anchor, blocks=blocks, folded=folded)] if there else []
+def _part_if(there: object, title: str, anchor: str, *blocks: Block, folded: bool | None = None) -> Sequence[Section]:
+    return [Section(title=title, anchor=anchor, blocks=blocks, folded=folded)] if there else []
