@@ -72,11 +72,6 @@ NAMED = 3
 """So many robots are named in the headline; of more, their number is said."""
 
 
-def title(results: Results) -> str:
-    """Title of the page."""
-    return f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
-
-
 def answer(results: Results) -> Section:
     """The answer: one sentence, one picture of all sources, the robot moving; then what was run."""
     counts, run, found = verdict_counts(results), results.run, _found_of_sources(results)

@@ -1,6 +1,6 @@
 """Every source and every audit of some cases, computed in worker processes and collected in tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from math import nan
@@ -22,10 +22,10 @@ from validation.judge.resolution import Resolution, measure_resolution
 from validation.judge.results import TABLES, Results
 from validation.judge.tolerances import with_own_limits
 from validation.judge.verdicts import FILE, Key
-from validation.studies.run import report
+from validation.report.blocks import Section
 from validation.studies.run.movies import NO_MOVIES, movies
 from validation.studies.run.record import Request, RunOutput, collect
-from validation.studies.run.terminal import summary, verdicts
+from validation.studies.run.terminal import summary, title, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
 
 
@@ -57,9 +57,10 @@ class Run(Study):
         """See `Study.conclude`."""
         results = results_of(result)
         return Conclusion(
-            title=report.title(results),
-            sections=[section(results) for section in report.SECTIONS],
-            summary=[*summary(results), f"report: {result.folder / 'report.html'}"],
+            title=title(results),
+            sections=_sections(results),
+            summary=list(summary(results)),
+            last=[f"report: {result.folder / 'report.html'}"],
             verdicts=verdicts(results),
         )
 
@@ -92,6 +93,14 @@ def run(
     """
     study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {})
     return results_of(computed(study, Path(), workers=workers))
+
+
+def _sections(results: Results) -> Iterator[Section]:
+    """The page, for which what draws it is imported only now, when the summary has been said."""
+    from validation.studies.run.report import SECTIONS
+
+    for section in SECTIONS:
+        yield section(results)
 
 
 def results_of(result: StudyResult) -> Results:
