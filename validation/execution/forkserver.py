@@ -10,7 +10,12 @@ from typing import Any
 from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
-WARM = ["validation.execution.workers", "validation.judge.evaluate", "engines.mujoco.routes.forward"]
+WARM = [
+    "validation.execution.workers",
+    "validation.judge.evaluate",
+    "engines.mujoco.routes.forward",
+    "validation.studies.run.report",
+]
 """What all workers need: imported once, where the system can fork them from a process that has it."""
 
 

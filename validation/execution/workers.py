@@ -84,6 +84,8 @@ class WorkerPool:
     time_limit: float
     """How long a task may take [s]."""
     journal: Journal | None = None
+    count: int = 1
+    """How many workers there are."""
     log: TaskLog = field(default_factory=TaskLog)
 
     def results(self, tasks: Sequence[Task], description: str) -> list[Any]:
@@ -130,6 +132,10 @@ class WorkerPool:
     def limited(self, time_limit: float) -> "WorkerPool":
         """The same workers, with at most that time for a task [s]."""
         return replace(self, time_limit=min(time_limit, self.time_limit))
+
+    def afresh(self) -> "WorkerPool":
+        """The same workers, whose results are not kept, and which run after an interruption too."""
+        return replace(self, journal=None, log=TaskLog())
 
     def _computed(self, tasks: Mapping[int, Task], description: str) -> Iterator[tuple[int, Any]]:
         """Number and result of tasks as they end; none any more after an interruption."""
@@ -209,7 +215,11 @@ def worker_pool(workers: Workers, journal: Journal | None = None) -> Iterator[Wo
         processes = Processes(workers.count, context=worker_context(), initializer=_begin, initargs=(directory,))
         try:
             yield WorkerPool(
-                executor=LocalExecutor(processes), progress=progress, time_limit=workers.time_limit, journal=journal
+                executor=LocalExecutor(processes),
+                progress=progress,
+                time_limit=workers.time_limit,
+                journal=journal,
+                count=workers.count,
             )
         finally:
             processes.stop()  # type: ignore[no-untyped-call]

@@ -19,9 +19,9 @@ import engines
 from robots.errors import INTERNAL, OutputError
 from validation.execution.errors import internal_errors
 from validation.execution.files import RECORD, locked
-from validation.execution.journal import Journal, journal_in
+from validation.execution.journal import journal_in
 from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
-from validation.execution.workers import ALL_CORES, ALONE, TaskLog, WorkerPool, Workers, worker_pool
+from validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
 from validation.report.blocks import Section
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
@@ -128,35 +128,26 @@ def run_study(
     """
     with locked(folder):
         _want_own(folder, study.name)
-        with journal_in(folder) as journal:
-            result = computed(study, folder, workers=workers, journal=journal, command=command)
-        write_tables(folder, study.tables, result.tables, result.record)
-        return result, write_conclusion(study, result, workers, say)
+        with journal_in(folder) as journal, worker_pool(workers, journal) as pool:
+            result = computed(study, folder, pool, command)
+            write_tables(folder, study.tables, result.tables, result.record)
+            return result, write_conclusion(study, result, pool, say)
 
 
-def computed(
-    study: Study,
-    folder: Path,
-    *,
-    workers: Workers = ALL_CORES,
-    journal: Journal | None = None,
-    command: Sequence[str] = (),
-) -> StudyResult:
+def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str] = ()) -> StudyResult:
     """The tables and the record of a study.
 
     Args:
         study: What to compute.
         folder: Where files go that are too large for a table.
-        workers: Worker processes; by default one for each core.
-        journal: Where results of tasks are kept; by default nowhere.
+        pool: What computes.
         command: The command line, to be recorded.
 
     Raises:
         HarnessError: If what is asked for is not there, or bad.
     """
     start = datetime.now(UTC)
-    with worker_pool(workers, journal) as pool:
-        tables, record, notes = study.compute(pool, folder)
+    tables, record, notes = study.compute(pool, folder)
     said = [*notes, *(failure.reason for failure in pool.log.failures), *notes_of(tables.values())]
     errors = {"internal_errors": internal_errors(said)}
     return StudyResult(
@@ -172,14 +163,14 @@ def notes_of(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
 
 
 def write_conclusion(
-    study: Study | type[Study], result: StudyResult, workers: Workers = ALONE, say: Say = say_nothing
+    study: Study | type[Study], result: StudyResult, pool: WorkerPool | None = None, say: Say = say_nothing
 ) -> Conclusion:
     """Write what follows from the result of a study into its folder: its page, and the tables derived.
 
     Args:
         study: What was computed.
         result: What came of it.
-        workers: Who draws the page.
+        pool: Who draws the page, by default this process.
         say: Takes what the study says: the summary first, and the rest when the page is there.
 
     Raises:
@@ -193,7 +184,7 @@ def write_conclusion(
         from validation.report.deferred import completed
         from validation.report.pages import write_pages
 
-        sections = completed([*conclusion.sections, *_open_tasks(result.record)], workers)
+        sections = completed([*conclusion.sections, *_open_tasks(result.record)], pool)
         write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
     say(conclusion.last)
     return conclusion
@@ -212,9 +203,9 @@ def rebuild(folder: Path, workers: Workers = ALL_CORES, say: Say = say_nothing) 
     """
     record = read_record(folder)
     study = _study_named(str(record.get("study")), folder)
-    with locked(folder):
+    with locked(folder), worker_pool(workers) as pool:
         result = StudyResult(folder=folder, tables=read_tables(folder, study.tables), record=record)
-        return write_conclusion(study, result, workers, say)
+        return write_conclusion(study, result, pool, say)
 
 
 def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:

@@ -24,8 +24,12 @@ ANSWER = "comparisons: "
 
 def startup_rows(case: Case) -> list[Mapping[str, Any]]:
     """Time of `loopcheck check` on a robot's file until its answer and its end, over that of the imports, in turns."""
-    exact = [name for name in sources.names(case.robot) if not sources.simulates(name) and name.endswith(("/kkt", "/lagrange"))]
-    chosen = {"exact sources": [f"--source={name}" for name in exact], "all sources": []}
+    exact = [
+        name
+        for name in sources.names(case.robot)
+        if not sources.simulates(name) and name.endswith(("/kkt", "/lagrange"))
+    ]
+    chosen: Mapping[str, Sequence[str]] = {"exact sources": [f"--source={name}" for name in exact], "all sources": []}
     unit, spent = np.zeros(RUNS), {name: np.zeros((RUNS, 2)) for name in chosen}
     for k in range(RUNS):
         unit[k] = _waited([sys.executable, "-c", IMPORTS])[1]
@@ -34,10 +38,12 @@ def startup_rows(case: Case) -> list[Mapping[str, Any]]:
                 command = ["check", str(case.mechanism.model.path), *options, "--out", folder]
                 spent[name][k] = _waited([sys.executable, str(HOUSE / "loopcheck.py"), *command])
     of = {"study": "start-up", "subject": case.robot.name, "size": 1}
-    rows = [{**of, "quantity": UNIT, "unit": "s", **_spread(unit)}]
+    rows: list[Mapping[str, Any]] = [{**of, "quantity": UNIT, "unit": "s", **_spread(unit)}]
     for name, times in spent.items():
         for what, column in (("answer", 0), ("report", 1)):
-            rows.append({**of, "quantity": f"{what}, {name} / imports", "unit": "-", **_spread(times[:, column] / unit)})
+            rows.append(
+                {**of, "quantity": f"{what}, {name} / imports", "unit": "-", **_spread(times[:, column] / unit)}
+            )
     return rows
 
 
