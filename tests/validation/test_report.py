@@ -24,7 +24,7 @@ from validation.judge.verdicts import CaseVerdict, case_verdicts, verdict_counts
 from validation.report import figures, schematic
 from validation.report.blocks import Block, Section
 from validation.report.deferred import completed
-from validation.studies.run.divergence import first_divergence
+from validation.studies.run.sections.audit import first_divergence
 from validation.studies.run.study import run
 
 REFERENCE = "analytic/noc"

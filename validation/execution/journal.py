@@ -163,14 +163,19 @@ def _content(path: Path) -> str:
 
 @cache
 def _code(module: str) -> str:
-    """Digest of the files that a module's functions depend on, documents apart."""
-    files = {path for package in COMPUTING for path in (ROOT / package).rglob("*") if path.suffix in DATA}
-    if module.startswith("validation."):
-        files |= {*map(_source, _imported(module)), *(ROOT / "validation").glob("*.toml")}
+    """Digest of the files that a module's functions depend on."""
     digest = hashlib.sha256()
-    for path in sorted(files):
+    for path in sorted(_files(module)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _files(module: str) -> set[Path]:
+    """The files that a module's functions depend on, documents apart."""
+    files = {path for package in COMPUTING for path in (ROOT / package).rglob("*") if path.suffix in DATA}
+    if module.startswith("validation."):
+        files |= {*map(_source, _imported(module)), *(ROOT / "validation").rglob("*.toml")}
+    return files
 
 
 def _imported(module: str) -> set[str]:
