@@ -123,6 +123,7 @@ def scene(prr: Case, prr_motion: Motion) -> PreparedCase:
     return replace(scene, motion=short, reference=scene.reference[: len(short.t)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta, two compliances"), (1, "mj_step Euler")])
 def test_mujoco_has_the_order_of_its_integrator(scene: PreparedCase, order: int, name: str) -> None:
     of_name = _summary(climb(scene, _first_rungs(scene.motion, "mujoco/forward", name, 4)))
@@ -255,6 +256,7 @@ def few(scene: PreparedCase) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted, it writes what is there; the same study computes the rest, and then nothing."""
