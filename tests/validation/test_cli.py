@@ -150,6 +150,8 @@ def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp
     chosen = ("--source", "analytic/paper", "--source", "mujoco/kkt")
     status, out, _ = loopcheck("run", "mine", *FAST, *chosen, "--out", tmp_path / "out")
     assert (status, "1 agree, 1 not comparable" in out) == (3, True)
+    (line,) = (line for line in out.splitlines() if "analytic/paper" in line)
+    assert "armature" in line  # why, in the table
 
 
 @pytest.mark.slow
