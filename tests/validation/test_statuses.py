@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
-from validation.execution.errors import internal_error
+from validation.execution.errors import internal_error, internal_errors
 from validation.studies.benchmarks.study import Benchmarks
 from validation.studies.check import cases
 from validation.studies.errata.costs import CORRECTED
@@ -41,6 +41,16 @@ def test_where_no_file_can_be_written_the_line_says_so(own_cache: Path) -> None:
     own_cache.write_text("")
     line = internal_error(IndexError("x"))
     assert line.startswith("internal error: IndexError: x; the whole of it cannot be written: ")
+
+
+def test_errors_of_our_own_are_found_in_notes_each_once(own_cache: Path) -> None:
+    first, second = (internal_error(IndexError(what)) for what in ("one", "two: a; b"))
+    own_cache.rename(own_cache.with_name("old"))
+    own_cache.write_text("")
+    third = internal_error(IndexError("three"))
+    notes = ["all is well", f"not audited: {first}; and so on", second, "", f"note; {first}", third, "internal error"]
+    assert internal_errors(notes) == [first, second, third]
+    assert internal_errors([]) == []
 
 
 def test_a_bug_in_a_command_is_one_line_and_status_70(
