@@ -1,5 +1,6 @@
 """One rule for the exit status of every command; an error of our own is one line, and its whole is in a file."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,18 @@ def test_the_whole_of_an_error_of_our_own_is_in_a_file_that_its_line_names(own_c
     lines = []
     for _ in range(2):
         try:
-            raise IndexError("out of\nrange")
+            raise IndexError("out of\nrange \udcff")
         except IndexError as error:
             lines.append(internal_error(error))
-    assert lines[0].startswith("internal error: IndexError: out of range; the whole of it: ")
+    assert lines[0].startswith("internal error: IndexError: out of range ?; the whole of it: ")
     assert lines[0] == lines[1]  # one file for all that are alike
     (path,) = (own_cache / "loopcheck" / "errors").iterdir()
     assert lines[0].endswith(str(path))
-    assert 'raise IndexError("out of\\nrange")' in path.read_text(encoding="utf-8")
+    assert re.fullmatch("[0-9a-f]{16}.txt", path.name)
+    first, second, *rest = path.read_text(encoding="utf-8").splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert second.startswith(f'  File "{__file__}", line ')
+    assert rest[-2:] == ["IndexError: out of", "range ?"]  # what no file can hold
     assert path.parent.stat().st_mode & 0o077 == 0
 
 

@@ -163,7 +163,8 @@ def test_what_died_is_not_run_and_no_error_of_our_own(tmp_path: Path, monkeypatc
     assert result.record["not_run"] == ["an end", "its process died: SIGSEGV", "its process died: SIGSEGV"]
     assert result.record["internal_errors"] == []
     page = (tmp_path / "halves.md").read_text(encoding="utf-8")
-    assert "What did not run" in page
+    assert "\n## What did not run\n" in page
+    assert 'id="not-run"' in (tmp_path / "halves.html").read_text(encoding="utf-8")
     assert "its process died: SIGSEGV (2 tasks)" in page
     assert "an end (1 task)" in page
 
@@ -233,20 +234,28 @@ def test_a_page_is_made_again_from_its_folder(tmp_path: Path, monkeypatch: pytes
 
 def test_blocks_are_made_by_the_workers_that_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, Workers]] = []
+    pools: list[Workers] = []
 
     def completed(sections: Sequence[Section], workers: Workers) -> Sequence[Section]:
         asked.append((len(sections), workers))
         return sections
 
+    def worker_pool(workers: Workers, *args: Any) -> Any:
+        pools.append(workers)
+        return actual(workers, *args)
+
+    actual = study.worker_pool
     monkeypatch.setattr(study, "completed", completed)
-    run_study(Halves((2,)), tmp_path, workers=Workers(1))
+    monkeypatch.setattr(study, "worker_pool", worker_pool)
+    run_study(Halves((2,)), tmp_path, workers=Workers(2))
     monkeypatch.setattr(study, "import_module", lambda _: SimpleNamespace(STUDY=Halves))
     rebuild(tmp_path, Workers(3))
     rebuild(tmp_path)
     study.write_conclusion(
         Halves, StudyResult(folder=tmp_path, tables={"halves": pd.DataFrame({"half": []})}, record={})
     )
-    assert asked == [(1, Workers(1)), (1, Workers(3)), (1, Workers()), (1, Workers(1))]
+    assert pools == [Workers(2)]
+    assert asked == [(1, Workers(2)), (1, Workers(3)), (1, Workers()), (1, Workers(1))]
 
 
 def test_the_processor_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
