@@ -44,7 +44,17 @@ def assemble(
 
 
 def assembled(tracer: Tracer, guess: Array, t: Array) -> Motion:
-    """The motion from a guess; what nothing drives starts at rest."""
+    """The motion of a tracer; what nothing drives starts at rest.
+
+    Args:
+        tracer: Mechanism and law.
+        guess: Joint positions near those at the first time [m or rad], shape (nq,).
+        t: Increasing times [s], shape (nt,).
+
+    Raises:
+        LoopClosureError: If the loops cannot be closed at the first time.
+        SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
+    """
     start = tracer.start(guess, float(t[0]))
     if tracer.undriven(start.q):
         want_mobile(tracer, start.q[0])
@@ -53,9 +63,13 @@ def assembled(tracer: Tracer, guess: Array, t: Array) -> Motion:
 
 
 def want_mobile(tracer: Tracer, q: Array) -> None:
-    """Refuse a closed pose (nq,) with dofs that are free to first order only, as those of a stretched linkage.
+    """Refuse a closed pose with dofs that are free to first order only, as those of a stretched linkage.
 
     Each is nudged, and the loops are closed again: what can move stays where it was moved to, what cannot comes back.
+
+    Args:
+        tracer: Mechanism, and where it is from.
+        q: The pose [m or rad], shape (nq,).
 
     Raises:
         MechanismError: If one comes back; it names the joints.

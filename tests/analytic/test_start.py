@@ -128,11 +128,11 @@ def test_a_limit_that_leaves_no_room_is_named_and_left(tmp_path: Path) -> None:
     assert "'coupler' (-0.0008727 to 0.0008727 rad)" in note
 
 
-ROD = '<body name="rod"><joint name="leg" type="slide" axis="1 0 0" range="0.3 0.65"/>'
-"""A leg that can be 0.3 m to 0.65 m long, and has no length in the file."""
+ROD = '<body name="rod"><joint name="leg" type="slide" axis="1 0 0" range="0.55 0.68"/>'
+"""A leg that can be 0.55 m to 0.68 m long, and has no length in the file."""
 
 
-@pytest.mark.parametrize("lever", ["", 'range="100 170" ref="100"'])
+@pytest.mark.parametrize("lever", ["", 'range="20 95" ref="100"'])
 def test_a_start_outside_the_limits_moves_inside_them(tmp_path: Path, lever: str) -> None:
     """Also where the lever that the leg holds has limits of its own."""
     leg = body("sleeve", 0, 0, f"{ROD}{INERTIAL}{site('end', 0, 0)}</body>")
