@@ -60,6 +60,8 @@ LINEAR = 3e-8
 
 What is left is quadratic in the compliance, and a third of that change.
 """
+NEAR = 5e-6
+"""Largest opening of a loop and distance of a drive from the motion at which constraints are hard enough [m or rad]."""
 HARDER, SOFTER = (0.1, 0.01), (10.0, 100.0, 1000.0)
 """By what the compliances are multiplied where they are not in the linear range [-]."""
 CLOSED = 1e-9
@@ -119,6 +121,16 @@ class _Choice:
     compliances: tuple[float, ...]
     change: float = 0.0
     """Of the extrapolated efforts from twice as soft constraints, over their peak [-]."""
+    miss: float = 0.0
+    """Opening of the loops or distance of the drives from the motion, the larger of both [m or rad]."""
+
+    @property
+    def suits(self) -> bool:
+        return self.change <= LINEAR and self.miss <= NEAR
+
+    def beats(self, other: "_Choice") -> bool:
+        """Whether the efforts change less, or where they change little enough, the robot is nearer to the motion."""
+        return self.change < other.change or (self.change <= LINEAR and self.miss < other.miss)
 
 
 OWN = Settings(adapts=True)
@@ -209,13 +221,13 @@ def _better(simulated: Simulated, dt: float, own: _Choice, factors: Sequence[flo
     """The best of some compliances on the way to ever harder or softer ones, as far as it goes uphill."""
     best = own
     for factor in factors:
-        if best.change <= LINEAR:
+        if best.suits:
             break
         try:
             other = _looked_at(simulated, dt, tuple(factor * compliance for compliance in own.compliances))
         except EngineError:
             break
-        if other.change >= best.change:
+        if not other.beats(best):
             break
         best = other
     return best
@@ -226,7 +238,8 @@ def _looked_at(simulated: Simulated, dt: float, compliances: tuple[float, ...]) 
     efforts = [simulated(dt, level).effort for level in levels]
     softer = value_at_zero(levels[1:], efforts[1:])
     change = relative_change(softer, value_at_zero(levels[:-1], efforts[:-1]))
-    return _Choice(compliances, change)
+    soft = simulated(dt, levels[-2])
+    return _Choice(compliances, change, max(soft.closure_drift, soft.tracking_error))
 
 
 def in_words(settings: Settings) -> dict[str, str]:
