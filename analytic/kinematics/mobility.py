@@ -73,15 +73,17 @@ def mobility(mechanism: Mechanism, q: Array) -> Mobility:
     )
 
 
-def in_words(found: Mobility) -> str:
+def in_words(analysis: Mobility) -> str:
     """What a mechanism is, in a sentence."""
-    loops = _counted(found.loops, "loop") if found.loops else "no loop, an ordinary tree"
+    loops = _counted(analysis.loops, "loop") if analysis.loops else "no loop, an ordinary tree"
     closed = (
-        f", closed by {_counted(found.closure_rows, 'equation')} of rank {found.rank}" if found.closure_rows else ""
+        f", closed by {_counted(analysis.closure_rows, 'equation')} of rank {analysis.rank}"
+        if analysis.closure_rows
+        else ""
     )
-    parts = f"{_counted(found.bodies, 'bod', 'ies', 'y')}, {_counted(found.joints, 'joint')}, {loops}{closed}"
-    moved = f"{found.driven} of them moved by {_counted(found.actuators, 'actuator')}: {found.actuation}"
-    return f"{parts}; {found.dof} dof, {moved}"
+    parts = f"{_counted(analysis.bodies, 'bod', 'ies', 'y')}, {_counted(analysis.joints, 'joint')}, {loops}{closed}"
+    moved = f"{analysis.driven} of them moved by {_counted(analysis.actuators, 'actuator')}: {analysis.actuation}"
+    return f"{parts}; {analysis.dof} dof, {moved}"
 
 
 def _counted(count: int, noun: str, many: str = "s", one: str = "") -> str:
@@ -148,11 +150,14 @@ def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:
     path = mechanism.model.path
     if LINKAGE.search(path.stem):
         yield f"{path.name} sounds like a linkage and has no equality that closes a loop: it is checked as a tree"
-    at = poses(mechanism, q[None])
+    body_poses = poses(mechanism, q[None])
     points = np.array(
-        [at.p[0, s.body] + at.R[0, s.body] @ s.position if s.body != WORLD else s.position for s in mechanism.sites]
+        [
+            body_poses.p[0, s.body] + body_poses.R[0, s.body] @ s.position if s.body != WORLD else s.position
+            for s in mechanism.sites
+        ]
     )
-    size = float(np.ptp(at.c[0], axis=0).max(initial=0.0))
+    size = float(np.ptp(body_poses.c[0], axis=0).max(initial=0.0))
     for j, site in enumerate(mechanism.sites):
         for k in range(j):
             other = mechanism.sites[k]

@@ -25,18 +25,18 @@ class MjxKkt(Source):
             J = terms(mechanism, model, motion.q, 0 * motion.qd).J
             loops = [loop_motions(J_at_state, W) for J_at_state in J]
             qd = np.array([loop.velocities(rates) for loop, rates in zip(loops, motion.qd, strict=True)])
-            found = terms(mechanism, model, motion.q, qd)
+            engine_terms = terms(mechanism, model, motion.q, qd)
         effort = np.zeros((len(motion.t), mechanism.na))
         for k, loop in enumerate(loops):
-            qdd = loop.accelerations(motion.qdd[k], found.closure_bias[k])
-            force = found.M[k] @ qdd + found.bias[k] - found.passive[k]
-            effort[k] = loop.efforts(found.M[k], force, found.transmission[k], mechanism.effort_scales)
+            qdd = loop.accelerations(motion.qdd[k], engine_terms.closure_bias[k])
+            force = engine_terms.M[k] @ qdd + engine_terms.bias[k] - engine_terms.passive[k]
+            effort[k] = loop.efforts(engine_terms.M[k], force, engine_terms.transmission[k], mechanism.effort_scales)
         return EffortHistory(
             source=self.name,
             actuators=actuator_names(mechanism),
             t=motion.t,
             effort=effort,
-            closure_drift=float(np.abs(found.opening).max(initial=0.0)),
+            closure_drift=float(np.abs(engine_terms.opening).max(initial=0.0)),
             settings={
                 "precision": f"{'double' if self.double else 'single'}, on the CPU",
                 "state": "q, and rates of drives independent there; the others from J and J̇q̇ of the engine",
