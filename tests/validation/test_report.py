@@ -18,7 +18,7 @@ from tests.validation.conftest import exit_status, write_report
 from validation.execution.journal import Task
 from validation.execution.workers import Workers, worker_pool
 from validation.judge import results as result_tables
-from validation.judge.results import SCHEMAS, Results, table
+from validation.judge.results import TABLES, Results, table
 from validation.judge.selection import Selection, plan
 from validation.judge.verdicts import CaseVerdict, case_verdicts, verdict_counts
 from validation.report import figures, schematic
@@ -31,7 +31,7 @@ REFERENCE = "analytic/noc"
 HOSTILE = 'lost <script>alert("q9")</script> & $x_1$ | the rest'
 CASE = {"robot": "bar", "variant": "default", "mode": "up", "configuration": "vertical"}
 Row = dict[str, Any]
-EMPTY = Results(**{name: table(name, []) for name in SCHEMAS}, run={})
+EMPTY = Results(**{name: table(name, []) for name in TABLES}, run={})
 
 
 class Page(HTMLParser):
