@@ -27,6 +27,7 @@ from validation.judge.results import Results, table
 from validation.judge.tolerances import REGISTER, Tolerance, audits, digest, registered
 from validation.judge.verdicts import Key
 from validation.report.geometry import point_rows
+from validation.studies.run.effort_limits import beyond_limits
 from validation.studies.run.movies import NO_MOVIES, Movies
 
 
@@ -183,6 +184,7 @@ def _run_record(cases: Sequence[Case], output: RunOutput, request: Request) -> d
     motions, outcomes = output.motions, output.outcomes
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
     first = {case.robot.name: case for case in reversed(cases)}
+    beyond = beyond_limits(outcome for outcome in outcomes if outcome.source == sources.REFERENCE)
     return {
         "dt": request.dt,
         "not_drawn": dict(output.movies.missing),
@@ -211,7 +213,9 @@ def _run_record(cases: Sequence[Case], output: RunOutput, request: Request) -> d
             "audits": {name: tolerance.model_dump(exclude_none=True) for name, tolerance in audits().items()},
         },
         "models": {name: _model_record(case) for name, case in first.items()},
-        "robots": {name: _robot_record(case, motions.get(case.key)) for name, case in first.items()},
+        "robots": {
+            name: _robot_record(case, motions.get(case.key), beyond.get(name, [])) for name, case in first.items()
+        },
     }
 
 
@@ -230,7 +234,7 @@ def _model_record(case: Case) -> Mapping[str, str]:
     return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
+def _robot_record(case: Case, motion: Motion | None, beyond: Sequence[str] = ()) -> Mapping[str, Any]:
     robot = case.robot
     errata = paper_model(robot.paper).ERRATA if robot.paper else ()
     weighed = f"Of redundant efforts those of least norm are taken: {weighting(case.mechanism)}."
@@ -245,6 +249,7 @@ def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
             *(f"Without {source}: {reason}" for source, reason in robot.without.items()),
         ],
         "left_out": list(case.mechanism.left_out),
+        "beyond_limits": beyond,
         "expected": dict(robot.expected),
         "actuated": {
             case.mechanism.joints[j].name: case.mechanism.joints[j].unit for j in case.mechanism.actuated_joints

@@ -79,6 +79,7 @@ def _about(robot: Mapping[str, Any]) -> Iterator[str]:
         ("nothing drives", "undriven"),
         ("odd", "oddities"),
         ("motion", "motion"),
+        ("beyond the model's limits", "beyond_limits"),
         ("left out", "left_out"),
     ):
         if robot.get(key):
