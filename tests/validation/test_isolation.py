@@ -27,7 +27,7 @@ from validation.studies.sweep.cases import Variation, compute_cases, drawn, nomi
 from validation.studies.sweep.dataset import PARTS
 
 TIMES = ["wall_time"]
-LIMIT = 5
+LIMIT = 8
 """How long a call may take where some hang [s]."""
 SEED = 20261121
 FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
@@ -154,12 +154,12 @@ def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_pat
         crashing, hanging = ([k for k, x in enumerate(off) if sign * x > 0.8] for sign in (1, -1))
         if len(crashing) == len(hanging) == 1 and crashing < hanging:
             break
-    chosen = ("--cases", 10, "--seed", seed, "--motion", "own", "--source", "broken/fickle", "--time-limit", LIMIT)
+    chosen = ("--cases", 10, "--seed", seed, "--motion", "own", "--source", "broken/fickle", "--time-limit", 5)
     assert status(house, "sweep", "3prr", *chosen, "--jobs", 2, "--out", tmp_path) == 3
     rows = pd.read_parquet(tmp_path / PARTS).query("source == 'broken/fickle'").set_index("case")
     wanted = compute_cases(study, range(10)).to_pandas().query("source == 'mujoco/kkt'").set_index("case")
     assert "SIGABRT" in rows["note"][crashing[0]]
-    assert f"did not come to an end within {LIMIT} s" in rows["note"][hanging[0]]
+    assert "did not come to an end within 5 s" in rows["note"][hanging[0]]
     lost = rows.index.isin(crashing + hanging)
     assert (rows.loc[lost, "result"] == "not run").all()
     assert (rows.loc[~lost, "relative_error"] == wanted.loc[~lost, "relative_error"]).all()
