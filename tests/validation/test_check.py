@@ -60,6 +60,7 @@ def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_a_file_is_found_from_where_the_user_stands(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +91,7 @@ def test_the_motion_stays_inside_the_limits(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
     both = text.replace("</actuator>", '<motor name="second" joint="rocker" gear="2"/></actuator>')
@@ -98,6 +100,7 @@ def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -> None:
     model = MODELS / "four_bar.xml"
     assert loopcheck("check", model, "--actuated", "rocker", *EXACT, "--out", tmp_path)[0] == 0
@@ -119,6 +122,7 @@ def test_vertical_is_the_gravity_of_the_file_turned() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(loopcheck: Command, tmp_path: Path) -> None:
     """The 3-PRR's own motion, from a file of its actuated joints: the same efforts as by its law."""
     robot = CATALOGUE / "3prr" / "3prr.xml"
@@ -135,6 +139,7 @@ def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(loopcheck: Co
 
 @pytest.mark.slow
 @pytest.mark.parametrize("digits", [17, 9])
+@pytest.mark.usefixtures("tables_only")
 def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, digits: int) -> None:
     """Rounded ones too: passive rates that fit the closures to 1e-9 alone made all sources disagree by 4e-10."""
     case = make_case(load("3prr"), variant="default", mode="minus", configuration="vertical")
@@ -147,6 +152,7 @@ def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, di
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, tmp_path: Path) -> None:
     """What nothing drives swings as the log says in the one configuration; in the other it would go elsewhere."""
     model = MODELS / "spinning_rod.xml"
