@@ -7,7 +7,6 @@ template shows the blocks as HTML, another as Markdown, so that both say the sam
 from collections.abc import Callable
 
 from validation.judge.results import Results
-from validation.judge.verdicts import about_robots
 from validation.report.blocks import Section
 from validation.studies.run.sections.answer import answer
 from validation.studies.run.sections.audit import audit_section
@@ -18,12 +17,6 @@ from validation.studies.run.sections.provenance import provenance
 from validation.studies.run.sections.robots import robots
 from validation.studies.run.sections.sources import sources
 from validation.studies.run.sections.verdicts import verdicts
-
-
-def title(results: Results) -> str:
-    """Title of the page."""
-    return f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
-
 
 SECTIONS: tuple[Callable[[Results], Section], ...] = (
     answer,

@@ -48,7 +48,8 @@ class Versions(Study):
         results: dict[str, Results | str] = {}
         with rooms(folder) as place:
             try:
-                for environment in pool.progress.track(self.environments, description="versions"):
+                places = self.environments
+                for environment in pool.progress.track(places, total=len(places), description="versions"):
                     results[environment.mujoco] = _results_of(environment, place, self.arguments, folder)
             except KeyboardInterrupt:
                 pass
@@ -67,7 +68,8 @@ class Versions(Study):
         return Conclusion(
             title="loopcheck: versions of MuJoCo",
             sections=sections(comparison),
-            summary=[*summary(comparison), f"report: {result.folder / 'versions.html'}"],
+            summary=list(summary(comparison)),
+            last=[f"report: {result.folder / 'versions.html'}"],
             verdicts=list(comparison.table["verdict"]),
         )
 
