@@ -2,7 +2,7 @@
 
 T(q, q̇) = ½ q̇ᵀ M(q) q̇ and V(q) are written down for the tree whose loops are cut. Their derivatives, that of the
 closure residual, and that of Φ(q) q̇ along q̇, are taken by the complex step, which is exact to round-off. Of the motion
-only q and the rates of independent drives are used; the other rates follow from these derivatives. With `noc` it shares
+only q and the rates of the drives are used; the other rates follow from these derivatives. With `noc` it shares
 poses, the directions of the joints, the closure residual and Φ, but no rate of a Jacobian and no Newton-Euler equation.
 """
 
@@ -48,12 +48,14 @@ class LagrangeModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RateSolver:
-    """What closures and independent drives hold of the rates: Φ q̇ = 0 and W q̇ = ṡ."""
+    """What closures and drives hold of the rates: Φ q̇ = 0 and W q̇ = ṡ."""
 
     inverse: Array
     """Rates per opening of the closures and per rate of the drives, least squares, shape (nt, nv, nc + drives)."""
     W: Array
     """Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv)."""
+    driven: int
+    """How many degrees of freedom the drives move; fewer than drives where they are redundant."""
     Z_T: Array
     """Orthonormal basis of the rates that nothing holds, in rows [-], shape (nt, undriven, nv)."""
 
@@ -95,9 +97,9 @@ class Lagrange:
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=_eliminate_multipliers(model.Phi, mechanism, force, len(constraints.W)),
+            effort=_eliminate_multipliers(model.Phi, mechanism, force, constraints.driven),
             settings={
-                "state": "q, and rates of independent drives; the others by the complex step of the closures",
+                "state": "q, and rates of the drives; the others by the complex step of the closures",
                 "derivatives": f"complex step of {STEP:g}",
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
@@ -140,8 +142,7 @@ def _partials(function: Callable[[AnyArray], AnyArray], nt: int, nv: int) -> Arr
 
 
 def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
-    middle = q[len(q) // 2]
-    W = mechanism.rates_of(independent_drives(mechanism, middle))
+    middle, W = q[len(q) // 2], mechanism.rates_of(mechanism.drives)
     Phi = _partials(lambda step: _residual_near(mechanism, q, step), len(q), mechanism.nv)
     rows = np.concatenate([Phi, np.broadcast_to(W, (len(q), *W.shape))], axis=1)
     factors = row_factors(rows)
@@ -149,6 +150,7 @@ def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
     return _RateSolver(
         inverse=np.linalg.pinv(factors * rows, rcond=RANK_TOLERANCE) * factors.swapaxes(1, 2),
         W=W,
+        driven=len(independent_drives(mechanism, middle)),
         Z_T=np.linalg.svd(factors * rows)[2][:, mechanism.nv - undriven :],
     )
 

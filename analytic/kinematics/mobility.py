@@ -14,6 +14,8 @@ from robots.mechanism import WORLD, Mechanism
 
 LINKAGE = re.compile(r"link(age)?s?\b|(four|five|six|4|5|6)[-_ ]?bar|parallel|delta|stewart|hexapod|closed|loop", re.I)
 """Words in a file's name by which it claims to have loops."""
+FULL_TURN = 2 * np.pi
+"""A full turn in radians: limits that are all less, counted in degrees, seem to be radians [-]."""
 NEXT_TO_NOTHING = 1e-6
 """Mass of a body, relative to all, below which it is named [-]."""
 NEAR = 1e-3
@@ -118,6 +120,7 @@ def _undriven(mechanism: Mechanism, N: Array) -> Iterator[str]:
 def _oddities(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[str]:
     yield from _missing_loops(mechanism, q)
     yield from _idle_closures(mechanism, Phi)
+    yield from _radians_as_degrees(mechanism)
     moved = np.linalg.norm(mechanism.selection @ N, axis=1)
     for actuator, size in zip(mechanism.actuators, moved, strict=True):
         if size <= RANK_TOLERANCE * abs(actuator.gear):
@@ -127,6 +130,17 @@ def _oddities(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[
     light = [mechanism.bodies[b].name for b in sorted(moving) if masses[b] < NEXT_TO_NOTHING * masses.sum()]
     if light:
         yield f"next to no mass: {', '.join(light)}"
+
+
+def _radians_as_degrees(mechanism: Mechanism) -> Iterator[str]:
+    """Ranges so narrow, all of them, that they seem to be radians in a file that gives degrees."""
+    limited = {joint.name: joint.limits for joint in mechanism.joints if joint.kind == "hinge" and joint.limits}
+    widest = max((abs(limit) for limits in limited.values() for limit in limits), default=np.inf)
+    if widest <= np.deg2rad(FULL_TURN) and any(low < high for low, high in limited.values()):
+        yield (
+            f"ranges of all hinges are in {np.rad2deg(widest):.4g} degrees ({', '.join(limited)}): are they radians "
+            'in a file without <compiler angle="radian"/>?'
+        )
 
 
 def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import engines
+from analytic.dynamics.excitation import excitation_in_words
 from analytic.kinematics.mobility import in_words, mobility
 from analytic.motion.laws import task
 from analytic.motion.task import task_efforts
@@ -281,4 +282,5 @@ def _anatomy_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str,
         "in_words": in_words(analysis),
         "undriven": list(analysis.undriven),
         "oddities": list(analysis.oddities),
+        "motion": [] if motion is None else [*motion.notes, *excitation_in_words(mechanism, motion)],
     }
