@@ -1,4 +1,4 @@
-"""Runs all levels of a ladder, extrapolates from them, and holds both against the reference."""
+"""Runs all levels of a ladder, extrapolates from them, and compares both with the reference."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def prepared_case(case: Case) -> PreparedCase:
 
 
 def simulate_levels(prepared: PreparedCase, ladder: Ladder) -> pd.DataFrame:
-    """Run all levels of a ladder, extrapolate from them, and hold both against the reference."""
+    """Run all levels of a ladder, extrapolate from them, and compare both with the reference."""
     levels = []
     for trial in ladder.trials:
         compute = partial(trial.source.compute_efforts, prepared.case, prepared.motion)

@@ -259,7 +259,7 @@ def _robot_record(case: Case, motion: Motion | None) -> Mapping[str, Any]:
             }
             for erratum in errata
         ],
-        **_anatomy_record(case.mechanism, motion),
+        **_mobility_record(case.mechanism, motion),
     }
 
 
@@ -273,14 +273,14 @@ def _wrench_in_words(wrench: WrenchSpec) -> str:
     )
 
 
-def _anatomy_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, Any]:
+def _mobility_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, Any]:
     """What kind of mechanism it is, seen at the middle of its motion."""
     analysis = mobility(mechanism, mechanism.rest_position if motion is None else motion.q[len(motion.t) // 2])
     counts = ("bodies", "joints", "loops", "closure_rows", "rank", "dof", "actuators", "driven")
     return {
         "mechanism": {name.replace("_", " "): getattr(analysis, name) for name in counts},
         "in_words": in_words(analysis),
-        "undriven": list(analysis.undriven),
-        "oddities": list(analysis.oddities),
+        "undriven": list(analysis.unactuated),
+        "oddities": list(analysis.warnings),
         "motion": [] if motion is None else [*motion.notes, *excitation_in_words(mechanism, motion)],
     }
