@@ -24,6 +24,7 @@ from validation.judge import sources
 from validation.judge.compare import summarize
 from validation.judge.evaluate import Outcome, evaluate
 from validation.studies.run.collect import _effort_rows
+from validation.studies.run.record import robot_record
 
 
 @pytest.fixture(scope="module")
