@@ -165,7 +165,7 @@ def _description(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, An
     return {
         "mechanism": {name.replace("_", " "): getattr(analysis, name) for name in counts},
         "in_words": in_words(analysis),
-        "undriven": list(analysis.undriven),
-        "oddities": list(analysis.oddities),
+        "undriven": list(analysis.unactuated),
+        "oddities": list(analysis.warnings),
         "motion": [] if motion is None else [*motion.notes, *excitation_in_words(mechanism, motion)],
     }
