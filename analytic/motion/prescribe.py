@@ -43,7 +43,12 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     """
     mechanism, where = case.mechanism, f"{case.mechanism.model.path}, mode {case.mode}"
     if not mechanism.actuators:
-        raise MechanismError(f"{mechanism.model.path}: no actuators, so no joint to prescribe a motion for")
+        scalar = [joint.name for joint in mechanism.joints if joint.kind in ("hinge", "slide")]
+        example = f"--actuated {','.join(scalar[:2])}" if scalar else "motors in the file"
+        known = f"hinges and slides are {', '.join(scalar)}" if scalar else "it has neither hinges nor slides"
+        raise MechanismError(
+            f"{mechanism.model.path}: no actuators, so no joint to prescribe a motion for: want {example}; {known}"
+        )
     motion = _prescribed(case, dt, where)
     refuse_lost_actuation(mechanism, motion, where)
     return motion
