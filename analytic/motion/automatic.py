@@ -73,6 +73,8 @@ class _Search:
         wide, narrow = (room(self.mechanism, self.start.q, self.start.drives, side=side) for side in (1, -1))
         every_other = np.arange(len(scale)) % 2 == 1
         yield self._attempt(scale * wide)
+        if self.undriven:
+            return  # what moves undriven takes long, and to which side the drives swing matters little to it
         for to_the_other in ((every_other, ~every_other) if len(scale) > 1 else ()) + (every_other | True,):
             amplitude = np.where(to_the_other, narrow, wide)
             if (np.abs(amplitude) >= LEAST_FOR_LIMITS * np.abs(wide)).all():
