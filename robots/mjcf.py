@@ -25,6 +25,7 @@ from robots.mechanism import (
     ConnectClosure,
     Coordinate,
     CoordinateClosure,
+    EffortLimit,
     Joint,
     JointKind,
     Mechanism,
@@ -50,7 +51,13 @@ CONNECT, WELD, JOINT, TENDON = (int(e) for e in (_EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD
 SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 ON_JOINT = (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT))
 ON_TENDON = int(_TRN.mjTRN_TENDON)
+MOTOR = tuple(int(e) for e in (mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtDyn.mjDYN_NONE))
+"""Kinds of gain, bias and activation of an actuator whose effort is its control times a constant."""
 FIXED_WRAP, SITE_WRAP = int(mujoco.mjtWrap.mjWRAP_JOINT), int(mujoco.mjtWrap.mjWRAP_SITE)
+
+
+NAMED = 8
+"""So many things that are not supported are named; of more, their number is said."""
 
 
 @contextmanager
@@ -359,7 +366,25 @@ def _actuator(m: Any, i: int) -> Actuator:
         name=m.actuator(i).name or f"actuator{i}",
         coordinate=coordinate(m, int(m.actuator_trnid[i, 0])),
         gear=float(m.actuator_gear[m.actuator_outadr[i], 0]),
+        limits=tuple(_effort_limits(m, i)),
     )
+
+
+def _effort_limits(m: Any, i: int) -> Iterator[EffortLimit]:
+    """What the model cuts the effort of an actuator to; a control range only of a plain motor, whose control it is."""
+    if m.actuator_forcelimited[i]:
+        yield _effort_limit("forcerange", m.actuator_forcerange[i])
+    is_motor = (m.actuator_gaintype[i], m.actuator_biastype[i], m.actuator_dyntype[i]) == MOTOR
+    if m.actuator_ctrllimited[i] and is_motor:
+        yield _effort_limit("ctrlrange", m.actuator_ctrlrange[i] * m.actuator_gainprm[i, 0])
+    at, gear = int(m.actuator_trnid[i, 0]), m.actuator_gear[m.actuator_outadr[i], 0]
+    kind = "tendon" if m.actuator_trntype[i] == ON_TENDON else "jnt"
+    if getattr(m, f"{kind}_actfrclimited")[at]:
+        yield _effort_limit("actuatorfrcrange", getattr(m, f"{kind}_actfrcrange")[at] / gear)
+
+
+def _effort_limit(name: str, ends: Array) -> EffortLimit:
+    return EffortLimit(name, float(min(ends)), float(max(ends)))
 
 
 def _site(m: Any, i: int) -> Site:
@@ -386,9 +411,11 @@ def _want_finite(parts: Iterable[Body | Joint | Tendon | Actuator]) -> None:
 
 
 def _refuse_unsupported(m: Any) -> None:
-    """Raise for whatever changes the dynamics and is not in `Mechanism`."""
-    for what in _unsupported(m):
-        raise MechanismError(f"not supported: {what}")
+    """Raise for whatever changes the dynamics and is not in `Mechanism`, all of it at once."""
+    what = list(dict.fromkeys(_unsupported(m)))
+    if what:
+        more = f"; and {len(what) - NAMED} more" if len(what) > NAMED else ""
+        raise MechanismError(f"not supported: {'; '.join(what[:NAMED])}{more}")
 
 
 def _unsupported(m: Any) -> Iterator[str]:

@@ -52,6 +52,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_zoo_passes(engine: str, zoo_case: Case, zoo_motion: Motion) -> None:
     """But for what is known to be wrong, which is named."""
@@ -67,6 +68,7 @@ def test_a_motion_that_was_made_does_not_rest_where_it_is_audited() -> None:
     assert wrong(rows) == [("instantaneous", "closure acceleration in its solver", "cam")]
 
 
+@pytest.mark.slow
 def test_a_spatial_robot_with_a_wrench_passes() -> None:
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
     motion = prescribe(case, dt=0.1)
