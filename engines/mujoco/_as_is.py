@@ -228,8 +228,8 @@ def acted(integrator: int, known: Actuators, log: dict[str, Array], moved: tuple
     Args:
         integrator: MuJoCo's number of it.
         known: The actuators.
-        log: Forces at the beginning of each step [N or N m], inputs of the actuators then and after the step, each of
-            shape (nt, na).
+        log: Forces that MuJoCo reports after each step [N or N m], which are those of its beginning but with RK4, and
+            inputs of the actuators before and after it, each of shape (nt, na).
         moved: Their lengths and velocities at the beginnings of the steps and after the last, (nt + 1, na) each.
         h: Step [s].
 
@@ -244,7 +244,11 @@ def acted(integrator: int, known: Actuators, log: dict[str, Array], moved: tuple
     if integrator == DISCRETE:  # lengths too are those of the end of the step, by its velocity
         return force + known.change(force, inputs, (h * velocity[1:], change))
     if integrator == RUNGE_KUTTA:
-        return (force + known.force(log["after"], length[1:], velocity[1:])) / 2
+        first, last = (
+            known.force(log[name], length[ends], velocity[ends])
+            for name, ends in (("inputs", slice(-1)), ("after", slice(1, None)))
+        )
+        return (first + last) / 2
     return force
 
 
