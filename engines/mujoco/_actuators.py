@@ -12,7 +12,7 @@ import numpy as np
 
 from robots.arrays import AnyArray, Array
 from robots.errors import NotRepresentableError
-from robots.older_mujoco import EveryField
+from robots.mujoco_compat import CompatibleModel
 
 GAINS = {int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)}
 BIASES = {int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)}
@@ -128,7 +128,7 @@ def actuators(model: Any) -> Actuators:
     Raises:
         NotRepresentableError: If one has a force that is not affine, as a muscle's.
     """
-    fields, na = EveryField(model), model.nu
+    fields, na = CompatibleModel(model), model.nu
     names = tuple(model.actuator(i).name or f"actuator{i}" for i in range(na))
     for i, name in enumerate(names):
         known = model.actuator_gaintype[i] in GAINS and model.actuator_biastype[i] in BIASES

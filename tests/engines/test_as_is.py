@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
+from engines.as_is import Record
 from engines.mujoco import _as_is as as_is
 from engines.mujoco._actuators import actuators
 from robots.arrays import Array
@@ -51,7 +52,7 @@ def flywheels(folder: Path, kinds: Sequence[str], integrator: str = "Euler", ste
     return path
 
 
-def run(make: CaseMaker, path: Path, *, width: float = 20.0) -> tuple[Case, Motion, as_is.Record]:
+def run(make: CaseMaker, path: Path, *, width: float = 20.0) -> tuple[Case, Motion, Record]:
     """A file as it is, moved to and fro."""
     case = make(path, amplitude=0.3)
     motion = prescribe(case)
@@ -59,7 +60,7 @@ def run(make: CaseMaker, path: Path, *, width: float = 20.0) -> tuple[Case, Moti
     return case, motion, as_is.simulate(as_is.plan(case.mechanism, motion), model, width)
 
 
-def momentum_errors(record: as_is.Record, case: Case) -> tuple[Array, Array]:
+def momentum_errors(record: Record, case: Case) -> tuple[Array, Array]:
     """How far efforts that acted, and those reported, are from what changed the momentum, over its peak [-], (na,)."""
     torque = INERTIA * np.diff(record.qd, axis=0) / record.step
     acted, reported = (
