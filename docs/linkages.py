@@ -4,10 +4,10 @@ import sys
 
 import pandas as pd
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
-from validation.drawing import linkage_figure
-from validation.geometry import point_rows
+from validation.report.geometry import point_rows
+from validation.report.schematic import linkage_figure
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Level:
     """A rung: the route with the settings of the ladder and one value of what is refined."""
 
     value: float
@@ -48,7 +48,7 @@ class Ladder:
     """What is refined, with its unit."""
     order: float = nan
     """Order by theory of the error in what is refined [-]; NaN if theory tells none."""
-    trials: tuple[Trial, ...]
+    trials: tuple[Level, ...]
     """Coarsest first."""
     extrapolated: tuple[int, ...] = ()
     """Over how many of its rungs at a time Richardson's extrapolation is to be tried, besides each rung alone."""
@@ -62,7 +62,7 @@ class Route(Generic[Settings]):
 
     name: str
     """As `mujoco/forward`."""
-    trial: Callable[[float, float, Settings], Trial]
+    trial: Callable[[float, float, Settings], Level]
     """The rung of a value of what is refined, a step [s], the finest if several are extrapolated, and settings."""
 
     def over_steps(self, name: str, settings: Settings, steps: Sequence[float], **more: Any) -> Ladder:

@@ -60,7 +60,7 @@ class Body:
     parent: int
     """Index of the parent body, or `WORLD`."""
     position: Array
-    """Origin of the body in its parent's frame where all joints are at their reference [m], shape (3,)."""
+    """Origin of the body in its parent's frame where all joints are at their rest position [m], shape (3,)."""
     rotation: Array
     """Rotation from the body's to its parent's axes there [-], shape (3, 3)."""
     mass: float
@@ -89,7 +89,7 @@ class Joint:
     """Unit axis in the body frame [-], shape (3,); unused by ball and free joints."""
     anchor: Array
     """A point of the joint in the body frame [m], shape (3,)."""
-    reference: Array
+    rest_position: Array
     """Position at which the body has the pose it is given in [m or rad], shape (1,), (4,) or (7,)."""
     armature: float = 0.0
     """Inertia of the drive, felt by each dof [kg or kg m²]."""
@@ -98,15 +98,15 @@ class Joint:
     stiffness: float = 0.0
     """Stiffness of the joint's spring [N/m or N m/rad]; that of a ball pulls back along the shortest rotation."""
     spring_reference: Array = field(default_factory=lambda: np.zeros(0))
-    """Position at which the spring is at rest [m or rad], shape (1,), (4,) or (7,); by default `reference`."""
+    """Position at which the spring is at rest [m or rad], shape (1,), (4,) or (7,); by default `rest_position`."""
     limits: tuple[float, float] | None = None
     """Lowest and highest position [m or rad]; hinges and slides only. No source feels them."""
 
     def __post_init__(self) -> None:
         if not len(self.spring_reference):
-            object.__setattr__(self, "spring_reference", self.reference)
+            object.__setattr__(self, "spring_reference", self.rest_position)
         positions = POSITIONS[self.kind]
-        shapes = (("axis", 3), ("anchor", 3), ("reference", positions), ("spring_reference", positions))
+        shapes = (("axis", 3), ("anchor", 3), ("rest_position", positions), ("spring_reference", positions))
         for name, length in shapes:
             object.__setattr__(self, name, frozen(getattr(self, name), (length,), name=f"joint '{self.name}', {name}"))
 
@@ -178,7 +178,7 @@ class Coordinate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinateClosure:
-    """A coordinate is a polynomial of another, both counted from where all joints are at their references.
+    """A coordinate is a polynomial of another, both counted from where all joints are at their rest positions.
 
     MuJoCo's `joint` and `tendon` equalities.
     """
@@ -351,9 +351,9 @@ class Mechanism:
         return len(self.actuators)
 
     @property
-    def reference(self) -> Array:
+    def rest_position(self) -> Array:
         """Joint positions in which the bodies are given, MuJoCo's qpos0 [m or rad], shape (nq,)."""
-        return np.concatenate([np.zeros(0), *(joint.reference for joint in self.joints)])
+        return np.concatenate([np.zeros(0), *(joint.rest_position for joint in self.joints)])
 
     @property
     def rigid_closures(self) -> tuple[RigidClosure, ...]:

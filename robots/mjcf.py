@@ -36,7 +36,7 @@ from robots.mechanism import (
     WeldClosure,
 )
 from robots.missing_files import MissingFile, compile_without, in_words, missing_files
-from robots.older_mujoco import EveryField
+from robots.mujoco_compat import CompatibleModel
 
 KINDS: Mapping[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
@@ -123,7 +123,7 @@ def read_mechanism(model: ModelFile) -> Mechanism:
             analytic models do not carry; the message names it.
     """
     compiled, missing = _compile(model, load_spec(model))
-    m = EveryField(compiled)
+    m = CompatibleModel(compiled)
     try:
         _refuse_unsupported(m)
         mechanism = Mechanism(
@@ -271,7 +271,7 @@ def _joint(m: Any, i: int) -> Joint:
         body=int(m.jnt_bodyid[i]) - 1,
         axis=m.jnt_axis[i],
         anchor=m.jnt_pos[i],
-        reference=m.qpos0[q : q + POSITIONS[kind]],
+        rest_position=m.qpos0[q : q + POSITIONS[kind]],
         armature=float(m.dof_armature[dof]) + _of_actuator(m, m.jnt_actuatorid[i], m.actuator_armature),
         damping=float(m.dof_damping[dof]) + _of_actuator(m, m.jnt_actuatorid[i], m.actuator_damping),
         stiffness=float(m.jnt_stiffness[i]),

@@ -25,7 +25,7 @@ class MotionSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     law: str
-    """Name of a law of `analytic.laws`, `automatic` or `recorded`."""
+    """Name of a law of `analytic.motion.laws`, `automatic` or `recorded`."""
     parameters: Mapping[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the law."""
 
@@ -61,7 +61,7 @@ class Robot(BaseModel):
     mjcf: str
     """File name of the MJCF in the folder."""
     motion: MotionSpec = MotionSpec(law="automatic")
-    """By default one that `analytic.automatic` makes."""
+    """By default one that `analytic.motion.automatic` makes."""
     source: str
     """Where every number comes from: paper, table, drawing."""
     paper: str | None = None
@@ -188,7 +188,7 @@ def _places(folders: Sequence[Path]) -> Mapping[str, Path]:
 
 def modes(mechanism: Mechanism) -> Mapping[str, Array]:
     """Named starting guesses for the assembly: the keyframes, or `home` = qpos0 where there are none."""
-    return mechanism.keyframes or {HOME: mechanism.reference}
+    return mechanism.keyframes or {HOME: mechanism.rest_position}
 
 
 def configurations(mechanism: Mechanism) -> Mapping[str, Array]:

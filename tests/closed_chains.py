@@ -8,9 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import qr
 
-from analytic.closures import closure_jacobian_at, null_space
-from analytic.kinematics import poses, rotation_of
-from analytic.lagrange import inertia_matrix
+from analytic.dynamics.lagrange import inertia_matrix
+from analytic.kinematics.closures import closure_jacobian_at, null_space
+from analytic.kinematics.tree import poses, rotation_of
 from robots.arrays import Array
 from robots.mechanism import POSITIONS, Mechanism, ModelFile
 from robots.mjcf import read_mechanism
@@ -150,11 +150,11 @@ class _Draft:
     def _pose(self, mechanism: Mechanism) -> Array:
         """The reference pose in every other mechanism, else any."""
         if self.rng.random() < 0.5:
-            return mechanism.reference
+            return mechanism.rest_position
         parts = [np.zeros(0)]
         for joint in mechanism.joints:
             turn = self.rng.normal(size=4)
-            anywhere = {1: joint.reference + self.rng.normal(0, 0.5, 1), 4: turn / np.linalg.norm(turn)}
+            anywhere = {1: joint.rest_position + self.rng.normal(0, 0.5, 1), 4: turn / np.linalg.norm(turn)}
             parts.append(
                 np.concatenate([self.rng.normal(0, 0.5, 3), anywhere[4]])
                 if joint.kind == "free"
@@ -168,7 +168,7 @@ class _Draft:
         others = [self.ground] * len(self.bodies) + [body for body in self.bodies if body is not tip]
         target = self.ground if self.shape.floating else others[rng.integers(len(others))]
         point = rng.normal(0, 0.2, 3)
-        if np.array_equal(q, mechanism.reference) and rng.random() < 0.5:  # MuJoCo takes the rest from qpos0
+        if np.array_equal(q, mechanism.rest_position) and rng.random() < 0.5:  # MuJoCo takes the rest from qpos0
             first, second = (tip, target) if kind == "connect" else (target, tip)  # whose frame the anchor is in
             names = f'body1="{first.name}" body2="{second.name}"'
             self.equalities.append(f'<{kind} name="{name}" {names} anchor="{_text(point)}"/>')
@@ -200,7 +200,7 @@ class _Draft:
 
     @staticmethod
     def _offset(mechanism: Mechanism, q: Array, joint: int) -> float:
-        return float(q[mechanism.q_slices[joint].start] - mechanism.joints[joint].reference[0])
+        return float(q[mechanism.q_slices[joint].start] - mechanism.joints[joint].rest_position[0])
 
     def _drive(self, mechanism: Mechanism, q: Array) -> bool:
         """Put motors on joints that determine the motion best, at times one too many."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case, Robot, load, make_case
 

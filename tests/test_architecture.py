@@ -17,6 +17,16 @@ ALLOWED = {
     "engines": {"engines", "robots"},
     "validation": {"validation", "analytic", "engines", "robots"},
 }
+STOREYS = {
+    "validation": {
+        "execution": {"judge", "report", "studies", "commands", "cli"},
+        "judge": {"report", "studies", "commands", "cli"},
+        "report": {"studies", "commands", "cli"},
+        "studies": {"commands", "cli"},
+    },
+    "analytic": {"kinematics": {"motion", "dynamics", "papers", "batch"}, "motion": {"papers", "batch"}},
+}
+"""What the parts of a room must not import: those that stand on them."""
 PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names()}
 """What is imported in the folder of each engine only."""
 FILES = [path for room in ALLOWED for path in sorted((HOUSE / room).rglob("*.py"))]
@@ -28,6 +38,16 @@ def test_imports_go_one_way(path: Path) -> None:
     room = path.relative_to(HOUSE).parts[0]
     ours = {module.split(".")[0] for module in _imports(path)} & set(ALLOWED)
     assert ours <= ALLOWED[room]
+
+
+@pytest.mark.parametrize("path", FILES, ids=IDS)
+def test_a_storey_knows_none_above_it(path: Path) -> None:
+    """In `validation`: execution <- judge <- report <- studies; in `analytic`: kinematics <- motion, dynamics."""
+    room, place, *_ = path.relative_to(HOUSE).parts
+    above = STOREYS.get(room, {}).get(place, set())
+    assert (
+        not {parts[1] for module in _imports(path) if len(parts := module.split(".")) > 1 and parts[0] == room} & above
+    )
 
 
 @pytest.mark.parametrize("path", FILES, ids=IDS)
@@ -58,11 +78,12 @@ def test_private_modules_are_imported_only_from_their_own_package(path: Path) ->
 def test_analytic_sources_share_no_dynamics(path: Path) -> None:
     dynamics = {"noc", "lagrange", "papers", "forward"}
     mine = {"papers"} if path.parent.name == "papers" else {path.stem}
-    others = {module.split(".")[1] for module in _imports(path) if module.startswith("analytic.")} & (dynamics - mine)
+    ours = [module.split(".") for module in _imports(path) if module.startswith("analytic.")]
+    others = {part for module in ours for part in module[1:3]} & (dynamics - mine)
     allowed = {
         "energy.py": {"lagrange"},  # the power balance takes the potential energy from there
         "forward.py": {"noc", "lagrange"},  # offers both ways
-        "undriven.py": {"noc"},  # moves what nothing drives; every source finds those accelerations again by itself
+        "unactuated.py": {"noc"},  # moves what nothing drives; every source finds those accelerations again by itself
         "plain.py": {"noc"},  # what the traced equations fall back on
     }
     assert others <= allowed.get(path.name, set())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analytic.anatomy import anatomy
-from analytic.assembly import prescribe
+from analytic.kinematics.mobility import mobility
+from analytic.motion.prescribe import prescribe
 from robots.robot import CATALOGUE, DEFAULT, configurations, load, make_case, modes, names
 
 README = Path(__file__).parent.parent / "README.md"
@@ -32,7 +32,7 @@ def test_the_readme_counts_its_degrees_of_freedom_and_actuators(name: str) -> No
     mechanism = robot.mechanism()
     mode, configuration = next(iter(modes(mechanism))), next(iter(configurations(mechanism)))
     motion = prescribe(make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration))
-    counted = anatomy(mechanism, motion.q[len(motion.t) // 3])
+    counted = mobility(mechanism, motion.q[len(motion.t) // 3])
     assert rows_of_robots()[name][1:] == (counted.dof, counted.actuators)
 
 

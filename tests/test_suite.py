@@ -14,11 +14,11 @@ import pytest
 from robots.errors import EngineNotInstalledError, HarnessError, SingularityError
 from robots.motion import Motion
 from robots.robot import Case, configurations, load, make_case, modes, names
-from validation import sources
-from validation.audit import Wanted, audit, doubts, lost, wanted_of
-from validation.compare import Evidence, summarize_resolved
-from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
-from validation.findings import FILE
+from validation.judge import sources
+from validation.judge.audit import ExpectedTerms, audit, doubts, expected_terms, lost
+from validation.judge.compare import Evidence, summarize_resolved
+from validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from validation.judge.verdicts import FILE
 
 Folders: TypeAlias = tuple[Path, ...]
 """Folders of robots besides the catalogue."""
@@ -148,7 +148,7 @@ def _doubts(key: Key, folders: Folders) -> Mapping[Any, str]:
 
 
 @cache
-def _wanted(key: Key, folders: Folders) -> Wanted:
+def _wanted(key: Key, folders: Folders) -> ExpectedTerms:
     motion = _motion(key, folders)
     assert isinstance(motion, Motion)
-    return wanted_of(_case(*key, folders), motion)
+    return expected_terms(_case(*key, folders), motion)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import jinja2
 
-from analytic.assembly import prescribe
-from analytic.laws import AUTOMATIC
+from analytic.motion.laws import AUTOMATIC
+from analytic.motion.prescribe import prescribe
 from robots.errors import MechanismError, OutputError
 from robots.mechanism import ModelFile
 from robots.mjcf import files_of
+from robots.probe import want_readable
 from robots.robot import DEFAULT, MotionSpec, Robot, configurations, make_case, modes
-from robots.trial import want_readable
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 SOURCE = "fill in: where every number comes from, as a paper, a drawing or a repository"
@@ -88,7 +88,7 @@ def _fill(draft: Path, robot: Robot) -> None:
         _copy([file for file in files if file not in parts], path.parent, draft)
         mechanism = copied.mechanism()
     _write_toml(copied)
-    template = (Path(__file__).parent / "templates" / "robot.md").read_text(encoding="utf-8")
+    template = (Path(__file__).parent / "report" / "templates" / "robot.md").read_text(encoding="utf-8")
     readme = jinja2.Template(template, undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     text = readme.render(robot=copied, mechanism=mechanism, modes=modes(mechanism))
     (draft / "README.md").write_text(text, encoding="utf-8")

@@ -6,7 +6,7 @@ What is zero by structure costs nothing. A pivot that is small at another pose i
 from dataclasses import dataclass
 
 from analytic.batch.expressions import Scalar, Symbol, value_of
-from analytic.closures import RANK_TOLERANCE
+from analytic.kinematics.closures import RANK_TOLERANCE
 from robots.errors import SingularityError
 
 THRESHOLD = 0.25

@@ -13,7 +13,7 @@ from typing import assert_never
 import numpy as np
 
 from analytic.batch.expressions import Scalar, cosine, sine
-from analytic.kinematics import joints_of
+from analytic.kinematics.tree import joints_of
 from robots.arrays import AnyArray, Array
 from robots.mechanism import (
     WORLD,
@@ -159,12 +159,12 @@ def _move(joint: Joint, dofs: slice, x: AnyArray, R: AnyArray, p: AnyArray) -> t
         turn, arm, before = _rotation_of(x[3:]), ZERO, ZERO
         R, p, axes = turn, x[:3], (*np.eye(3, dtype=object), *turn.T)
     elif joint.kind == "slide":
-        arm = exact(joint.axis) * (x[0] - joint.reference[0])
+        arm = exact(joint.axis) * (x[0] - joint.rest_position[0])
         before = R @ arm
         p = p + before
     else:
         ball = joint.kind == "ball"
-        turn = _rotation_of(x) if ball else _rotation_about(exact(joint.axis), x[0] - joint.reference[0])
+        turn = _rotation_of(x) if ball else _rotation_about(exact(joint.axis), x[0] - joint.rest_position[0])
         R = R @ turn
         axes, after = tuple(R.T) if ball else axes, R @ arm
         p = p + before - after
@@ -453,7 +453,7 @@ def _sum(of: tuple[tuple[slice, ...], AnyArray], coordinate: Coordinate | None) 
 
 
 def _offset(mechanism: Mechanism, q: AnyArray, coordinate: Coordinate) -> Scalar:
-    return _sum((mechanism.q_slices, q - mechanism.reference), coordinate)
+    return _sum((mechanism.q_slices, q - mechanism.rest_position), coordinate)
 
 
 def _polynomial(mechanism: Mechanism, q: AnyArray, closure: CoordinateClosure, *, order: int) -> Scalar:

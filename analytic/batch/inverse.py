@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytic.batch import tracking
-from analytic.batch.march import Equations
+from analytic.batch.lanes import Equations
 from analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo
 from analytic.batch.trace import Trace, trace
 from analytic.batch.tracking import TRUSTED, Columns, Track, columns_of

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.closures import RANK_TOLERANCE
-from analytic.continuation import CLOSED, SOUND, State, Tracer, close, conditioning, may_vanish
-from analytic.noc import noc_model
-from analytic.redundancy import independent_dofs_at, independent_drives, minimum_norm
+from analytic.dynamics.noc import noc_model
+from analytic.kinematics.closures import RANK_TOLERANCE
+from analytic.kinematics.redundancy import independent_dofs_at, independent_drives, minimum_norm
+from analytic.motion.continuation import CLOSED, SOUND, State, Tracer, close, conditioning, may_vanish
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, SingularityError
 from robots.mechanism import Mechanism

@@ -21,9 +21,9 @@ from analytic.batch.expressions import Graph, Scalar, Symbol, largest, smallest
 from analytic.batch.support import want_known
 from analytic.batch.tape import Tape, assemble_tape
 from analytic.batch.tracking import Columns, columns_of
-from analytic.closures import closure_jacobian_at
-from analytic.continuation import conditioning
-from analytic.redundancy import independent_drives, undriven_dofs
+from analytic.kinematics.closures import closure_jacobian_at
+from analytic.kinematics.redundancy import independent_drives, undriven_dofs
+from analytic.motion.continuation import conditioning
 from robots.arrays import AnyArray, Array
 from robots.errors import MechanismError
 from robots.mechanism import Mechanism

@@ -128,7 +128,7 @@ def moved(mechanism: Mechanism, q: Array, displacement: Array) -> Array:
 
 def _hinge(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
     n = pose.R @ joint.axis
-    R = pose.R @ Rotation.from_rotvec(joint.axis * (x - joint.reference)).as_matrix()
+    R = pose.R @ Rotation.from_rotvec(joint.axis * (x - joint.rest_position)).as_matrix()
     return _turn(pose, joint, R, n * xd, n * xdd)
 
 
@@ -139,7 +139,7 @@ def _ball(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
 
 def _slide(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
     n = pose.R @ joint.axis
-    r = n * (x - joint.reference)
+    r = n * (x - joint.rest_position)
     return Pose(
         R=pose.R,
         p=pose.p + r,

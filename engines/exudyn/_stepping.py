@@ -171,7 +171,7 @@ def _misses(system: System, R: Array, p: Array, wanted: Array) -> Array:
         frame = system.chain[place]
         R0 = np.eye(3) if frame.before == WORLD else R[:, frame.before]
         relative = np.swapaxes(R0 @ frame.rotation, -1, -2) @ R[:, place]
-        x = wanted[:, k] - joint.reference[0]
+        x = wanted[:, k] - joint.rest_position[0]
         if joint.kind == "slide":
             way = _point(system, R, p, place, joint.anchor) - _point(
                 system, R, p, frame.before, frame.position + frame.rotation @ joint.anchor

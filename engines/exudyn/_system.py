@@ -187,7 +187,7 @@ def _spring(system: System, joint: Joint, markers: list[int]) -> int | None:
         "markerNumbers": markers,
         "stiffness": joint.stiffness,
         "damping": joint.damping,
-        "offset": float(joint.spring_reference[0] - joint.reference[0]),
+        "offset": float(joint.spring_reference[0] - joint.rest_position[0]),
     }
     if joint.kind == "slide":
         return int(system.mbs.AddObject(items.ObjectConnectorLinearSpringDamper(axisMarker0=X.tolist(), **values)))

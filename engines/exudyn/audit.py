@@ -167,7 +167,7 @@ def _springs(system: System) -> tuple[Array, Array]:
             item = system.mbs.GetObject(number)
             stiffness[frame.joint] = item["stiffness"]
             if item["stiffness"]:
-                rest[frame.joint] = item["offset"] + system.mechanism.joints[frame.joint].reference[0]
+                rest[frame.joint] = item["offset"] + system.mechanism.joints[frame.joint].rest_position[0]
     return stiffness, rest
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from engines.exudyn.routes.forward import OWN, ExudynForward, Settings, divided
-from engines.ladder import Ladder, Route, Trial, halvings
+from engines.ladder import Ladder, Level, Route, halvings
 from robots.motion import Motion
 
 COARSEST, FINEST = 0.026, 0.6e-3
@@ -30,11 +30,11 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     yield route.over("steps 4, 2, 1 extrapolated, Newton tolerance", "tolerance [-]", stops, finest)
 
 
-def _trial(report: float, value: float, dt: float, of: Settings) -> Trial:
+def _trial(report: float, value: float, dt: float, of: Settings) -> Level:
     """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
     parts = tuple(round(report / dt * part / max(of.parts)) for part in of.parts)
     source, runs = ExudynForward(replace(of, parts=parts)), len(parts)
-    return Trial(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
+    return Level(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
 
 
 def _to_set(of: Settings) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engines.ladder import Ladder, Route, Trial, halvings
+from engines.ladder import Ladder, Level, Route, halvings
 from engines.mjx.routes.forward import FINEST, OWN, MjxForward, Settings
 from engines.mjx.routes.forward_single import OWN as SINGLE
 from engines.mujoco.routes.forward import own_steps
@@ -30,9 +30,9 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     yield route.over("as it is, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, finest / 4)
 
 
-def _trial(value: float, dt: float, of: Settings) -> Trial:
+def _trial(value: float, dt: float, of: Settings) -> Level:
     source = MjxForward(replace(of, steps=(dt,)))
-    return Trial(value=value, dt=dt, settings=_to_set(of), runs=len(of.compliances), plain=False, source=source)
+    return Level(value=value, dt=dt, settings=_to_set(of), runs=len(of.compliances), plain=False, source=source)
 
 
 def _to_set(of: Settings) -> str:

@@ -20,7 +20,7 @@ from engines.mujoco.model import (
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism
-from robots.older_mujoco import EveryField
+from robots.mujoco_compat import CompatibleModel
 
 _OFF = mujoco.mjtDisableBit
 KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind in FREEDOM}
@@ -54,7 +54,7 @@ def inventory(model: Any, data: Any, rest_force: Array) -> Inventory:
     rows = equality_rows(data)
     kinds, axes, anchors = _joints(model, data)
     scalar = np.array([kind in ("hinge", "slide") for kind in kinds], dtype=bool)
-    of_actuators = EveryField(model)
+    of_actuators = CompatibleModel(model)
     stiffness = np.where(_on(model, _OFF.mjDSBL_SPRING), model.jnt_stiffness, 0.0)
     mass, weight = model.body_mass[1:], _gravity(model) * model.body_mass[1:, None]  # body 0 is the world
     R = data.ximat[1:].reshape(-1, 3, 3)

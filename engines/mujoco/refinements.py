@@ -7,7 +7,7 @@ that move with a clock in the model, its Runge-Kutta method has the fourth.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engines.ladder import Ladder, Route, Trial, halvings
+from engines.ladder import Ladder, Level, Route, halvings
 from engines.mujoco.routes.forward import FINEST, OWN, RUNGE_KUTTA, MujocoForward, Settings, own_steps
 from robots.motion import Motion
 
@@ -57,9 +57,9 @@ def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
     yield route.over("Runge-Kutta, Newton tolerance", "tolerance [-]", stop, dt)
 
 
-def _trial(value: float, dt: float, of: Settings) -> Trial:
+def _trial(value: float, dt: float, of: Settings) -> Level:
     source, runs = MujocoForward(replace(of, steps=(dt,))), len(of.compliances)
-    return Trial(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
+    return Level(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
 
 
 def _to_set(of: Settings) -> str:

@@ -147,7 +147,7 @@ def _offset(mechanism: Mechanism, coordinate: Coordinate | None, q: Array) -> fl
     """A coordinate, counted from where all joints are at their references [m or rad]; 0 where there is none."""
     if coordinate is None:
         return 0.0
-    return float(mechanism.values_of((coordinate,), (q - mechanism.reference)[None])[0, 0])
+    return float(mechanism.values_of((coordinate,), (q - mechanism.rest_position)[None])[0, 0])
 
 
 def _miss(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> float:

@@ -166,7 +166,7 @@ def _counting(mechanism: Mechanism) -> tuple[AnyArray, Array]:
     for joint, places in zip(mechanism.joints, mechanism.q_slices, strict=True):
         order[places] = places.start + np.array(BEHIND[joint.kind])
         if joint.kind in ("hinge", "slide"):
-            zero[places] = joint.reference
+            zero[places] = joint.rest_position
     return order, zero
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engines.ladder import Ladder, Route, Trial, halvings, own_steps
+from engines.ladder import Ladder, Level, Route, halvings, own_steps
 from engines.pinocchio._simulation import EULER, RUNGE_KUTTA, Solver
 from engines.pinocchio.routes.forward import FINEST, RUNGS, PinocchioForward, Settings
 from robots.motion import Motion
@@ -41,9 +41,9 @@ def _of_solver(route: Route[Solver], dt: float) -> Iterator[Ladder]:
     yield route.over("Runge-Kutta, drift feedback", "Kp, critically damped [1/s²]", stiff, dt)
 
 
-def _trial(value: float, dt: float, of: Solver) -> Trial:
+def _trial(value: float, dt: float, of: Solver) -> Level:
     source = PinocchioForward(Settings(steps=(dt,), solver=of))
-    return Trial(value=value, dt=dt, settings=_to_set(of), runs=1, plain=of.integrator == EULER, source=source)
+    return Level(value=value, dt=dt, settings=_to_set(of), runs=1, plain=of.integrator == EULER, source=source)
 
 
 def _to_set(of: Solver) -> str:

@@ -169,7 +169,7 @@ def _parts(joint: Joint) -> Iterator[Joint]:
         body=joint.body,
         axis=np.zeros(3),
         anchor=joint.anchor if joint.kind == "ball" else np.zeros(3),
-        reference=np.zeros(1),
+        rest_position=np.zeros(1),
     )
     if joint.kind == "free":
         slide = replace(hinge, kind="slide", damping=joint.damping, stiffness=joint.stiffness)

@@ -111,7 +111,7 @@ def offset(mechanism: Mechanism, coordinate: Coordinate, q: Array) -> float:
         coordinate: A joint or a tendon's length.
         q: Joint positions [m or rad], shape (nq,).
     """
-    return float(mechanism.values_of((coordinate,), (q - mechanism.reference)[None])[0, 0])
+    return float(mechanism.values_of((coordinate,), (q - mechanism.rest_position)[None])[0, 0])
 
 
 def _coordinate_row(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> Array:

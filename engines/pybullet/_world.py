@@ -214,7 +214,7 @@ def _load(mechanism: Mechanism, acting: Passive, text: str, client: int) -> Worl
     moving = tuple(sorted(place, key=lambda i: place[i]))
     return World(
         mechanism=mechanism,
-        reference=mechanism.reference,
+        reference=mechanism.rest_position,
         inertial_frames=(*((body.center, principal(body)[1]) for body in mechanism.bodies), (np.zeros(3), np.eye(3))),
         passive=acting,
         client=client,

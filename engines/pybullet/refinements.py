@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from engines.ladder import Ladder, Route, Trial, halvings
+from engines.ladder import Ladder, Level, Route, halvings
 from engines.pybullet.routes.forward import OWN, PybulletForward, Settings, divided
 from robots.motion import Motion
 
@@ -52,11 +52,11 @@ def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
     yield route.over("Richardson 4, pre-roll", "steps before the span [-]", led, dt)
 
 
-def _trial(report: float, value: float, dt: float, of: Settings) -> Trial:
+def _trial(report: float, value: float, dt: float, of: Settings) -> Level:
     """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
     parts = tuple(round(report / dt * part / max(of.parts)) for part in of.parts)
     source, runs = PybulletForward(replace(of, parts=parts)), len(parts)
-    return Trial(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
+    return Level(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
 
 
 def _to_set(of: Settings) -> str:

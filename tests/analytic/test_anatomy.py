@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.anatomy import Anatomy, anatomy, in_words
-from analytic.assembly import prescribe
+from analytic.kinematics.mobility import Mobility, in_words, mobility
+from analytic.motion.prescribe import prescribe
 from robots.errors import LoopClosureError, MechanismError
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
@@ -15,9 +15,9 @@ from validation.studies.check.cases import cases_of_file
 FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
 
 
-def seen(path: Path) -> Anatomy:
+def seen(path: Path) -> Mobility:
     case = cases_of_file(path)[0]
-    return anatomy(case.mechanism, prescribe(case).q[25])
+    return mobility(case.mechanism, prescribe(case).q[25])
 
 
 def changed(folder: Path, old: str, new: str, name: str = "changed.xml") -> Path:
@@ -38,7 +38,7 @@ def changed(folder: Path, old: str, new: str, name: str = "changed.xml") -> Path
 def test_robots_of_the_catalogue_are_what_their_papers_say(name: str, counts: tuple[int, ...], actuation: str) -> None:
     robot = load(name)
     case = make_case(robot, variant="default", mode=_first_mode(name), configuration="horizontal")
-    found = anatomy(case.mechanism, prescribe(case).q[10])
+    found = mobility(case.mechanism, prescribe(case).q[10])
     assert (found.dof, found.actuators, found.driven) == counts
     assert found.actuation == actuation
     assert found.undriven == ()
@@ -111,10 +111,10 @@ def test_an_actuator_on_a_locked_joint_is_odd(tmp_path: Path) -> None:
 
 def test_a_singular_start_is_left_by_a_sidestep() -> None:
     case: Case = cases_of_file(MODELS / "singular" / "flat_four_bar.xml")[0]
-    flat = anatomy(case.mechanism, case.guess)
+    flat = mobility(case.mechanism, case.guess)
     motion = prescribe(case)
     assert flat.dof == 2
-    assert anatomy(case.mechanism, motion.q[0]).dof == 1
+    assert mobility(case.mechanism, motion.q[0]).dof == 1
     assert 0 < np.abs(motion.q[0] - case.guess).max() < 0.5
 
 

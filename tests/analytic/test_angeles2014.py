@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from analytic.assembly import prescribe
-from analytic.kinematics import poses
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.tree import poses
+from analytic.motion.prescribe import prescribe
 from analytic.papers import angeles2014 as paper
 from robots.arrays import Array
 from robots.errors import NotFoundError, NotRepresentableError

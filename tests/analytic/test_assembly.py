@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from analytic.assembly import assemble, prescribe
-from analytic.closures import closure_residual
-from analytic.kinematics import poses
+from analytic.kinematics.closures import closure_residual
+from analytic.kinematics.tree import poses
+from analytic.motion.prescribe import assemble, prescribe
 from robots.arrays import Array
 from robots.errors import LoopClosureError, SingularityError
 from robots.motion import Drive, Motion

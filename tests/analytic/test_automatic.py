@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.robot import Robot, make_case
 
 CRANK, COUPLER, GROUND = 0.2, 0.5, 0.79999

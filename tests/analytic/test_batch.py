@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
 from analytic.batch import elimination, inverse_dynamics
 from analytic.batch.expressions import Graph, Scalar, Symbol, value_of
 from analytic.batch.interpreter import run
@@ -17,7 +16,8 @@ from analytic.batch.support import want_known
 from analytic.batch.tape import assemble_tape
 from analytic.batch.trace import Trace, trace
 from analytic.batch.tracking import SMALLEST_PIVOT
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, ShapeError, SingularityError
 from robots.mechanism import Joint, Mechanism

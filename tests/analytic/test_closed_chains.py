@@ -13,11 +13,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import engines
-from analytic.closures import closure_jacobian, closure_jacobian_rate, null_space
-from analytic.energy import power_imbalance
-from analytic.kinematics import poses, twists
-from analytic.lagrange import Lagrange
-from analytic.noc import Noc
+from analytic.dynamics.energy import power_imbalance
+from analytic.dynamics.lagrange import Lagrange
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.closures import closure_jacobian, closure_jacobian_rate, null_space
+from analytic.kinematics.tree import poses, twists
 from engines.mujoco.routes.kkt import MujocoKkt
 from robots.arrays import Array
 from robots.errors import NotRepresentableError

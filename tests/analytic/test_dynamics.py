@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from analytic.closures import closure_jacobian, closure_residual
-from analytic.energy import power_imbalance, total_energy
-from analytic.kinematics import poses, retract, twist_matrices
-from analytic.lagrange import Lagrange, inertia_matrix, lagrange_model
-from analytic.noc import Noc, noc_model
-from analytic.redundancy import independent_dofs
+from analytic.dynamics.energy import power_imbalance, total_energy
+from analytic.dynamics.lagrange import Lagrange, inertia_matrix, lagrange_model
+from analytic.dynamics.noc import Noc, noc_model
+from analytic.kinematics.closures import closure_jacobian, closure_residual
+from analytic.kinematics.redundancy import independent_dofs
+from analytic.kinematics.tree import poses, retract, twist_matrices
 from robots.motion import Motion
 from robots.robot import Case
 from tests.errors import relative_error

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.energy import power_imbalance, total_energy
+from analytic.dynamics.energy import power_imbalance, total_energy
 from robots.arrays import Array
 from robots.mechanism import Mechanism, Wrench
 from robots.motion import Motion

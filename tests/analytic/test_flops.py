@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic import closures, kinematics, noc, redundancy
-from analytic.assembly import prescribe
+from analytic.dynamics import noc
+from analytic.kinematics import closures, redundancy, tree
+from analytic.motion.prescribe import prescribe
 from analytic.papers import wang2019 as paper
 from robots.robot import CATALOGUE, Case, load, make_case
 from tests.flops import count, counted, counting
@@ -76,7 +77,7 @@ def _of_noc(case: Case) -> float:
         force = (model.M @ qdd[:, mask, None] + model.C @ qd[:, mask, None])[..., 0] + model.G
         return redundancy.minimum_norm(mechanism.selection @ model.L, force, mechanism.effort_scales)
 
-    with counting(kinematics, closures, noc, redundancy):
+    with counting(tree, closures, noc, redundancy):
         same = noc.Noc().compute_efforts(case, motion).effort[1:2]
         np.testing.assert_allclose(np.asarray(efforts()), same, rtol=1e-12)
         return count(efforts)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_interp_spline
 
-from analytic.assembly import prescribe
-from analytic.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
-from analytic.noc import Noc
-from analytic.redundancy import independent_dofs
+from analytic.dynamics.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.redundancy import independent_dofs
+from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analytic import jets
-from analytic.jets import Jet
-from analytic.laws import prescription
+from analytic.motion import jets
+from analytic.motion.jets import Jet
+from analytic.motion.laws import prescription
 from robots.arrays import Array
 from robots.errors import MechanismError, ShapeError
 from robots.robot import Robot, load, make_case

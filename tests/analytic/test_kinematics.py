@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from analytic.closures import closure_jacobian, closure_jacobian_rate, closure_residual
-from analytic.kinematics import poses, retract, twist_matrices, twists
+from analytic.kinematics.closures import closure_jacobian, closure_jacobian_rate, closure_residual
+from analytic.kinematics.tree import poses, retract, twist_matrices, twists
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -75,7 +75,7 @@ def test_closure_jacobian_rate_keeps_the_loops_closed(zoo_case: Case, zoo_motion
 def _random_state(mechanism: Mechanism) -> tuple[Array, Array]:
     """States anywhere, loops open or not."""
     rng = np.random.default_rng(1)
-    start = np.tile(mechanism.reference, (4, 1))
+    start = np.tile(mechanism.rest_position, (4, 1))
     return retract(mechanism, start, rng.normal(size=(4, mechanism.nv))), rng.normal(size=(4, mechanism.nv))
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from analytic.papers import kordjazi2011 as paper
 from robots.arrays import Array
 from robots.errors import NotFoundError, NotRepresentableError

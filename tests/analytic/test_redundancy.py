@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from analytic.assembly import prescribe
-from analytic.closures import closure_jacobian_at
-from analytic.lagrange import Lagrange
-from analytic.noc import Noc
-from analytic.powers import effort_scale
-from analytic.redundancy import moving_part
+from analytic.dynamics.lagrange import Lagrange
+from analytic.dynamics.noc import Noc
+from analytic.dynamics.powers import effort_scale
+from analytic.kinematics.closures import closure_jacobian_at
+from analytic.kinematics.redundancy import moving_part
+from analytic.motion.prescribe import prescribe
 from engines.mujoco.routes.forward import MujocoForward
 from robots.arrays import Array
 from robots.efforts import EffortHistory
@@ -20,10 +20,10 @@ from robots.errors import NotFoundError
 from robots.motion import Motion
 from robots.robot import Case, Robot, load, make_case
 from tests.errors import relative_error
-from validation import sources
-from validation.compare import summarize
-from validation.evaluate import Outcome, evaluate
-from validation.record import _effort_rows, _robot_record
+from validation.judge import sources
+from validation.judge.compare import summarize
+from validation.judge.evaluate import Outcome, evaluate
+from validation.studies.run.record import _effort_rows, _robot_record
 
 
 @pytest.fixture(scope="module")

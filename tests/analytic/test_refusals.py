@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from analytic.batch import Batch, inverse_dynamics
 from analytic.batch.trace import Trace, trace
-from analytic.laws import AUTOMATIC, prescription
+from analytic.motion.laws import AUTOMATIC, prescription
 from robots.arrays import Array
 from robots.errors import HarnessError, SingularityError
 from robots.mechanism import Mechanism

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
-from analytic.kinematics import poses
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.tree import poses
+from analytic.motion.prescribe import prescribe
 from analytic.papers import staicu2006 as paper
 from robots.arrays import Array
 from robots.errors import NotFoundError, NotRepresentableError

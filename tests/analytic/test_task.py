@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
-from analytic.jets import Jet
-from analytic.kinematics import poses
-from analytic.laws import prescription, task
-from analytic.noc import Noc, noc_model
+from analytic.dynamics.noc import Noc, noc_model
+from analytic.kinematics.tree import poses
+from analytic.motion.jets import Jet
+from analytic.motion.laws import prescription, task
+from analytic.motion.prescribe import prescribe
+from analytic.motion.task import Task, task_efforts
 from analytic.papers import wang2019
-from analytic.task import Task, task_efforts
 from robots.arrays import Array
 from robots.robot import Case, load, make_case
 

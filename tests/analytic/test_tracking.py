@@ -9,7 +9,7 @@ import pytest
 
 from analytic.batch.expressions import Graph
 from analytic.batch.inverse import _trusted
-from analytic.batch.march import Equations
+from analytic.batch.lanes import Equations
 from analytic.batch.tape import Tape, assemble_tape
 from analytic.batch.tracking import Columns, Track, track
 from robots.arrays import Array

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from analytic.assembly import prescribe
-from analytic.lagrange import Lagrange
-from analytic.noc import Noc
+from analytic.dynamics.lagrange import Lagrange
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS, CaseMaker

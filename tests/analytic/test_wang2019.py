@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
-from analytic.kinematics import poses
-from analytic.laws.wang2019 import modified_trapezoid
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.tree import poses
+from analytic.motion.laws.wang2019 import modified_trapezoid
+from analytic.motion.prescribe import prescribe
 from analytic.papers import wang2019 as paper
 from robots.arrays import Array
 from robots.errors import NotFoundError, NotRepresentableError

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
-from analytic.energy import power_imbalance
-from analytic.kinematics import poses, rotation_about
-from analytic.lagrange import Lagrange, lagrange_model
-from analytic.noc import Noc
+from analytic.dynamics.energy import power_imbalance
+from analytic.dynamics.lagrange import Lagrange, lagrange_model
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.tree import poses, rotation_about
+from analytic.motion.prescribe import prescribe
 from engines.mujoco.routes.default import MujocoDefault
 from engines.mujoco.routes.forward import MujocoForward
 from engines.mujoco.routes.inverse import MujocoInverse

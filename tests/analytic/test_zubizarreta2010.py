@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from analytic.assembly import prescribe
-from analytic.kinematics import poses
-from analytic.laws import prescription
-from analytic.laws import zubizarreta2010 as circle
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.tree import poses
+from analytic.motion.laws import prescription
+from analytic.motion.laws import zubizarreta2010 as circle
+from analytic.motion.prescribe import prescribe
 from analytic.papers import zubizarreta2010 as paper
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, NotFoundError, NotRepresentableError, SingularityError

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.closures import closure_jacobian
-from analytic.kinematics import Poses, Twists
+from analytic.kinematics.closures import closure_jacobian
+from analytic.kinematics.tree import Poses, Twists
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.robot import Case

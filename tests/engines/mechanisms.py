@@ -7,15 +7,15 @@ from typing import Protocol
 
 import numpy as np
 
-from analytic.noc import Noc
-from analytic.redundancy import moving_part
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.redundancy import moving_part
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case
 from tests.errors import relative_error
-from validation import sources
-from validation.tolerances import Tolerance, registered
+from validation.judge import sources
+from validation.judge.tolerances import Tolerance, registered
 
 # Full tensors, frames turned every way, two joints on one body away from its origin, a loop in space.
 #

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
 from robots.errors import EngineError, NotFoundError, NotRepresentableError
@@ -21,8 +21,8 @@ from robots.robot import Case, MotionSpec
 from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, Own, reference, want_right
 from tests.engines.refusals import REFUSALS
 from tests.errors import relative_error
-from validation import sources
-from validation.tolerances import registered
+from validation.judge import sources
+from validation.judge.tolerances import registered
 
 NAMES = [name for name in engines.names() if not engines.on_request(name.split("/")[0])]
 """Those on request are slow to begin with: their own tests hold them to the same contract."""

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.closures import closure_residual
-from analytic.kinematics import poses
+from analytic.kinematics.closures import closure_residual
+from analytic.kinematics.tree import poses
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
 from robots.mechanism import Mechanism, WeldClosure

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
@@ -87,7 +87,7 @@ def test_exudyn_prints_nothing_and_leaves_no_file(tmp_path: Path) -> None:
         "import numpy as np\n"
         "from dataclasses import replace\n"
         "import engines\n"
-        "from analytic.assembly import prescribe\n"
+        "from analytic.motion.prescribe import prescribe\n"
         "from robots.errors import EngineError\n"
         "from robots.motion import Drive\n"
         "from robots.robot import load, make_case\n"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from engines.projection import independent_drives, loop_motions, null_space
 from robots.arrays import Array
 from robots.efforts import Source
@@ -15,7 +15,7 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import ROUND_OFF, Own, error_over_own_peaks
-from validation import sources
+from validation.judge import sources
 
 NAMES = [name for name in engines.names() if name.endswith("/kkt") and not engines.on_request(name.split("/")[0])]
 EXACT = pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange"])

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.noc import Noc
-from analytic.powers import effort_scale
+from analytic.dynamics.noc import Noc
+from analytic.dynamics.powers import effort_scale
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import Source
 from robots.motion import Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import SPATIAL
-from validation.compare import relative_error
-from validation.ledger import Issue, known_issues
+from validation.judge.compare import relative_error
+from validation.judge.known_issues import Issue, known_issues
 
 TUMBLING = """
 <mujoco><option gravity="0 0 0"/><worldbody><body>

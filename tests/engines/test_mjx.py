@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import NotRepresentableError
@@ -22,9 +22,9 @@ from tests.engines import test_contract
 from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks
 from tests.engines.test_drift_and_tracking import SHIFT, opening
 from tests.errors import relative_error
-from validation import sources
-from validation.audit import audit, lost, wanted_of
-from validation.tolerances import registered
+from validation.judge import sources
+from validation.judge.audit import audit, expected_terms, lost
+from validation.judge.tolerances import registered
 
 mjx = pytest.importorskip("mujoco.mjx")
 jax = pytest.importorskip("jax")
@@ -100,7 +100,7 @@ def test_a_displaced_start_is_reported() -> None:
 def test_the_audit_names_what_mjx_leaves_out() -> None:
     """J̇v in the reference accelerations of the loops, and nothing else."""
     case, motion, _ = prr()
-    rows = audit(case, wanted_of(case, motion), "mjx")
+    rows = audit(case, expected_terms(case, motion), "mjx")
     wrong = [row for row in rows if row["verdict"] != "agree"]
     assert [(row["tier"], row["quantity"]) for row in wrong] == [
         ("instantaneous", "closure acceleration in its solver")

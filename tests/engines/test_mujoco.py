@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
 from engines.mujoco.model import driven, gearing
 from engines.mujoco.routes import forward
@@ -22,7 +22,7 @@ from robots.motion import Drive, Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
 from tests.errors import relative_error
-from validation.tolerances import registered
+from validation.judge.tolerances import registered
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -143,7 +143,7 @@ def prr_forward(prr: Case, prr_motion: Motion) -> EffortHistory:
 
 @pytest.fixture
 def zoo_straight(tmp_path: Path, model_case) -> tuple[Case, Motion]:  # type: ignore[no-untyped-def]
-    from analytic.assembly import prescribe
+    from analytic.motion.prescribe import prescribe
     from tests.conftest import MODELS
 
     text = (MODELS / "geared_pair.xml").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
@@ -18,7 +18,7 @@ from robots.robot import Case
 from tests.conftest import MODELS
 from tests.engines.mechanisms import OWN, Own, reference, want_agreement
 from tests.errors import relative_error
-from validation.tolerances import registered
+from validation.judge.tolerances import registered
 
 
 @pytest.fixture(autouse=True)
@@ -118,7 +118,7 @@ def test_quaternions_are_turned_over(own: Own, pin: Any) -> None:
 
     tree = build(own("ball", (MODELS / "ball_and_universal.xml").read_text(encoding="utf-8")).mechanism)
     ball = [joint.kind for joint in tree.mechanism.joints].index("ball")
-    q, turn = np.array(tree.mechanism.reference), np.array([np.cos(0.3), np.sin(0.3), 0, 0])
+    q, turn = np.array(tree.mechanism.rest_position), np.array([np.cos(0.3), np.sin(0.3), 0, 0])
     before = _rotation_of_body(tree, pin, q, tree.mechanism.joints[ball].body)
     q[tree.mechanism.q_slices[ball]] = 2 * turn  # of any length
     after = _rotation_of_body(tree, pin, q, tree.mechanism.joints[ball].body)

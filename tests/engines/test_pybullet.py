@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.closures import closure_residual
-from analytic.kinematics import poses
+from analytic.kinematics.closures import closure_residual
+from analytic.kinematics.tree import poses
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
@@ -21,7 +21,7 @@ from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import SPATIAL, Own, reference, want_agreement
 from tests.errors import relative_error
-from validation.tolerances import registered
+from validation.judge.tolerances import registered
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ def test_opening_of_loops_is_that_of_the_mechanism(model_case: CaseMaker, name: 
     from engines.pybullet._world import inertial_poses, joint_state, opened
 
     mechanism = model_case(MODELS / f"{name}.xml").mechanism
-    open_poses = np.random.default_rng(4).uniform(-0.3, 0.3, (3, mechanism.nq)) + mechanism.reference
+    open_poses = np.random.default_rng(4).uniform(-0.3, 0.3, (3, mechanism.nq)) + mechanism.rest_position
     found = []
     with opened(mechanism) as world:
         for q in open_poses:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from engines.mujoco import renderer
 from engines.mujoco.renderer import BACKGROUND, HEIGHT, WIDTH, render
 from robots.arrays import AnyArray, Array
@@ -14,7 +14,7 @@ from robots.errors import EngineError
 from robots.mechanism import WORLD, Mechanism
 from robots.robot import load, make_case
 from tests.conftest import MODELS, CaseMaker
-from validation.geometry import paths
+from validation.report.geometry import paths
 
 NOTHING = np.zeros((0, 3))
 

@@ -13,7 +13,7 @@ import pytest
 from robots.errors import MechanismError
 from robots.mechanism import ModelFile
 from robots.mjcf import read_mechanism
-from robots.trial import want_readable
+from robots.probe import want_readable
 from tests.conftest import MODELS
 
 SEED = 0
@@ -124,7 +124,7 @@ def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: st
 def test_what_would_bring_the_process_down_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
-    monkeypatch.setattr("robots.trial.SECONDS", 5.0 if "size or" in message or "SIG" in message else 1.5)
+    monkeypatch.setattr("robots.probe.SECONDS", 5.0 if "size or" in message or "SIG" in message else 1.5)
     os.mkfifo(tmp_path / "pipe")
     path = tmp_path / "model.xml"
     path.write_text(text, encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 
 from robots import mjcf
 from robots.mechanism import Mechanism, ModelFile
-from robots.older_mujoco import ABSENT, EveryField
+from robots.mujoco_compat import ABSENT, CompatibleModel
 from robots.robot import load, names
 
 PLAIN = [name for name in names() if name != "n_four_bar_40"]
@@ -52,9 +52,9 @@ def test_what_stands_in_for_a_field_is_what_the_installed_mujoco_has_there(name:
 
 def test_a_field_that_is_there_is_read_and_an_unknown_one_is_not(tmp_path: Path) -> None:
     model = mjcf.compile_model(_model("3prr"))
-    assert EveryField(model).nv == model.nv
+    assert CompatibleModel(model).nv == model.nv
     with pytest.raises(AttributeError):
-        _ = EveryField(model).no_such_field
+        _ = CompatibleModel(model).no_such_field
 
 
 def _in_words(mechanism: Mechanism) -> str:

@@ -29,7 +29,7 @@ def test_the_3prr_has_the_names_others_rely_on(variant: str) -> None:
     assert [actuator.coordinate.name for actuator in mechanism.actuators] == ["q1", "q2", "q3"]
     assert list(mechanism.keyframes) == ["plus", "minus"]
     assert {closure.name for closure in mechanism.closures} == {"q8", "q9"}
-    np.testing.assert_array_equal(mechanism.reference, np.zeros(7))
+    np.testing.assert_array_equal(mechanism.rest_position, np.zeros(7))
 
 
 def test_vertical_is_horizontal_turned_about_x() -> None:

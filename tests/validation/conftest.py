@@ -14,10 +14,10 @@ from validation.cli import main
 from validation.execution import workers
 from validation.execution.errors import internal_errors
 from validation.execution.workers import ALONE, Workers
+from validation.judge.results import TABLES, Results
 from validation.studies import study
 from validation.studies.run.study import Run
 from validation.studies.run.terminal import verdicts
-from validation.tables import TABLES, Results
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""

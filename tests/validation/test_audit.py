@@ -10,19 +10,19 @@ import pandas as pd
 import pytest
 
 import engines
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, ZOO, CaseMaker
 from tests.engines.refusals import REFUSALS
 from tests.validation.conftest import exit_status
-from validation.audit import audit, lost, wanted_of
-from validation.divergence import first_divergence
-from validation.evaluate import evaluate
-from validation.record import Found, Request, collect
+from validation.judge.audit import audit, expected_terms, lost
+from validation.judge.evaluate import evaluate
+from validation.judge.results import Results
+from validation.judge.tolerances import registered
 from validation.studies.check.cases import cases_of_file
-from validation.tables import Results
-from validation.tolerances import registered
+from validation.studies.run.divergence import first_divergence
+from validation.studies.run.record import Request, RunOutput, collect
 
 ENGINES = tuple(e for e in dict.fromkeys(name.split("/")[0] for name in engines.names()) if not engines.on_request(e))
 Edit = Callable[[Any], None]
@@ -35,7 +35,7 @@ def module(engine: str, name: str) -> Any:
 def table_of(case: Case, motion: Motion, engine: str) -> pd.DataFrame:
     if not engines.installed(engine):
         pytest.skip(f"{engine} is not installed")
-    return pd.DataFrame(audit(case, wanted_of(case, motion), engine))
+    return pd.DataFrame(audit(case, expected_terms(case, motion), engine))
 
 
 def wrong(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
@@ -62,7 +62,7 @@ def test_the_zoo_passes(engine: str, zoo_case: Case, zoo_motion: Motion) -> None
 def test_a_motion_that_was_made_does_not_rest_where_it_is_audited() -> None:
     """Or a fault in velocity terms would hide, as MuJoCo's in curved joint equalities."""
     case = cases_of_file(MODELS / "geared_pair.xml")[0]
-    rows = pd.DataFrame(audit(case, wanted_of(case, prescribe(case)), "mujoco"))
+    rows = pd.DataFrame(audit(case, expected_terms(case, prescribe(case)), "mujoco"))
     assert wrong(rows) == [("instantaneous", "closure acceleration in its solver", "cam")]
 
 
@@ -70,7 +70,7 @@ def test_a_spatial_robot_with_a_wrench_passes() -> None:
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
     motion = prescribe(case, dt=0.1)
     for engine in filter(engines.installed, ENGINES):
-        assert wrong(pd.DataFrame(audit(case, wanted_of(case, motion), engine))) == []
+        assert wrong(pd.DataFrame(audit(case, expected_terms(case, motion), engine))) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -338,8 +338,8 @@ def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch
     request = Request(dt=None, tolerances=registered())
 
     def judged() -> Results:
-        rows = audit(prr, wanted_of(prr, prr_motion), "mujoco")
-        return collect([prr], Found({prr.key: prr_motion}, outcomes, rows, resolutions={}), request)
+        rows = audit(prr, expected_terms(prr, prr_motion), "mujoco")
+        return collect([prr], RunOutput({prr.key: prr_motion}, outcomes, rows, resolutions={}), request)
 
     right = judged()
     assert exit_status(right) == 0
@@ -358,7 +358,7 @@ def test_an_engine_that_cannot_be_audited_is_not_compared(
     prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "installed", lambda engine: False)
-    rows = audit(prr, wanted_of(prr, prr_motion), "mujoco")
+    rows = audit(prr, expected_terms(prr, prr_motion), "mujoco")
     assert [row["verdict"] for row in rows] == ["not run"]
     assert "is not installed" in lost(rows)[prr.key, "mujoco"]
 
@@ -368,7 +368,7 @@ def test_a_bug_in_an_audit_is_a_row(prr: Case, prr_motion: Motion, monkeypatch: 
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(engines, "matrices", broken)
-    rows = audit(prr, wanted_of(prr, prr_motion), "mujoco")
+    rows = audit(prr, expected_terms(prr, prr_motion), "mujoco")
     assert rows[-1]["verdict"] == "not run"
     assert lost(rows)[prr.key, "mujoco"].startswith("not audited: internal error: ZeroDivisionError: a bug; the whole")
 

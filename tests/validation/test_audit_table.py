@@ -8,29 +8,29 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.kinematics import poses
+from analytic.kinematics.tree import poses
 from robots.arrays import Array
 from robots.errors import EngineError, NotRepresentableError
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
-from validation.audit import Wanted, audit, effort_rows, lost, wanted_of
-from validation.findings import Key
-from validation.tables import table
-from validation.tolerances import audits, registered
+from validation.judge.audit import ExpectedTerms, audit, effort_rows, expected_terms, lost
+from validation.judge.results import table
+from validation.judge.tolerances import audits, registered
+from validation.judge.verdicts import Key
 
 KEY: Mapping[str, str] = {"robot": "3prr", "variant": "default", "mode": "plus", "configuration": "vertical"}
 NUMBERS = ("wanted", "found", "error", "tolerance")
 
 
 @pytest.fixture(scope="module")
-def want(prr: Case, prr_motion: Motion) -> Wanted:
-    return wanted_of(prr, prr_motion)
+def want(prr: Case, prr_motion: Motion) -> ExpectedTerms:
+    return expected_terms(prr, prr_motion)
 
 
 @pytest.fixture
-def right(want: Wanted, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
+def right(want: ExpectedTerms, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     """An engine that has what the model has, and what it was asked."""
     terms = want.terms
     asked: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, name: str, edit: Callable[[Any], Any]
     monkeypatch.setattr(engines, name, lambda *arguments: edit(original(*arguments)))
 
 
-def test_the_states_are_those_of_the_motion(prr: Case, want: Wanted, prr_motion: Motion) -> None:
+def test_the_states_are_those_of_the_motion(prr: Case, want: ExpectedTerms, prr_motion: Motion) -> None:
     """Not at its ends, and the first is also that of the static tier."""
     assert len(prr_motion.t) == 101
     for name in ("q", "qd", "qdd"):
@@ -70,7 +70,7 @@ def test_the_states_are_those_of_the_motion(prr: Case, want: Wanted, prr_motion:
     np.testing.assert_array_equal(want.inventory.center, poses(prr.mechanism, want.q[:1]).c[0])
 
 
-def test_the_engine_is_asked_about_these_states(prr: Case, want: Wanted, right: Mapping[str, Any]) -> None:
+def test_the_engine_is_asked_about_these_states(prr: Case, want: ExpectedTerms, right: Mapping[str, Any]) -> None:
     audit(prr, want, "mujoco")
     engine, mechanism, q = right["audit"]
     assert (engine, mechanism) == ("mujoco", prr.mechanism)
@@ -82,7 +82,7 @@ def test_the_engine_is_asked_about_these_states(prr: Case, want: Wanted, right: 
 
 
 @pytest.mark.usefixtures("right")
-def test_a_row_has_every_figure(prr: Case, want: Wanted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_has_every_figure(prr: Case, want: ExpectedTerms, monkeypatch: pytest.MonkeyPatch) -> None:
     mass = np.array(want.inventory.mass)
     mass[2] *= 1 + 2.0**-20
     mass[1] *= 1 + 2.0**-21
@@ -107,7 +107,7 @@ def test_a_row_has_every_figure(prr: Case, want: Wanted, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("right")
-def test_what_is_right_is_shown_where_there_is_most_of_it(prr: Case, want: Wanted) -> None:
+def test_what_is_right_is_shown_where_there_is_most_of_it(prr: Case, want: ExpectedTerms) -> None:
     rows = {row["quantity"]: row for row in audit(prr, want, "mujoco")}
     assert {row["verdict"] for row in rows.values()} == {"agree"}
     assert (rows["mass"]["element"], rows["mass"]["wanted"], rows["mass"]["error"]) == ("platform", 1.4195, 0)
@@ -118,7 +118,7 @@ def test_what_is_right_is_shown_where_there_is_most_of_it(prr: Case, want: Wante
 
 @pytest.mark.usefixtures("right")
 def test_a_rotor_that_is_too_many_is_seen_beside_the_inertia_of_the_pose(
-    prr: Case, want: Wanted, monkeypatch: pytest.MonkeyPatch
+    prr: Case, want: ExpectedTerms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That of the static tier, which is the first."""
     assert abs(want.terms.M[0][1, 1] / want.terms.M[1][1, 1] - 1) > 1e-3
@@ -130,7 +130,7 @@ def test_a_rotor_that_is_too_many_is_seen_beside_the_inertia_of_the_pose(
 
 
 @pytest.mark.usefixtures("right")
-def test_an_error_as_large_as_the_limit_agrees(prr: Case, want: Wanted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_as_large_as_the_limit_agrees(prr: Case, want: ExpectedTerms, monkeypatch: pytest.MonkeyPatch) -> None:
     freedom = np.array(want.inventory.freedom)
     freedom[1, 1] = audits()["static"].relative_error  # of a hinge, which has no translation
     spoil(monkeypatch, "audit", lambda inventory: replace(inventory, freedom=freedom))
@@ -171,7 +171,7 @@ def test_a_verdict_flips_at_the_registered_limit(
     quantity: str,
     factor: float,
     verdict: str,
-    case_and_want: tuple[Case, Wanted],
+    case_and_want: tuple[Case, ExpectedTerms],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         spoil(patch, asked, edit(factor))
@@ -182,7 +182,7 @@ def test_a_verdict_flips_at_the_registered_limit(
 
 
 @pytest.fixture
-def case_and_want(prr: Case, want: Wanted) -> tuple[Case, Wanted]:
+def case_and_want(prr: Case, want: ExpectedTerms) -> tuple[Case, ExpectedTerms]:
     return prr, want
 
 
@@ -197,7 +197,7 @@ def case_and_want(prr: Case, want: Wanted) -> tuple[Case, Wanted]:
     ],
 )
 def test_an_engine_that_fails_is_a_row(
-    where: str, tier: str, error: Exception, verdict: str, note: str, case_and_want: tuple[Case, Wanted]
+    where: str, tier: str, error: Exception, verdict: str, note: str, case_and_want: tuple[Case, ExpectedTerms]
 ) -> None:
     def failing(*_: Any) -> None:
         raise error
@@ -216,7 +216,9 @@ def test_an_engine_that_fails_is_a_row(
 
 
 @pytest.mark.usefixtures("right")
-def test_matrices_of_other_dofs_are_not_compared(prr: Case, want: Wanted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matrices_of_other_dofs_are_not_compared(
+    prr: Case, want: ExpectedTerms, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dofs = (*want.inventory.dofs[:-1], "other")
     spoil(monkeypatch, "audit", lambda inventory: replace(inventory, dofs=dofs))
     rows = audit(prr, want, "mujoco")
@@ -311,7 +313,7 @@ def test_efforts_of_a_route_are_its_worst() -> None:
 
 
 def test_a_route_without_any_limit_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("validation.audit.registered", dict)
+    monkeypatch.setattr("validation.judge.audit.registered", dict)
     (row,) = rows_of_efforts(judged("mujoco/inverse", "q1", 0.1, "not comparable"))
     assert row["tolerance"] is None
     assert row["tier"] == "instantaneous"

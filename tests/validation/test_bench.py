@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analytic.batch import inverse_dynamics
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
 from robots.motion import Motion
 from robots.robot import Case, load, representative_case
 from tests.errors import relative_error

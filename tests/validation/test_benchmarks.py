@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.integrate import solve_ivp
 
-from analytic.closures import closure_jacobian_at, closure_residual
-from analytic.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
-from analytic.kinematics import poses
-from analytic.lagrange import lagrange_model
+from analytic.dynamics.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
+from analytic.dynamics.lagrange import lagrange_model
+from analytic.kinematics.closures import closure_jacobian_at, closure_residual
+from analytic.kinematics.tree import poses
 from robots.benchmark import benchmark_names, load_benchmark
 from robots.errors import MechanismError, NotFoundError, SingularityError
 from robots.robot import CATALOGUE

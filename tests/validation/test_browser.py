@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, 
 from tests.conftest import MODELS
 from tests.validation.conftest import write_report
 from validation.execution.workers import Workers
+from validation.judge.results import Results, frames_table
 from validation.studies.check.cases import cases_of_file
 from validation.studies.run.study import run
-from validation.tables import Results, frames_table
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytic.assembly import depends_on_gravity, prescribe
+from analytic.motion.prescribe import depends_on_gravity, prescribe
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import CATALOGUE, configurations, load, make_case
 from tests.conftest import MODELS, ZOO
 from tests.validation.conftest import Command
+from validation.judge.results import read
 from validation.studies.check.cases import cases_of_file
-from validation.tables import read
 
 EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1")
 
@@ -201,7 +201,7 @@ def _log(motion: Motion) -> pd.DataFrame:
 
 
 def _assert_same_efforts(efforts: pd.DataFrame, mechanism: Mechanism, motion: Motion) -> None:
-    from analytic.noc import Noc
+    from analytic.dynamics.noc import Noc
 
     case = make_case(load("3prr"), variant="default", mode="plus", configuration="vertical")
     assert case.mechanism.na == mechanism.na

@@ -14,9 +14,9 @@ from robots.robot import CATALOGUE
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 from validation.execution.journal import JOURNAL
+from validation.judge.results import SCHEMAS, read
+from validation.judge.tolerances import registered
 from validation.studies.study import MEASURED, exit_status
-from validation.tables import SCHEMAS, read
-from validation.tolerances import registered
 
 FAST = ("--mode", "plus", "--variant", "default", "--configuration", "vertical", "--jobs", "1")
 

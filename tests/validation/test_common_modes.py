@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.validation.conftest import exit_status
-from validation.audit import audit, doubts, lost, wanted_of
-from validation.blocks import Part, Table
-from validation.evaluate import evaluate
-from validation.findings import FILE, findings
-from validation.independence import FROM_FILES, IN_WORDS, shares
-from validation.record import Found, Request, collect
-from validation.report import verdicts
+from validation.judge.audit import audit, doubts, expected_terms, lost
+from validation.judge.evaluate import evaluate
+from validation.judge.independence import FROM_FILES, IN_WORDS, shares
+from validation.judge.results import Results
+from validation.judge.tolerances import registered
+from validation.judge.verdicts import FILE, case_verdicts
+from validation.report.blocks import Section, Table
 from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
-from validation.studies.mutants.judge import Prepared, Seeded, judge, judged, prepare
-from validation.tables import Results
-from validation.tolerances import registered
+from validation.studies.mutants.judge import PreparedCase, Seeded, judge, judged, prepare
+from validation.studies.run.record import Request, RunOutput, collect
+from validation.studies.run.report import verdicts
 
 FAULTS = {fault.key: fault for fault in COMMON_FAULTS}
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
@@ -42,18 +42,18 @@ QUANTITIES = {
 
 
 @pytest.fixture(scope="module")
-def prepared(prr: Case) -> Prepared:
+def prepared(prr: Case) -> PreparedCase:
     return prepare(prr, COMMON_FAULTS)
 
 
-def results_of(prepared: Prepared, source: str) -> Mapping[str, Mapping[str, Any]]:
+def results_of(prepared: PreparedCase, source: str) -> Mapping[str, Mapping[str, Any]]:
     if source != FILE and source not in ("analytic/lagrange", "analytic/paper"):
         pytest.importorskip(source.split("/")[0])
     return {row["mutant"]: row for row in judge(prepared, source, COMMON_FAULTS)}
 
 
 def test_the_files_of_the_zoo_say_what_the_model_does(zoo_case: Case, zoo_motion: Motion) -> None:
-    rows = audit(zoo_case, wanted_of(zoo_case, zoo_motion), FILE)
+    rows = audit(zoo_case, expected_terms(zoo_case, zoo_motion), FILE)
     assert {row["verdict"] for row in rows} == {"agree"}
     assert {row["quantity"] for row in rows} >= {*QUANTITIES.values(), "axis", "inertia", "force at rest"}
     assert not doubts(rows)
@@ -64,7 +64,7 @@ def test_the_files_notice_every_fault_of_their_numbers(robot: str) -> None:
     mode = "plus" if robot == "3prr" else "home"
     case = make_case(load(robot), variant="default", mode=mode, configuration="vertical")
     motion = prescribe(case)
-    assert not doubts(audit(case, wanted_of(case, motion), FILE))
+    assert not doubts(audit(case, expected_terms(case, motion), FILE))
     for key, quantity in QUANTITIES.items():
         if key == "model: wrench" and not case.mechanism.wrenches:
             continue
@@ -79,7 +79,7 @@ def test_every_number_of_the_files_has_a_fault() -> None:
 @pytest.mark.parametrize(
     "source", ["analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward", "pinocchio/kkt", "pybullet/kkt"]
 )
-def test_a_route_notices_what_it_does_not_share(prepared: Prepared, source: str) -> None:
+def test_a_route_notices_what_it_does_not_share(prepared: PreparedCase, source: str) -> None:
     """And shares what it says: whoever declares too much shows in the table with a kill."""
     rows = results_of(prepared, source)
     for key, row in rows.items():
@@ -124,19 +124,19 @@ def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
     assert row["note"].startswith("closure drift 9.66e-05, want at most 2e-06")
 
 
-def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: Prepared) -> None:
+def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: PreparedCase) -> None:
     row = results_of(prepared, "mujoco/kkt")["model: rank"]
     assert row["result"] == "refused"
     assert "the reference cannot be trusted: power imbalance" in row["note"]
 
 
-def test_the_model_file_is_a_judge_of_numbers_alone(prepared: Prepared) -> None:
+def test_the_model_file_is_a_judge_of_numbers_alone(prepared: PreparedCase) -> None:
     rows = results_of(prepared, FILE)
     assert {key for key, row in rows.items() if row["result"] == "killed"} == set(QUANTITIES) - {"model: wrench"}
     assert rows["model: velocity term"]["note"] == "it is no number of the robot's files"
 
 
-def test_what_nobody_notices_survives(prepared: Prepared) -> None:
+def test_what_nobody_notices_survives(prepared: PreparedCase) -> None:
     """A fault of what a route shares survives in it once the files are silent, and one it does not share at once."""
     seeded = prepared.common["model: gear"]
     assert isinstance(seeded, Seeded)
@@ -173,10 +173,10 @@ def test_nothing_agrees_where_the_files_say_otherwise(prr: Case, prr_motion: Mot
     assert exit_status(right) == 0
     everything = {"analytic/noc": "disagree", "analytic/lagrange": "not comparable", "mujoco/kkt": "not comparable"}
     assert _verdicts(judged_wrong) == everything
-    note = findings(judged_wrong)[prr.key]["analytic/lagrange"].note
+    note = case_verdicts(judged_wrong)[prr.key]["analytic/lagrange"].note
     reason = "the model file says otherwise: gear of q1: the model has 2, the file 1"
     assert f"the reference cannot be trusted: {reason}" in note
-    assert reason in findings(judged_wrong)[prr.key]["analytic/noc"].note
+    assert reason in case_verdicts(judged_wrong)[prr.key]["analytic/noc"].note
     assert exit_status(judged_wrong) == 1
 
 
@@ -212,7 +212,7 @@ def test_every_judged_source_says_what_it_shares(prr: Case) -> None:
 
 def test_the_report_says_what_is_shared(prr: Case, prr_motion: Motion) -> None:
     blocks = verdicts(_judged(prr, prr_motion)[0]).blocks
-    (table,) = [block.blocks[1] for block in blocks if isinstance(block, Part) and block.anchor == "shared"]
+    (table,) = [block.blocks[1] for block in blocks if isinstance(block, Section) and block.anchor == "shared"]
     assert isinstance(table, Table)
     rows = {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
     shared = dict(zip(IN_WORDS, rows["mujoco/kkt"], strict=True))
@@ -222,17 +222,17 @@ def test_the_report_says_what_is_shared(prr: Case, prr_motion: Motion) -> None:
 
 def _doubt(fault: CommonFault, case: Case, motion: Motion) -> str:
     with fault.seed(case) as wrong:
-        return doubts(audit(wrong, wanted_of(wrong, motion), FILE)).get(case.key, "")
+        return doubts(audit(wrong, expected_terms(wrong, motion), FILE)).get(case.key, "")
 
 
 def _judged(case: Case, motion: Motion) -> tuple[Results, list[Mapping[str, Any]]]:
     sources = ("analytic/noc", "analytic/lagrange", "mujoco/kkt")
     outcomes = [evaluate(case, motion, name) for name in sources]
-    rows = audit(case, wanted_of(case, motion), FILE)
+    rows = audit(case, expected_terms(case, motion), FILE)
     request = Request(dt=None, tolerances=registered())
-    return collect([case], Found({case.key: motion}, outcomes, rows, resolutions={}), request), rows
+    return collect([case], RunOutput({case.key: motion}, outcomes, rows, resolutions={}), request), rows
 
 
 def _verdicts(results: Results) -> Mapping[str, str]:
-    (of_case,) = findings(results).values()
+    (of_case,) = case_verdicts(results).values()
     return {source: finding.verdict for source, finding in of_case.items()}

@@ -11,12 +11,12 @@ from robots.arrays import Array
 from robots.efforts import EffortHistory, Rung
 from robots.robot import Case
 from tests.conftest import MODELS
-from validation import sources
-from validation.compare import Evidence, ladder_rows, relative_error, summarize
-from validation.evaluate import Outcome
-from validation.resolution import Resolution
+from validation.judge import sources
+from validation.judge.compare import Evidence, ladder_rows, relative_error, summarize
+from validation.judge.evaluate import Outcome
+from validation.judge.resolution import Resolution
+from validation.judge.tolerances import Tolerance, registered
 from validation.studies.check.cases import cases_of_file
-from validation.tolerances import Tolerance, registered
 
 T = np.array([0.0, 0.1, 0.2])
 EXPECTED = np.array([[1.0, -6.0, 0.5], [-4.0, 2.0, 0.25], [3.0, 1.0, -0.5]])

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from analytic.papers import zubizarreta2010 as paper
 from robots.arrays import Array
 from robots.errors import NotFoundError

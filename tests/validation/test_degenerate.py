@@ -11,9 +11,9 @@ from robots.errors import INTERNAL, HarnessError
 from tests.validation.conftest import Command, exit_status, in_this_process
 from tests.validation.degenerate import linkage, mechanisms
 from validation.execution.workers import ALONE
+from validation.judge.results import Results
 from validation.studies.check.cases import cases_of_file
 from validation.studies.run.study import run
-from validation.tables import Results
 
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pybullet/kkt", "pinocchio/kkt")
 STRETCHED = (0.2, 0.3, 0.25, 0.75)
@@ -67,7 +67,7 @@ def test_a_linkage_at_its_change_point_moves(tmp_path: Path) -> None:
 
 def test_a_tip_too_stiff_to_be_followed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A damper on next to no inertia comes to rest in a hundredth of a nanosecond; following it would take hours."""
-    monkeypatch.setattr("analytic.undriven.MOST_EVALUATIONS", (1000, 0.0))
+    monkeypatch.setattr("analytic.motion.unactuated.MOST_EVALUATIONS", (1000, 0.0))
     inertial = '<inertial pos="0 0 0" mass="1e-12" diaginertia="1e-12 1e-12 1e-12"/>'
     tip = f'<body pos=".1 0 0"><joint name="tip" damping=".1" stiffness="20"/>{inertial}</body>'
     body = f'<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/>{tip}</body>'

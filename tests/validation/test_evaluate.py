@@ -2,9 +2,9 @@
 
 import pytest
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from tests.conftest import MODELS
-from validation.evaluate import START, evaluate
+from validation.judge.evaluate import START, evaluate
 from validation.studies.check.cases import cases_of_file
 
 

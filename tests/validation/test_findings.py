@@ -10,19 +10,19 @@ import pytest
 
 from tests.validation.conftest import exit_status
 from tests.validation.test_report import EMPTY, REFERENCE, summary_row
-from validation.findings import (
+from validation.judge.results import VERDICTS, Results, table
+from validation.judge.verdicts import (
     JUDGED,
     MEANING,
     SEVERITY,
     WORST_FIRST,
-    Finding,
+    CaseVerdict,
     about_robots,
-    findings,
+    case_verdicts,
     reference_of,
     verdict_counts,
     worst,
 )
-from validation.tables import VERDICTS, Results, table
 
 HERE = ("bar", "default", "up", "vertical")
 
@@ -32,8 +32,8 @@ def results_of(*rows: Mapping[str, Any], expected: str = "", about: Mapping[str,
     return replace(EMPTY, summary=table("summary", rows), run=run)
 
 
-def finding_of(*rows: Mapping[str, Any], expected: str = "") -> Finding:
-    ((_, finding),) = findings(results_of(*rows, expected=expected))[HERE].items()
+def finding_of(*rows: Mapping[str, Any], expected: str = "") -> CaseVerdict:
+    ((_, finding),) = case_verdicts(results_of(*rows, expected=expected))[HERE].items()
     return finding
 
 
@@ -61,14 +61,14 @@ WORST_OF_CASES = ("disagree", "not run", "not comparable", "agree", "as expected
 def test_cases_together_are_as_bad_as_the_worst(first: str, second: str) -> None:
     """With the tolerance and the note of that one, and the largest error of all."""
     ranks = sorted((first, second), key=WORST_OF_CASES.index)
-    small, large = Finding(first, 0.125, 1.0, first), Finding(second, 0.5, 2.0, second)
+    small, large = CaseVerdict(first, 0.125, 1.0, first), CaseVerdict(second, 0.5, 2.0, second)
     together = worst([small, large])
     assert (together.verdict, together.note, together.error) == (ranks[0], ranks[0], 0.5)
     assert together.tolerance == (1.0 if first == ranks[0] else 2.0)
 
 
 def test_an_error_that_is_not_known_hides_none() -> None:
-    unknown, known = Finding("not run", np.nan, np.nan, ""), Finding("agree", 0.25, 1.0, "")
+    unknown, known = CaseVerdict("not run", np.nan, np.nan, ""), CaseVerdict("agree", 0.25, 1.0, "")
     assert worst([unknown, known]).error == worst([known, unknown]).error == 0.25
     assert np.isnan(worst([unknown]).error)
 
@@ -80,7 +80,7 @@ def test_a_finding_has_the_largest_error_and_the_tightest_limit() -> None:
         summary_row("a/kkt", "agree", 0.0, actuator="m3", note="one", tolerance=1e-2),
         summary_row("a/kkt", "agree", 0.0, actuator="m4", note=None),
     )
-    assert finding == Finding("agree", 0.25, 1e-9, "one; two")
+    assert finding == CaseVerdict("agree", 0.25, 1e-9, "one; two")
 
 
 def test_an_actuator_without_an_effort_leaves_no_error() -> None:
@@ -109,16 +109,16 @@ def test_what_is_expected_of_a_mode_is_met_or_not(expected: str, verdict: str, f
 
 def test_what_is_expected_of_one_mode_is_not_of_another() -> None:
     rows = [summary_row("a/kkt", "not comparable", mode=mode) for mode in ("up", "down")]
-    found = findings(results_of(*rows, expected="not comparable"))
+    found = case_verdicts(results_of(*rows, expected="not comparable"))
     assert [each["a/kkt"].verdict for each in found.values()] == ["as expected", "not comparable"]
     assert list(found) == [HERE, ("bar", "default", "down", "vertical")]
-    assert findings(results_of(*rows, about={}))[HERE]["a/kkt"].verdict == "not comparable"
-    assert findings(results_of(*rows, about={"robots": {"bar": None}}))[HERE]["a/kkt"].verdict == "not comparable"
+    assert case_verdicts(results_of(*rows, about={}))[HERE]["a/kkt"].verdict == "not comparable"
+    assert case_verdicts(results_of(*rows, about={"robots": {"bar": None}}))[HERE]["a/kkt"].verdict == "not comparable"
 
 
 def test_sources_of_a_case_stand_together() -> None:
     rows = [summary_row(REFERENCE, "reference"), summary_row("a/kkt", "agree"), summary_row("b/kkt", "not run")]
-    verdicts = {source: finding.verdict for source, finding in findings(results_of(*rows))[HERE].items()}
+    verdicts = {source: finding.verdict for source, finding in case_verdicts(results_of(*rows))[HERE].items()}
     assert verdicts == {REFERENCE: "reference", "a/kkt": "agree", "b/kkt": "not run"}
     counts = {"agree": 1, "disagree": 0, "not comparable": 0, "not run": 1, "as expected": 0, "informational": 0}
     assert verdict_counts(results_of(*rows)) == counts

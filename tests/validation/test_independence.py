@@ -6,10 +6,10 @@ import pytest
 
 import engines
 from tests.validation.test_report import EMPTY, summary_row
-from validation import sources
-from validation.independence import OURS, Basis, bases, lineage
-from validation.report import answer, verdicts
-from validation.tables import Results, table
+from validation.judge import sources
+from validation.judge.independence import OURS, Basis, bases, lineage
+from validation.judge.results import Results, table
+from validation.studies.run.report import answer, verdicts
 
 LINEAGES = {
     "analytic/noc": "loopcheck",

@@ -19,12 +19,12 @@ from diskcache import Cache
 from tests.conftest import MODELS
 from tests.house import ROOT, copy_house, start
 from tests.validation.conftest import Command
-from validation.evaluate import Outcome
 from validation.execution.files import LOCK, locked
 from validation.execution.journal import JOURNAL
+from validation.judge.evaluate import Outcome
+from validation.judge.results import SCHEMAS, read
 from validation.studies.sweep.cases import Variation, compute_cases, drawn, nominal
 from validation.studies.sweep.dataset import PARTS
-from validation.tables import SCHEMAS, read
 
 TIMES = ["wall_time"]
 LIMIT = 8

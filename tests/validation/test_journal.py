@@ -20,8 +20,8 @@ from validation.studies.run.study import Run
 from validation.studies.study import run_study
 
 COMPUTING = (
-    "validation.evaluate",
-    "validation.audit",
+    "validation.judge.evaluate",
+    "validation.judge.audit",
     "validation.studies.errata.costs",
     "validation.studies.benchmarks.measure",
     "validation.studies.mutants.judge",
@@ -31,7 +31,12 @@ COMPUTING = (
     "validation.studies.bench.measure",
 )
 """Modules of the functions that tasks call."""
-SHOWING = {"validation.blocks", "validation.pages", "validation.console", "validation.studies.study"}
+SHOWING = {
+    "validation.report.blocks",
+    "validation.report.pages",
+    "validation.report.terminal",
+    "validation.studies.study",
+}
 
 
 def double(x: float) -> float:
@@ -51,8 +56,8 @@ def test_how_results_are_shown_does_not_matter_to_them(module: str) -> None:
 
 
 def test_what_a_module_imports_matters_directly_or_not() -> None:
-    assert "validation.compare" in journals._imported("validation.studies.mutants.judge")
-    assert "validation.tolerances" in journals._imported("validation.studies.mutants.judge")  # by way of compare
+    assert "validation.judge.compare" in journals._imported("validation.studies.mutants.judge")
+    assert "validation.judge.tolerances" in journals._imported("validation.studies.mutants.judge")  # by way of compare
 
 
 def test_a_result_is_known_by_function_arguments_and_files(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from robots.errors import OutputError
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, exit_status
 from tests.validation.test_report import EMPTY, REFERENCE, summary_row
-from validation.blocks import plain
-from validation.junit import write_junit
-from validation.tables import Results, read, table
+from validation.judge.results import Results, read, table
+from validation.report.blocks import plain
+from validation.studies.run.junit import write_junit
 
 HOUSE = Path(__file__).parents[2]
 

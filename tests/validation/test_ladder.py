@@ -19,6 +19,7 @@ from robots.robot import Case
 from tests.validation.conftest import Command, in_this_process
 from validation.execution.tables import read_tables
 from validation.execution.workers import Workers
+from validation.judge.tolerances import registered
 from validation.studies.ladder import study
 from validation.studies.ladder.advice import ANY, PLAIN, advice, answer, own_settings
 from validation.studies.ladder.analysis import (
@@ -31,10 +32,9 @@ from validation.studies.ladder.analysis import (
     summary,
     verdict,
 )
-from validation.studies.ladder.climb import RUNGS, Scene, climb, scene_of
+from validation.studies.ladder.climb import RUNGS, PreparedCase, climb, prepared_case
 from validation.studies.ladder.study import TABLE, LadderStudy
 from validation.studies.study import run_study
-from validation.tolerances import registered
 
 TARGET = 1e-6
 SMALL = LadderStudy(robots=("3prr",), configurations=("vertical",), modes=("plus",))
@@ -116,15 +116,15 @@ def test_verdicts(error: list[float], floor: float, wanted: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def scene(prr: Case, prr_motion: Motion) -> Scene:
+def scene(prr: Case, prr_motion: Motion) -> PreparedCase:
     """The first fifth of the motion."""
     short = prr_motion.assemble(prr_motion.t[: len(prr_motion.t) // 5 + 1])
-    scene = scene_of(prr)
+    scene = prepared_case(prr)
     return replace(scene, motion=short, reference=scene.reference[: len(short.t)])
 
 
 @pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta, two compliances"), (1, "mj_step Euler")])
-def test_mujoco_has_the_order_of_its_integrator(scene: Scene, order: int, name: str) -> None:
+def test_mujoco_has_the_order_of_its_integrator(scene: PreparedCase, order: int, name: str) -> None:
     of_name = _summary(climb(scene, _first_rungs(scene.motion, "mujoco/forward", name, 4)))
     assert of_name.loc[name, "order"] == pytest.approx(order, abs=0.1)
     assert of_name.loc[name, "verdict"] == CONVERGES
@@ -132,7 +132,7 @@ def test_mujoco_has_the_order_of_its_integrator(scene: Scene, order: int, name: 
         assert of_name.loc[f"{name}, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
 
 
-def test_pybullet_is_of_first_order(scene: Scene) -> None:
+def test_pybullet_is_of_first_order(scene: PreparedCase) -> None:
     pytest.importorskip("pybullet")
     found = _summary(climb(scene, _first_rungs(scene.motion, "pybullet/forward", "velocity motors", 5)))
     assert found.loc["velocity motors", "order"] == pytest.approx(1, abs=0.1)
@@ -142,7 +142,7 @@ def test_pybullet_is_of_first_order(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta"), (1, "semi-implicit Euler")])
-def test_pinocchio_has_the_order_of_its_integrator(scene: Scene, order: int, name: str) -> None:
+def test_pinocchio_has_the_order_of_its_integrator(scene: PreparedCase, order: int, name: str) -> None:
     pytest.importorskip("pinocchio")
     rungs = climb(scene, _first_rungs(scene.motion, "pinocchio/forward", name, 4))
     orders = rungs.groupby("ladder")["order"].last()  # that of fourth order is soon below the registered noise
@@ -152,7 +152,7 @@ def test_pinocchio_has_the_order_of_its_integrator(scene: Scene, order: int, nam
         assert orders[f"{name}, Richardson 2"] == pytest.approx(2, abs=0.15)
 
 
-def test_exudyn_is_of_second_order(scene: Scene) -> None:
+def test_exudyn_is_of_second_order(scene: PreparedCase) -> None:
     pytest.importorskip("exudyn")
     found = _summary(climb(scene, _first_rungs(scene.motion, "exudyn/forward", "trapezoidal rule", 5)))
     assert found.loc["trapezoidal rule", "order"] == pytest.approx(2, abs=0.1)
@@ -160,7 +160,7 @@ def test_exudyn_is_of_second_order(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("name", ["mj_step Euler, default softness", "mj_step Euler, own inverse weights"])
-def test_soft_constraints_stall_though_the_changes_fall(scene: Scene, name: str) -> None:
+def test_soft_constraints_stall_though_the_changes_fall(scene: PreparedCase, name: str) -> None:
     ladder = _first_rungs(scene.motion, "mujoco/forward", name, 7)
     rungs = climb(scene, ladder)
     assert rungs["change"].iloc[-1] < rungs["change"].iloc[1] / 10
@@ -168,7 +168,7 @@ def test_soft_constraints_stall_though_the_changes_fall(scene: Scene, name: str)
     assert rungs["relative_error"].iloc[-1] > 3 * rungs["index"].iloc[-1]
 
 
-def test_a_solver_that_gives_up_stalls(scene: Scene) -> None:
+def test_a_solver_that_gives_up_stalls(scene: PreparedCase) -> None:
     """One iteration of PGS at every step."""
     forward = pytest.importorskip("engines.mujoco.routes.forward")
     lame = forward.Settings(compliances=(1e-3,), integrator="Euler", solver="PGS", iterations=1)
@@ -246,12 +246,12 @@ def test_where_the_own_setting_stands() -> None:
 
 
 @pytest.fixture
-def few(scene: Scene) -> Iterator[None]:
+def few(scene: PreparedCase) -> Iterator[None]:
     """Two ladders of three rungs on a short motion, instead of all."""
     short = [_first_rungs(scene.motion, "mujoco/forward", name, 3) for name in FEW]
     with in_this_process() as patch:
         patch.setattr(declared, "ladders", lambda motion: short)
-        patch.setattr(study, "scene_of", wraps(scene_of)(lambda case: scene))
+        patch.setattr(study, "scene_of", wraps(prepared_case)(lambda case: scene))
         yield
 
 
@@ -261,7 +261,7 @@ def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     done: list[str] = []
 
     @wraps(climb)  # the name is part of what a result is known by
-    def interrupted(scene: Scene, ladder: Ladder) -> pd.DataFrame:
+    def interrupted(scene: PreparedCase, ladder: Ladder) -> pd.DataFrame:
         if done:
             raise KeyboardInterrupt
         done.append(ladder.name)

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 import engines
 from robots.robot import names
 from tests.validation.conftest import Command
-from validation import sources
-from validation.ledger import REPRODUCED_BY, Issue, concerning, known_issues
+from validation.judge import sources
+from validation.judge.known_issues import REPRODUCED_BY, Issue, concerning, known_issues
 
 
 @pytest.mark.parametrize("issue", known_issues(), ids=lambda issue: issue.key)

@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from engines.mujoco.routes.kkt import MujocoKkt
 from robots.errors import MechanismError
 from robots.mechanism import ModelFile
 from robots.mjcf import compile_model, read_mechanism
 from tests.conftest import CaseMaker
-from validation.console import show
 from validation.execution.workers import Workers
+from validation.report.terminal import show
 from validation.studies.check.cases import cases_of_file
 from validation.studies.run.study import run
 from validation.studies.run.terminal import summary

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import engines
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
 from robots.efforts import EffortHistory, Source
 from robots.errors import EngineError, MechanismError
 from robots.mechanism import Mechanism
@@ -22,14 +22,14 @@ from tests.errors import relative_error
 from tests.validation.conftest import Command
 from validation.execution.errors import internal_errors
 from validation.execution.journal import JOURNAL
-from validation.findings import FILE
+from validation.judge.verdicts import FILE
 from validation.studies.mutants import faults, study
 from validation.studies.mutants.common import COMMON_FAULTS
 from validation.studies.mutants.faults import MUTANTS, Mutant, by_key, inertial
 from validation.studies.mutants.judge import (
     CAUGHT,
     FAULTS,
-    Prepared,
+    PreparedCase,
     judge,
     judged,
     kill_rate,
@@ -45,11 +45,11 @@ STATES_STAY_CLOSED = ("mass 1 %", "mass 1 ppm", "inertia point", "mass centre", 
 
 
 @pytest.fixture(scope="module")
-def prepared(prr: Case) -> Prepared:
+def prepared(prr: Case) -> PreparedCase:
     return prepare(prr, MUTANTS)
 
 
-def rows(prepared: Prepared, source: str, mutants: Sequence[Mutant] = MUTANTS) -> Mapping[str, Mapping[str, Any]]:
+def rows(prepared: PreparedCase, source: str, mutants: Sequence[Mutant] = MUTANTS) -> Mapping[str, Mapping[str, Any]]:
     if not source.startswith("analytic/") and not engines.installed(source.split("/")[0]):
         pytest.skip(f"{source} is not installed")
     return {row["mutant"]: row for row in judge(prepared, source, mutants)}
@@ -62,7 +62,7 @@ def status_of(table: pd.DataFrame) -> int:
 
 
 @pytest.mark.parametrize("source", EXACT)
-def test_an_exact_route_notices_every_fault_it_can_have(prepared: Prepared, source: str) -> None:
+def test_an_exact_route_notices_every_fault_it_can_have(prepared: PreparedCase, source: str) -> None:
     found = rows(prepared, source)
     without = {key for key, row in found.items() if row["result"] == "not carried"}
     assert without == {"loose loops", "weak motor", "default damping", "start at rest"}
@@ -71,7 +71,7 @@ def test_an_exact_route_notices_every_fault_it_can_have(prepared: Prepared, sour
 
 
 @pytest.mark.parametrize("source", EXACT)
-def test_the_error_of_a_route_is_the_effect_on_the_reference(prepared: Prepared, source: str) -> None:
+def test_the_error_of_a_route_is_the_effect_on_the_reference(prepared: PreparedCase, source: str) -> None:
     """Two codes, given the same wrong robot, are wrong alike: the fault did reach the engine."""
     found = rows(prepared, source, [by_key(key) for key in (*STATES_STAY_CLOSED, "velocity term")])
     for row in found.values():
@@ -95,7 +95,7 @@ def test_the_error_of_a_route_is_the_effect_on_the_reference(prepared: Prepared,
         ("analytic/paper", "joint damping", "refused"),
     ],
 )
-def test_other_routes(prepared: Prepared, source: str, mutant: str, result: str) -> None:
+def test_other_routes(prepared: PreparedCase, source: str, mutant: str, result: str) -> None:
     row = rows(prepared, source, [by_key(mutant)])[mutant]
     assert row["result"] == result, row
     assert result == "killed" or row["note"]
@@ -104,13 +104,13 @@ def test_other_routes(prepared: Prepared, source: str, mutant: str, result: str)
         assert "below the tolerance 1.0e-06 by a factor 2.09, above the noise" in row["note"]
 
 
-def test_a_fault_ends_with_its_context(prepared: Prepared) -> None:
+def test_a_fault_ends_with_its_context(prepared: PreparedCase) -> None:
     """The adapter is whole again after a fault was seeded in it."""
     row = rows(prepared, "mujoco/forward", [by_key("loose loops"), by_key("one sign")])
     assert row["one sign"]["relative_error"] == pytest.approx(row["one sign"]["effect"], rel=1e-6)
 
 
-def test_a_fault_that_does_nothing_agrees(prepared: Prepared) -> None:
+def test_a_fault_that_does_nothing_agrees(prepared: PreparedCase) -> None:
     """The way by which inertias are changed leaves those that are not changed as they were."""
 
     def same(mechanism: Mechanism) -> Mechanism:
@@ -134,7 +134,7 @@ def test_a_mirror_image_that_moves_likewise_is_no_fault_of_a_simulation() -> Non
 
 
 @pytest.mark.parametrize("source", ["mujoco/kkt", "mujoco/forward"])
-def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: Prepared, source: str) -> None:
+def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: PreparedCase, source: str) -> None:
     """A fault that never reaches the engine."""
 
     def compute(of: Source, case: Case, motion: Motion) -> EffortHistory:
@@ -149,7 +149,7 @@ def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: Prepared, so
 @pytest.mark.parametrize(
     ("error", "result"), [(ZeroDivisionError("a slip"), "broken"), (EngineError("it exploded"), "refused")]
 )
-def test_a_bug_in_a_fault_is_no_kill(prepared: Prepared, error: Exception, result: str) -> None:
+def test_a_bug_in_a_fault_is_no_kill(prepared: PreparedCase, error: Exception, result: str) -> None:
     def compute(*_: Any) -> Any:
         raise error
 
@@ -158,7 +158,7 @@ def test_a_bug_in_a_fault_is_no_kill(prepared: Prepared, error: Exception, resul
     assert status_of(pd.DataFrame([row])) == (70 if result == "broken" else 0)
 
 
-def test_a_fault_of_an_adapter_that_does_nothing_is_broken(prepared: Prepared) -> None:
+def test_a_fault_of_an_adapter_that_does_nothing_is_broken(prepared: PreparedCase) -> None:
     def compute(of: Source, case: Case, motion: Motion) -> EffortHistory:
         return of.compute_efforts(case, motion)
 
@@ -167,14 +167,14 @@ def test_a_fault_of_an_adapter_that_does_nothing_is_broken(prepared: Prepared) -
     assert status_of(pd.DataFrame(list(row.values()))) == 3  # nothing is known of the route
 
 
-def test_a_route_that_disagrees_anyway_kills_nothing(prepared: Prepared) -> None:
+def test_a_route_that_disagrees_anyway_kills_nothing(prepared: PreparedCase) -> None:
     away = replace(prepared, case=replace(prepared.case, mechanism=_heavier(prepared.case)))
     row = rows(away, "mujoco/kkt", [by_key("one sign")])["one sign"]
     assert row["result"] == "not carried"
     assert row["note"].startswith("without a fault it reads disagree")
 
 
-def test_what_was_cut_short_is_no_kill(prepared: Prepared) -> None:
+def test_what_was_cut_short_is_no_kill(prepared: PreparedCase) -> None:
     mutants = [by_key("one sign")]
     killed = judge(prepared, "mujoco/kkt", mutants)
     cut_short = not_run(prepared.case, "pybullet/kkt", ["one sign"], "interrupted")

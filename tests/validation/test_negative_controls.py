@@ -10,9 +10,9 @@ from robots.efforts import EffortHistory
 from robots.errors import EngineError, ShapeError
 from robots.motion import Motion
 from robots.robot import Case, load
-from validation import sources
-from validation.compare import summarize
-from validation.evaluate import Outcome, evaluate
+from validation.judge import sources
+from validation.judge.compare import summarize
+from validation.judge.evaluate import Outcome, evaluate
 from validation.studies.mutants.faults import Compute, by_key
 
 JUDGED = ("/kkt", "/forward", "/lagrange", "/paper")

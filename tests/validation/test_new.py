@@ -14,7 +14,7 @@ from robots.robot import load
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, exit_status
 from validation.execution.workers import Workers
-from validation.selection import Selection, plan
+from validation.judge.selection import Selection, plan
 from validation.studies.run.study import run
 
 FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")

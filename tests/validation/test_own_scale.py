@@ -8,17 +8,17 @@ import pandas as pd
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.powers import effort_scale
+from analytic.dynamics.powers import effort_scale
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS
-from validation import sources
-from validation.compare import summarize
-from validation.evaluate import Outcome, evaluate
+from validation.judge import sources
+from validation.judge.compare import summarize
+from validation.judge.evaluate import Outcome, evaluate
+from validation.judge.tolerances import registered
 from validation.studies.check.cases import cases_of_file
-from validation.tolerances import registered
 
 JUDGED = [name for name, limit in registered().items() if limit.relative_error and name != "analytic/paper"]
 FINGER = 1

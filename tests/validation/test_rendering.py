@@ -11,19 +11,20 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.errors import EngineError, OutputError
 from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS, CaseMaker
 from tests.validation.conftest import exit_status, in_this_process, write_report
-from validation import drawing, pictures, rendering
 from validation.execution.journal import Task
 from validation.execution.workers import Workers, worker_pool
-from validation.geometry import is_planar, paths, point_rows
-from validation.rendering import movies
+from validation.judge.results import Results, frames_table, read, write
+from validation.report import schematic
+from validation.report.geometry import is_planar, paths, point_rows
+from validation.studies.run import pictures
+from validation.studies.run.movies import movies
 from validation.studies.run.study import run
-from validation.tables import Results, frames_table, read, write
 
 CHOSEN: dict[str, Any] = {"wanted": ("mujoco/kkt",), "dt": 0.1, "workers": Workers(jobs=1)}
 DRAWN = "spinning_rod, mode home, in motion, drawn by MuJoCo."
@@ -92,7 +93,7 @@ def test_without_a_renderer_the_reason_is_told(spatial: Case, prr: Case, prr_mot
 def test_a_renderer_that_dies_takes_nothing_along(
     spatial: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "Task", lambda function, args: Task(os._exit, (3,)))
+    monkeypatch.setattr("validation.studies.run.movies.Task", lambda function, args: Task(os._exit, (3,)))
     results = run([spatial], **CHOSEN)
     assert results.frames.empty
     assert exit_status(results) == 0
@@ -107,7 +108,7 @@ def test_a_renderer_that_dies_takes_nothing_along(
 def test_a_scene_is_planar_where_nothing_is_drawn(prr: Case, spatial: Case) -> None:
     for case, planar in ((prr, True), (spatial, False)):
         motion = prescribe(case)
-        scene = drawing.scene(pd.DataFrame(list(point_rows(case.mechanism, motion, case.robot.trace))))
+        scene = schematic.scene(pd.DataFrame(list(point_rows(case.mechanism, motion, case.robot.trace))))
         assert scene is not None
         assert scene.planar is planar
         assert is_planar(np.concatenate(list(paths(case.mechanism, motion.q, case.robot.trace).values()))) is planar

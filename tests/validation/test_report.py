@@ -15,16 +15,17 @@ import pytest
 
 from robots.errors import OutputError
 from tests.validation.conftest import exit_status, write_report
-from validation import drawing, figures, tables
-from validation.blocks import Block, Part
-from validation.completion import completed
-from validation.divergence import first_divergence
 from validation.execution.journal import Task
 from validation.execution.workers import Workers
-from validation.findings import Finding, findings, verdict_counts
-from validation.selection import Selection, plan
+from validation.judge import results as result_tables
+from validation.judge.results import SCHEMAS, Results, table
+from validation.judge.selection import Selection, plan
+from validation.judge.verdicts import CaseVerdict, case_verdicts, verdict_counts
+from validation.report import figures, schematic
+from validation.report.blocks import Block, Section
+from validation.report.deferred import completed
+from validation.studies.run.divergence import first_divergence
 from validation.studies.run.study import run
-from validation.tables import SCHEMAS, Results, table
 
 REFERENCE = "analytic/noc"
 HOSTILE = 'lost <script>alert("q9")</script> & $x_1$ | the rest'
@@ -201,14 +202,14 @@ def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tm
 
 
 def test_a_figure_whose_worker_dies_is_lost_alone() -> None:
-    inside = Part(title="", anchor="", blocks=[Task(list, (["made"],))])
+    inside = Section(title="", anchor="", blocks=[Task(list, (["made"],))])
     blocks: list[Block] = ["before", Task(os._exit, (1,)), inside, "after"]
-    (part,) = completed([Part(title="", anchor="", blocks=blocks)], Workers(jobs=2))
+    (part,) = completed([Section(title="", anchor="", blocks=blocks)], Workers(jobs=2))
     before, lost, inner, after = part.blocks
     assert (before, after) == ("before", "after")
     assert isinstance(lost, str)
     assert lost.startswith("Not drawn: its process died")
-    assert isinstance(inner, Part)
+    assert isinstance(inner, Section)
     assert inner.blocks == ["made"]
 
 
@@ -260,7 +261,7 @@ def test_the_headline_counts_no_error_that_is_expected(tmp_path: Path) -> None:
     assert "bar: x/kkt agrees with the reference, within 1.0e-12 of the scale." in text
 
 
-def overview(**found: Finding) -> str:
+def overview(**found: CaseVerdict) -> str:
     """The picture of all sources, each with one finding."""
     svg = figures.overview_figure({source: [finding] for source, finding in found.items()})
     assert svg is not None
@@ -271,7 +272,9 @@ def test_the_overview_has_a_row_for_every_source(page: Page) -> None:
     (picture,) = [image for image in page.attributes("img") if image["alt"].startswith("largest error of each source")]
     for row in ("a/kkt disagree 0.25", "a/forward agree 5.30e-10", "a/default informational 1000", "b/kkt not run"):
         assert row in picture["alt"]
-    svg = overview(reference=Finding("reference", np.nan, np.nan, ""), lost=Finding("not run", np.nan, 1e-9, ""))
+    svg = overview(
+        reference=CaseVerdict("reference", np.nan, np.nan, ""), lost=CaseVerdict("not run", np.nan, 1e-9, "")
+    )
     for text in ("reference", "lost", "not run", "within tolerance", "largest error / scale of its actuator [-]"):
         assert f"<!-- {text} -->" in svg  # the letters are paths, with the text beside them
 
@@ -280,7 +283,7 @@ def test_marks_of_the_overview_stand_at_errors_and_tolerances() -> None:
     """An error at the tolerance stands on its stroke, a thousandfold of it as far to the right as the axis says."""
     places = []
     for error in (1e-9, 1e-6, 1e-3):
-        svg = overview(x=Finding("agree", error, 1e-6, ""))
+        svg = overview(x=CaseVerdict("agree", error, 1e-6, ""))
         places.append([*stroke_and_mark(svg)])
     (stroke, low), (same_stroke, same), (_, high) = places
     assert stroke == same_stroke == pytest.approx(same, abs=0.02)
@@ -372,8 +375,10 @@ def test_figures_have_alternative_text_and_captions(page: Page, markdown: str) -
 def test_the_efforts_on_the_task_are_those_of_the_actuators(tmp_path: Path) -> None:
     """Power in is power out, for every source, from the tables of a run alone."""
     cases = plan(Selection(robots=("2t1r",), configurations=("horizontal",)))
-    tables.write(run(cases, wanted=("analytic/paper", "mujoco/inverse"), dt=0.05, workers=Workers(jobs=1)), tmp_path)
-    read = tables.read(tmp_path)
+    result_tables.write(
+        run(cases, wanted=("analytic/paper", "mujoco/inverse"), dt=0.05, workers=Workers(jobs=1)), tmp_path
+    )
+    read = result_tables.read(tmp_path)
     on_task = read.task_efforts.merge(read.task, on=["t", "coordinate"], suffixes=("", "_x"))
     driven = read.efforts.merge(read.motion, left_on=["t", "actuator"], right_on=["t", "joint"])
     power_out = (on_task["effort"] * on_task["xd"]).groupby([on_task["source"], on_task["t"]]).sum()
@@ -415,15 +420,15 @@ def test_grid_convergence_index(page: Page) -> None:
 
 
 def test_same_tables_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
-    tables.write(results, tmp_path)
-    write_report(tables.read(tmp_path), tmp_path)
+    result_tables.write(results, tmp_path)
+    write_report(result_tables.read(tmp_path), tmp_path)
     for name in ("report.html", "report.md"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 
 def test_expected_verdicts_do_not_count_and_missed_ones_disagree(results: Results) -> None:
     run = {"robots": {"bar": {"expected": {"up": "not comparable"}}}}
-    found = findings(replace(results, run=run))["bar", "default", "up", "vertical"]
+    found = case_verdicts(replace(results, run=run))["bar", "default", "up", "vertical"]
     assert found["b/forward"].verdict == "as expected"
     assert found["a/forward"].verdict == "disagree"
     assert found["a/forward"].note == "expected: not comparable"
@@ -543,20 +548,20 @@ def test_figures_are_svg_and_tell_all_sources_apart(results: Results) -> None:
 
 
 def test_scene_is_seen_in_the_plane_of_the_motion(results: Results) -> None:
-    scene = drawing.scene(results.points)
+    scene = schematic.scene(results.points)
     assert scene is not None
     assert scene.axes == ("X", "Z")
     assert scene.planar
     assert scene.path[-1] == pytest.approx([np.cos(1), np.sin(1)])
-    assert drawing.turns(scene)["arm"][-1] == pytest.approx(np.degrees(1))
+    assert schematic.turns(scene)["arm"][-1] == pytest.approx(np.degrees(1))
 
 
 def test_bodies_are_drawn_by_their_hull() -> None:
     square = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.5], [1.0, 1.0], [0.0, 1.0], [0.0, 1e-12], [0.0, 0.5]])
-    assert drawing.corners(square) == pytest.approx(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]))
-    assert drawing.corners(square[[0, 2, 3]]) == pytest.approx(np.array([[0, 0], [1, 1]]))
-    assert len(drawing.corners(square[[0, 5]])) == 1
-    assert drawing.corners(np.full((2, 2), np.nan)).shape == (0, 2)
+    assert schematic.corners(square) == pytest.approx(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]))
+    assert schematic.corners(square[[0, 2, 3]]) == pytest.approx(np.array([[0, 0], [1, 1]]))
+    assert len(schematic.corners(square[[0, 5]])) == 1
+    assert schematic.corners(np.full((2, 2), np.nan)).shape == (0, 2)
 
 
 def test_motion_of_the_actuated_joints_is_drawn_once_for_modes_that_move_alike(

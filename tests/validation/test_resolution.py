@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import engines
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable, Source
 from robots.errors import EngineError
@@ -18,15 +18,15 @@ from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.validation.conftest import in_this_process
-from validation import compare, resolution, sources
-from validation.compare import judge_effort, summarize_resolved
-from validation.evaluate import evaluate
-from validation.noise import FIGURES, noise_rows
-from validation.resolution import ULPS, measure_resolution, moved
+from validation.judge import compare, resolution, sources
+from validation.judge.compare import judge_effort, summarize_resolved
+from validation.judge.evaluate import evaluate
+from validation.judge.noise import FIGURES, noise_rows
+from validation.judge.resolution import ULPS, measure_resolution, moved
+from validation.judge.tolerances import registered
 from validation.studies.mutants.faults import by_key
 from validation.studies.mutants.judge import judge, prepare
 from validation.studies.run.study import run
-from validation.tolerances import registered
 
 SIMULATING = [name for name in engines.names() if name.endswith(("/forward", "/forward_single"))]
 NOT_ON_REQUEST = [name for name in SIMULATING if not engines.on_request(name.split("/")[0])]
@@ -291,7 +291,7 @@ def test_a_small_actuator_is_resolved_beside_a_large_one(name: str, configuratio
     "name", [name for name, of in registered().items() if of.relative_error is not None and "mjx" not in name]
 )
 def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motion]) -> None:
-    """No robot shows more of it than is registered; that of all of them takes `python -m validation.noise`."""
+    """No robot shows more of it than is registered; that of all of them takes `python -m validation.judge.noise`."""
     case, _ = crank
     if name not in sources.names(case.robot):
         pytest.skip(f"{case.robot.name} has no {name}")

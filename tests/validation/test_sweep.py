@@ -15,10 +15,10 @@ import pytest
 from distributed import LocalCluster
 from scipy.optimize import least_squares
 
-from analytic.assembly import assemble
-from analytic.closures import closure_residual
-from analytic.kinematics import poses
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.closures import closure_residual
+from analytic.kinematics.tree import poses
+from analytic.motion.prescribe import assemble
 from robots.errors import HarnessError, LoopClosureError
 from robots.mechanism import Mechanism
 from robots.robot import Case, load, make_case

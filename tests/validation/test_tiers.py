@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.assembly import prescribe
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism, Wrench
 from robots.robot import Case
 from tests.conftest import CaseMaker
 from tests.engines.mechanisms import FIVE_BAR
-from validation.audit import Wanted, wanted_of
-from validation.tiers import QUANTITIES, Held, instantaneous, static
+from validation.judge.audit import ExpectedTerms, expected_terms
+from validation.judge.tiers import QUANTITIES, QuantityCheck, instantaneous, static
 
 ERROR = 1e-3
 """Seeded error [-]."""
@@ -35,12 +35,12 @@ def case(tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker) -> Cas
 
 
 @pytest.fixture(scope="module")
-def want(case: Case) -> Wanted:
-    return wanted_of(case, prescribe(case))
+def want(case: Case) -> ExpectedTerms:
+    return expected_terms(case, prescribe(case))
 
 
 @pytest.fixture(scope="module")
-def right(want: Wanted) -> Matrices:
+def right(want: ExpectedTerms) -> Matrices:
     """Of an engine that computes what the model does."""
     terms = want.terms
     rest = terms.gravity
@@ -53,7 +53,7 @@ def right(want: Wanted) -> Matrices:
     )
 
 
-def named(rows: Sequence[Held]) -> list[tuple[Any, ...]]:
+def named(rows: Sequence[QuantityCheck]) -> list[tuple[Any, ...]]:
     """Quantity, element and size of every error that is not round-off."""
     found = []
     for held in rows:
@@ -64,7 +64,7 @@ def named(rows: Sequence[Held]) -> list[tuple[Any, ...]]:
     return found
 
 
-def test_what_is_right_has_no_errors(case: Case, want: Wanted, right: Matrices) -> None:
+def test_what_is_right_has_no_errors(case: Case, want: ExpectedTerms, right: Matrices) -> None:
     assert named([*static(want.inventory, want.inventory, want.terms.M[0])]) == []
     rows = [*instantaneous(case.mechanism, want.terms, right, (want.qd, want.qdd))]
     assert named(rows) == []
@@ -102,12 +102,12 @@ SEEDED: dict[str, tuple[str, tuple[int, ...], str, Scale]] = {
 
 
 @pytest.mark.parametrize("quantity", SEEDED)
-def test_a_seeded_error_of_the_robot_is_named(quantity: str, want: Wanted) -> None:
+def test_a_seeded_error_of_the_robot_is_named(quantity: str, want: ExpectedTerms) -> None:
     field, place, element, scale = SEEDED[quantity]
     want_named(want, spoilt(want.inventory, field, place, ERROR * scale(want.inventory)), quantity, element)
 
 
-def test_a_seeded_error_of_a_number_is_named(want: Wanted) -> None:
+def test_a_seeded_error_of_a_number_is_named(want: ExpectedTerms) -> None:
     found = want.inventory
     want_named(want, replace(found, total_mass=found.total_mass + ERROR * 1.8), "total mass", "robot")
     want_named(want, replace(found, opening=found.opening + ERROR * size(found)), "opening of the loops", "robot")
@@ -132,13 +132,13 @@ def test_every_quantity_is_seeded() -> None:
     ],
 )
 def test_what_is_not_there_is_seen_beside_what_it_would_act_on(
-    field: str, place: tuple[int, ...], element: str, scale: Callable[[Wanted], float], want: Wanted
+    field: str, place: tuple[int, ...], element: str, scale: Callable[[ExpectedTerms], float], want: ExpectedTerms
 ) -> None:
     (quantity,) = [name for name, (own, _, _) in QUANTITIES.items() if own == field]
     want_named(want, spoilt(want.inventory, field, place, ERROR * scale(want)), quantity, element)
 
 
-def test_places_and_springs_are_seen_beside_the_largest(want: Wanted) -> None:
+def test_places_and_springs_are_seen_beside_the_largest(want: ExpectedTerms) -> None:
     """Not each beside its own: a body near the origin, a spring that rests near zero, an axis not of length one."""
     own = replace(
         want.inventory,
@@ -160,14 +160,14 @@ def test_places_and_springs_are_seen_beside_the_largest(want: Wanted) -> None:
     )
 
 
-def test_damping_of_what_rests_without_force_is_seen_beside_its_inertia(want: Wanted) -> None:
+def test_damping_of_what_rests_without_force_is_seen_beside_its_inertia(want: ExpectedTerms) -> None:
     own = replace(want.inventory, rest_force=np.zeros(4))
     inertia = want.terms.M[0][2, 2]
     rows = [*static(own, spoilt(own, "damping", (2, 2), ERROR * inertia), want.terms.M[0])]
     assert named(rows) == [("damping", "right", pytest.approx(ERROR))]
 
 
-def test_forces_and_moments_have_the_larger_of_their_scales(want: Wanted) -> None:
+def test_forces_and_moments_have_the_larger_of_their_scales(want: ExpectedTerms) -> None:
     """A moment is also seen beside the forces at the robot's size, a force at rest beside what the robot needs."""
     own = replace(want.inventory, moment=np.zeros((4, 3)))
     spoilt_moment = spoilt(own, "moment", (0, 0), ERROR * 3.0 * size(own))
@@ -177,7 +177,7 @@ def test_forces_and_moments_have_the_larger_of_their_scales(want: Wanted) -> Non
     assert named([*static(heavy, spoilt_force, want.terms.M[0])]) == [("force at rest", "right2", pytest.approx(ERROR))]
 
 
-def want_named(want: Wanted, found: Inventory, quantity: str, element: str) -> None:
+def want_named(want: ExpectedTerms, found: Inventory, quantity: str, element: str) -> None:
     rows = [*static(want.inventory, found, want.terms.M[0])]
     assert named(rows) == [(quantity, element, pytest.approx(ERROR))]
     (held,) = [held for held in rows if held.quantity == quantity]
@@ -192,7 +192,7 @@ def spoilt(inventory: Inventory, field: str, place: tuple[int, ...], error: floa
     return replace(inventory, **changed)
 
 
-def test_what_is_rebuilt_is_said_where_there_is_some(want: Wanted) -> None:
+def test_what_is_rebuilt_is_said_where_there_is_some(want: ExpectedTerms) -> None:
     by = {"armature": "gears", "friction": "springs"}
     notes = {
         held.quantity: held.note
@@ -244,7 +244,7 @@ def test_what_is_lost_or_called_otherwise_is_named(
     numbers: tuple[int, int],
     note: str,
     missing: set[str],
-    want: Wanted,
+    want: ExpectedTerms,
 ) -> None:
     """And what belongs to it is not compared, for want of a partner."""
     whole = {held.quantity: held for held in static(want.inventory, want.inventory, want.terms.M[0])}
@@ -257,13 +257,13 @@ def test_what_is_lost_or_called_otherwise_is_named(
     assert {name for name, _, _ in named([*rows.values()])} == {f"number of {kind}"}
 
 
-def test_what_is_added_is_named(want: Wanted) -> None:
+def test_what_is_added_is_named(want: ExpectedTerms) -> None:
     rows = static(without_last_actuator(want.inventory), want.inventory, want.terms.M[0])
     (held,) = [held for held in rows if held.quantity == "number of actuators"]
     assert (held.wanted.item(), held.found.item(), held.note) == (2, 3, "added: right again")
 
 
-def test_no_actuators_are_no_row(want: Wanted) -> None:
+def test_no_actuators_are_no_row(want: ExpectedTerms) -> None:
     passive = replace(want.inventory, actuators=(), transmission=np.zeros((0, 4)))
     assert "gear" not in {held.quantity for held in static(passive, passive, want.terms.M[0])}
 
@@ -273,7 +273,7 @@ ROWS = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0]])
 RIGID = ("constraint rows", "rank of the constraints", "dof", "forbidden directions")
 
 
-def rigid(want: Wanted, J: Array, J_found: Array) -> dict[str, Any]:
+def rigid(want: ExpectedTerms, J: Array, J_found: Array) -> dict[str, Any]:
     """Wanted and found numbers of the constraints, and the largest error of their directions."""
     rows = static(replace(want.inventory, J=J), replace(want.inventory, J=J_found), want.terms.M[0])
     numbers = {held.quantity: held for held in rows if held.quantity in RIGID}
@@ -282,7 +282,7 @@ def rigid(want: Wanted, J: Array, J_found: Array) -> dict[str, Any]:
     return found if directions is None else {**found, "beyond": (0.0, float(directions.error.max()))}
 
 
-def test_constraints_are_counted_and_ranked(want: Wanted) -> None:
+def test_constraints_are_counted_and_ranked(want: ExpectedTerms) -> None:
     """Scaled, mixed or repeated rows forbid the same; what is missing or another direction is named."""
     same = {"constraint rows": (2, 2), "rank of the constraints": (2, 2), "dof": (2, 2)}
     mixed = np.array([[3.0, 0.0], [1.0, -200.0]]) @ ROWS
@@ -305,7 +305,7 @@ def test_constraints_are_counted_and_ranked(want: Wanted) -> None:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_direction_that_is_off_is_as_large_as_its_angle(want: Wanted, *, swapped: bool) -> None:
+def test_a_direction_that_is_off_is_as_large_as_its_angle(want: ExpectedTerms, *, swapped: bool) -> None:
     turned = ROWS + ERROR * np.array([[0.0, 0.0, 0.0, 5.0], [0.0, 0.0, 0.0, 0.0]])
     pair = (5 * turned, ROWS) if swapped else (ROWS, 5 * turned)
     rows = static(replace(want.inventory, J=pair[0]), replace(want.inventory, J=pair[1]), want.terms.M[0])
@@ -316,7 +316,7 @@ def test_a_direction_that_is_off_is_as_large_as_its_angle(want: Wanted, *, swapp
     assert (held.wanted == 0).all()
 
 
-def largest_force(want: Wanted) -> float:
+def largest_force(want: ExpectedTerms) -> float:
     terms = want.terms
     inertial = np.einsum("tij,tj->ti", terms.M, want.qdd)
     return float(max(np.abs(x).max() for x in (inertial, terms.coriolis, terms.gravity, terms.dissipation, terms.load)))
@@ -332,7 +332,7 @@ SPOILT: dict[str, tuple[dict[str, tuple[int, ...]], str]] = {
 
 
 @pytest.mark.parametrize("quantity", SPOILT)
-def test_a_seeded_error_of_the_forces_is_named(quantity: str, case: Case, want: Wanted, right: Matrices) -> None:
+def test_a_seeded_error_of_the_forces_is_named(quantity: str, case: Case, want: ExpectedTerms, right: Matrices) -> None:
     fields, unit = SPOILT[quantity]
     values = {name: np.array(getattr(right, name)) for name in fields}
     for name, samples in fields.items():
@@ -342,7 +342,7 @@ def test_a_seeded_error_of_the_forces_is_named(quantity: str, case: Case, want: 
     assert {held.quantity: held.unit for held in rows}[quantity] == unit
 
 
-def test_loads_are_no_dampers(case: Case, want: Wanted, right: Matrices) -> None:
+def test_loads_are_no_dampers(case: Case, want: ExpectedTerms, right: Matrices) -> None:
     """What springs and loads lack, in rest and in motion, is theirs alone."""
     passive = np.array(right.passive)
     passive[[MOVING, REST], 0] -= ERROR * largest_force(want)
@@ -351,7 +351,9 @@ def test_loads_are_no_dampers(case: Case, want: Wanted, right: Matrices) -> None
 
 
 @pytest.mark.parametrize("term", ["coriolis", "gravity", "dissipation", "load", "inertial"])
-def test_forces_are_seen_beside_the_largest_of_them(term: str, case: Case, want: Wanted, right: Matrices) -> None:
+def test_forces_are_seen_beside_the_largest_of_them(
+    term: str, case: Case, want: ExpectedTerms, right: Matrices
+) -> None:
     qdd = want.qdd * (1e6 if term == "inertial" else 1)
     terms = want.terms if term == "inertial" else replace(want.terms, **{term: 1e6 * getattr(want.terms, term)})
     largest = largest_force(replace(want, terms=terms, qdd=qdd))
@@ -364,7 +366,7 @@ def test_forces_are_seen_beside_the_largest_of_them(term: str, case: Case, want:
     assert scales == dict.fromkeys(SPOILT, pytest.approx(largest))
 
 
-def test_a_seeded_error_of_the_mass_matrix_is_named(case: Case, want: Wanted, right: Matrices) -> None:
+def test_a_seeded_error_of_the_mass_matrix_is_named(case: Case, want: ExpectedTerms, right: Matrices) -> None:
     M = np.array(right.M)
     M[SAMPLE, 2, 1] += ERROR * np.sqrt(M[SAMPLE, 2, 2] * M[SAMPLE, 1, 1])
     rows = [*instantaneous(case.mechanism, want.terms, replace(right, M=M), (want.qd, want.qdd))]
@@ -372,7 +374,7 @@ def test_a_seeded_error_of_the_mass_matrix_is_named(case: Case, want: Wanted, ri
     assert {held.quantity: held.unit for held in rows}["mass matrix"] == "kg, kg m or kg m²"
 
 
-def test_inertia_of_what_has_none_is_seen_beside_the_largest(case: Case, want: Wanted, right: Matrices) -> None:
+def test_inertia_of_what_has_none_is_seen_beside_the_largest(case: Case, want: ExpectedTerms, right: Matrices) -> None:
     massless = np.array(want.terms.M)
     massless[:, 3], massless[:, :, 3] = 0, 0
     M = np.concatenate([massless, massless])
@@ -383,7 +385,7 @@ def test_inertia_of_what_has_none_is_seen_beside_the_largest(case: Case, want: W
     assert named(rows) == [("mass matrix", "right2", pytest.approx(ERROR))]
 
 
-def test_a_seeded_error_of_the_closure_is_named(case: Case, want: Wanted, right: Matrices) -> None:
+def test_a_seeded_error_of_the_closure_is_named(case: Case, want: ExpectedTerms, right: Matrices) -> None:
     assert right.closure_bias is not None
     bias = np.array(right.closure_bias)
     scale = max(np.abs(bias).max(), (np.abs(want.terms.Phi) @ np.abs(want.qdd)[..., None]).max())
@@ -396,7 +398,7 @@ def test_a_seeded_error_of_the_closure_is_named(case: Case, want: Wanted, right:
     assert rows[-1].scale.item() == pytest.approx(1e3 * scale)
 
 
-def test_rows_that_are_not_the_models_have_a_number(case: Case, want: Wanted, right: Matrices) -> None:
+def test_rows_that_are_not_the_models_have_a_number(case: Case, want: ExpectedTerms, right: Matrices) -> None:
     """As an engine may close a loop by others."""
     J, bias = (np.concatenate([rows, rows], axis=1) for rows in (right.J, right.closure_bias))
     twice = replace(right, J=J, closure_bias=bias)
@@ -406,7 +408,7 @@ def test_rows_that_are_not_the_models_have_a_number(case: Case, want: Wanted, ri
     assert held.error.max() < 1e-13
 
 
-def test_a_direction_that_is_lost_in_motion_is_named(case: Case, want: Wanted, right: Matrices) -> None:
+def test_a_direction_that_is_lost_in_motion_is_named(case: Case, want: ExpectedTerms, right: Matrices) -> None:
     """Where the engine is at rest it may have what it likes: the directions are those of the states."""
     J = np.array(right.J)
     J[SAMPLE, 0] = 0
@@ -423,7 +425,7 @@ def test_a_tree_has_nothing_to_close(model: str, model_case: CaseMaker) -> None:
     from tests.conftest import MODELS
 
     case = model_case(MODELS / f"{model}.xml", amplitude=0.1)
-    want = wanted_of(case, prescribe(case))
+    want = expected_terms(case, prescribe(case))
     terms = want.terms
     none = Matrices(
         M=np.concatenate([terms.M, terms.M]),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from validation import sources
-from validation.tolerances import Tolerance, audits, registered
+from validation.judge import sources
+from validation.judge.tolerances import Tolerance, audits, registered
 
 EXACT, FOURTH_ORDER, EXTRAPOLATED, SINGLE = 1e-11, 1e-6, 5e-6, 1e-4
 CONTRACT = {

@@ -12,27 +12,28 @@ import pandas as pd
 import pytest
 
 import engines
-from analytic.assembly import prescribe
-from analytic.noc import Noc
-from analytic.powers import effort_scale
+from analytic.dynamics.noc import Noc
+from analytic.dynamics.powers import effort_scale
+from analytic.motion.prescribe import prescribe
 from robots.errors import HarnessError
 from robots.robot import Case, make_case
 from tests.validation.conftest import Command, in_this_process
-from validation import sources, tables
 from validation.execution.tables import write_tables
 from validation.execution.workers import Workers
-from validation.ledger import known_issues
+from validation.judge import results as result_tables
+from validation.judge import sources
+from validation.judge.known_issues import known_issues
 from validation.studies.run.study import run
 from validation.studies.study import StudyResult, exit_status, run_study, write_conclusion
 from validation.studies.versions import study
 from validation.studies.versions.comparison import versions_table
 from validation.studies.versions.environments import Environment, made_by_uv, rooms, run_in
-from validation.studies.versions.report import Findings, steps
+from validation.studies.versions.report import VersionsResult, steps
 from validation.studies.versions.study import Versions, environments
 
 HERE = importlib.metadata.version("mujoco")
 ONE_CASE = ("3prr", "--variant", "default", "--mode", "plus", "--configuration", "vertical", "--jobs", "1")
-Old = Mapping[str, tables.Results | str]
+Old = Mapping[str, result_tables.Results | str]
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +50,8 @@ def two(prr: Case) -> Old:
 
 
 @pytest.fixture(scope="module")
-def found(two: Old) -> Findings:
-    return Findings(table=versions_table(two), run=_record(two))
+def found(two: Old) -> VersionsResult:
+    return VersionsResult(table=versions_table(two), run=_record(two))
 
 
 def _record(of: Old) -> Mapping[str, object]:
@@ -72,12 +73,12 @@ def _cell(table: pd.DataFrame, source: str, version: str) -> pd.Series:
     return table[(table["source"] == source) & (table["mujoco"] == version)].iloc[0]
 
 
-def test_a_change_of_verdict_and_of_effort_is_named(found: Findings, two: Old) -> None:
+def test_a_change_of_verdict_and_of_effort_is_named(found: VersionsResult, two: Old) -> None:
     before, after = (_cell(found.table, "mujoco/forward", version) for version in ("3.6.0", "4.0.0"))
     assert (before["verdict"], after["verdict"]) == ("disagree", "agree")
     efforts = []
     for results in (two["3.6.0"], two["4.0.0"]):
-        assert isinstance(results, tables.Results)
+        assert isinstance(results, result_tables.Results)
         of_source = results.efforts[results.efforts["source"] == "mujoco/forward"]
         efforts.append(of_source.pivot(index="t", columns="actuator", values="effort").to_numpy())
         scale = results.summary.drop_duplicates("actuator").sort_values("actuator")["scale"].to_numpy()
@@ -91,14 +92,14 @@ def test_a_change_of_verdict_and_of_effort_is_named(found: Findings, two: Old) -
     assert before["closure_drift"] > 1e-3 > after["closure_drift"]
 
 
-def test_what_stays_is_not_named(found: Findings) -> None:
+def test_what_stays_is_not_named(found: VersionsResult) -> None:
     for source in ("mujoco/kkt", sources.REFERENCE):
         rows = found.table[found.table["source"] == source]
         assert set(rows["change"]) == {""}
         assert _cell(found.table, source, "4.0.0")["effort_change"] == 0.0
 
 
-def test_a_version_that_did_not_run_has_rows_that_say_so(found: Findings) -> None:
+def test_a_version_that_did_not_run_has_rows_that_say_so(found: VersionsResult) -> None:
     rows = found.table[found.table["mujoco"] == "3.7.0"]
     assert list(rows["source"]) == [sources.REFERENCE, "mujoco/kkt", "mujoco/forward"]
     assert set(rows["verdict"]) == {"not run"}
@@ -117,7 +118,7 @@ def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case, tmp_path:
     heavier = make_case(robot, variant=prr.variant, mode=prr.mode, configuration=prr.configuration)
     both = {"3.6.0": run([prr], wanted=("analytic/lagrange",), workers=Workers(jobs=1))}
     both["4.0.0"] = run([heavier], wanted=("analytic/lagrange",), workers=Workers(jobs=1))
-    found = Findings(table=versions_table(both), run=_record(both))
+    found = VersionsResult(table=versions_table(both), run=_record(both))
     row = _cell(found.table, sources.REFERENCE, "4.0.0")
     motion = prescribe(prr)
     light, heavy = (Noc().compute_efforts(case, motion).effort for case in (prr, heavier))
@@ -135,7 +136,7 @@ def test_the_exit_status_is_that_of_the_worst_version(two: Old) -> None:
         assert exit_status(table["verdict"], {"not_run": [], "internal_errors": []}) == status
 
 
-def test_the_page_says_what_changes_and_is_rebuilt(found: Findings, loopcheck: Command, tmp_path: Path) -> None:
+def test_the_page_says_what_changes_and_is_rebuilt(found: VersionsResult, loopcheck: Command, tmp_path: Path) -> None:
     record = {"study": "versions", "loopcheck": "0", "start": "", "duration_s": 0.0, **found.run}
     write_tables(tmp_path, Versions.tables, {"versions": found.table}, record)
     write_conclusion(Versions, StudyResult(folder=tmp_path, tables={"versions": found.table}, record=record))
@@ -167,7 +168,7 @@ def test_a_version_that_cannot_be_installed_leaves_the_others(
     assert set(table.loc[table["mujoco"] == "3.6.0", "note"]) == {reason}
     kkt = _cell(table, "mujoco/kkt", HERE)
     assert kkt["verdict"] == "agree"
-    assert tables.read(out / f"mujoco-{HERE}").run["loopcheck"] == importlib.metadata.version("loopcheck")
+    assert result_tables.read(out / f"mujoco-{HERE}").run["loopcheck"] == importlib.metadata.version("loopcheck")
 
 
 def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +237,7 @@ def test_the_older_mujoco_itself_gives_what_the_ledger_says(tmp_path: Path) -> N
     routes = ("--source", "mujoco/kkt", "--source", "mujoco/forward")
     with rooms(tmp_path) as place:
         assert run_in(old, place, ["run", *ONE_CASE, *routes, "--out", str(tmp_path)]) == ""
-    results = tables.read(tmp_path)
+    results = result_tables.read(tmp_path)
     assert results.run["versions"]["mujoco"] == "3.6.0"
     table = versions_table({"3.6.0": results})
     (issue,) = (issue for issue in known_issues() if issue.key == "mujoco-velocity-term")

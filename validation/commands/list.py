@@ -26,7 +26,7 @@ def command(folders: tuple[Path, ...]) -> int:
 def _robots(folders: Sequence[Path]) -> Iterator[str]:
     """Each robot with its variants, modes, configurations, actuators and sources."""
     from robots.robot import configurations, load, modes, names
-    from validation import sources
+    from validation.judge import sources
 
     for name in names(folders):
         robot = load(name, folders)

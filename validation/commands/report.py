@@ -14,7 +14,7 @@ def command(folder: Path) -> int:
     Example:
       loopcheck report results
     """
-    from validation.console import show
+    from validation.report.terminal import show
     from validation.studies.study import rebuild
 
     show(rebuild(folder).summary)

@@ -21,14 +21,14 @@ from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
 from robots.errors import HarnessError
-from robots.trial import ending, main_left_out
+from robots.probe import exit_reason, main_left_out
 from validation.execution.errors import internal_error
 from validation.execution.journal import ROOT, Journal, Task, keys
 
 TIME_LIMIT = 1800.0
 """How long a task may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
 INTERRUPTED = "interrupted"
-WARM = ["validation.execution.workers", "validation.evaluate", "engines.mujoco.routes.forward"]
+WARM = ["validation.execution.workers", "validation.judge.evaluate", "engines.mujoco.routes.forward"]
 """What all workers need: imported once, where the system can fork them from a process that has it."""
 
 
@@ -191,7 +191,7 @@ def _result(future: Future[Any], time_limit: float) -> Any:
     try:
         return future.result()
     except ProcessExpired as error:
-        return WorkerFailure(f"its process died: {ending(error.exitcode)}")
+        return WorkerFailure(f"its process died: {exit_reason(error.exitcode)}")
     except TimeoutError:
         return WorkerFailure(f"it did not come to an end within {time_limit:g} s")
     except HarnessError:

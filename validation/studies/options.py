@@ -42,7 +42,7 @@ class Execution:
 
     def end(self, result: "StudyResult", conclusion: "Conclusion") -> int:
         """Print what a study says; returns the exit status."""
-        from validation.console import show
+        from validation.report.terminal import show
         from validation.studies.study import exit_status
 
         show(conclusion.summary)

@@ -17,14 +17,14 @@ from rich.console import RenderableType
 
 import engines
 from robots.errors import INTERNAL, OutputError
-from validation.blocks import Part
-from validation.completion import completed
 from validation.execution.errors import internal_errors
 from validation.execution.files import RECORD, locked
 from validation.execution.journal import Journal, journal_in
 from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from validation.execution.workers import ALL_CORES, ALONE, TaskLog, WorkerPool, Workers, worker_pool
-from validation.pages import write_pages
+from validation.report.blocks import Section
+from validation.report.deferred import completed
+from validation.report.pages import write_pages
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 MEASURED = "measured"
@@ -60,7 +60,7 @@ class Conclusion:
 
     title: str
     """Of the page."""
-    sections: Sequence[Part]
+    sections: Sequence[Section]
     """Of the page."""
     summary: Sequence[RenderableType]
     """What the terminal says."""
@@ -207,11 +207,11 @@ def _study_named(name: str, folder: Path) -> type[Study]:
     return study
 
 
-def _open_tasks(record: Mapping[str, Any]) -> list[Part]:
+def _open_tasks(record: Mapping[str, Any]) -> list[Section]:
     """What workers have not computed, if anything, and why."""
     counts = Counter([*record.get("not_run", ()), *record.get("internal_errors", ())])
     reasons = [f"{reason} ({count} {'tasks' if count > 1 else 'task'})" for reason, count in counts.items()]
-    return [Part(title="What did not run", anchor="not-run", blocks=[reasons])] if reasons else []
+    return [Section(title="What did not run", anchor="not-run", blocks=[reasons])] if reasons else []
 
 
 def _want_own(folder: Path, name: str) -> None:

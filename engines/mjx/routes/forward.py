@@ -190,6 +190,6 @@ def _constants(simulation: _Simulation, dt: float) -> Array:
     span = motion.t[-1] - motion.t[0]
     many, used = (2 * round(span / step) + 3 for step in (of.steps[-1], dt))
     target = motion.law(motion.t[0] + np.minimum(np.arange(many), used - 1) * dt / 2)
-    rest = mechanism.values_of(mechanism.drives, mechanism.reference[None])
+    rest = mechanism.values_of(mechanism.drives, mechanism.rest_position[None])
     K, B = (x / of.impedance for x in of.solref)
     return (target.q - rest + (B * target.qd + target.qdd) / K)[:, drives]

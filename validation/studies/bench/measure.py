@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import engines
-from analytic.assembly import prescribe
 from analytic.batch import Batch, inverse_dynamics
 from analytic.batch.trace import Trace, trace
-from analytic.lagrange import Lagrange
-from analytic.noc import Noc
+from analytic.dynamics.lagrange import Lagrange
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.errors import HarnessError, MechanismError
 from robots.mechanism import Mechanism

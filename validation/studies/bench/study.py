@@ -12,10 +12,10 @@ import pandas as pd
 from rich.console import RenderableType
 
 from robots.robot import load, representative_case
-from validation.console import table as terminal_table
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, integer, number, table_of, text
 from validation.execution.workers import WorkerFailure, WorkerPool
+from validation.report.terminal import table as terminal_table
 from validation.studies.bench.measure import (
     REPETITIONS,
     ROBOTS,

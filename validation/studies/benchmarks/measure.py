@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import engines
-from analytic.energy import total_energy
-from analytic.forward import accelerations_by_multipliers, dependent_velocities, simulate
-from analytic.kinematics import point_of, poses, retract
+from analytic.dynamics.energy import total_energy
+from analytic.dynamics.forward import accelerations_by_multipliers, dependent_velocities, simulate
+from analytic.kinematics.tree import point_of, poses, retract
 from robots.arrays import AnyArray, Array
 from robots.benchmark import Benchmark, Instant
 from robots.errors import HarnessError, NotFoundError

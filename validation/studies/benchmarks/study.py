@@ -10,11 +10,11 @@ import pandas as pd
 
 import engines
 from robots.benchmark import benchmark_names, load_benchmark
-from validation.blocks import Part, table
-from validation.console import error_table
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerPool
+from validation.report.blocks import Section, table
+from validation.report.terminal import error_table
 from validation.studies.benchmarks.measure import ANALYTIC, measure, ways, without_motion
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
@@ -71,10 +71,10 @@ class Benchmarks(Study):
 STUDY = Benchmarks
 
 
-def _part(name: str, rows: pd.DataFrame) -> Part:
+def _part(name: str, rows: pd.DataFrame) -> Section:
     """What was published of a motion, and how far each source is from it."""
     benchmark = load_benchmark(name)
-    return Part(
+    return Section(
         title=name,
         anchor=f"benchmark-{name}",
         blocks=[
@@ -86,8 +86,8 @@ def _part(name: str, rows: pd.DataFrame) -> Part:
     )
 
 
-def _introduction() -> Part:
-    return Part(
+def _introduction() -> Section:
+    return Section(
         title="What is measured",
         anchor="benchmarks",
         blocks=[

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from analytic.laws import AUTOMATIC, RECORDED
+from analytic.motion.laws import AUTOMATIC, RECORDED
 from robots.errors import NotFoundError
 from robots.mechanism import ModelFile
+from robots.probe import want_readable
 from robots.robot import DEFAULT, Case, MotionSpec, Robot, configurations, make_case, modes
-from robots.trial import want_readable
 
 
 def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", motion: Path | None = None) -> list[Case]:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from validation.figures import COLORS, DASHES, MARKERS, as_svg, make_panels
+from validation.report.figures import COLORS, DASHES, MARKERS, as_svg, make_panels
 
 UNITS: Mapping[str, str] = {"ISE": "m² s", "IAE": "m s", "ITAE": "m s²"}
 _REFERENCE: Mapping[str, Any] = {"color": "#a3a3a3", "linewidth": 4.0, "zorder": 1.5, "label": "reference"}

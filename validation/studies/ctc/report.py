@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from validation.blocks import Block, Part, Picture, Table, cell, digits, facts, plain, table
+from validation.report.blocks import Block, Picture, Section, Table, cell, digits, facts, plain, table
 from validation.studies.ctc.perturbation import KINDS
 from validation.studies.ctc.pictures import UNITS, error_figure, indices_figure, joints_figure
 from validation.studies.ctc.runs import INDICES, KEY
@@ -16,7 +16,7 @@ DECIDES = 0.9
 """Share of the difference between two controllers from which one kind of error is said to make it [-]."""
 
 
-def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> list[Part]:
+def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> list[Section]:
     """The page, from the tables of runs and histories and the record of the study."""
     runs, histories = tables["ctc_runs"], tables["ctc_histories"]
     detail = [one_run(histories, record["varied"])] if len(histories) else []
@@ -35,7 +35,7 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns).reset_index()
 
 
-def answer(runs: pd.DataFrame, record: Mapping[str, Any]) -> Part:
+def answer(runs: pd.DataFrame, record: Mapping[str, Any]) -> Section:
     """What came out, in a few sentences."""
     lost = int(runs["diverged_at"].notna().sum())
     groups = _groups(runs, "all")
@@ -49,12 +49,12 @@ def answer(runs: pd.DataFrame, record: Mapping[str, Any]) -> Part:
         "start": record["start"],
         "duration [s]": record["duration_s"],
     }
-    return Part(title="Answer", anchor="answer", blocks=[*(text for text in sentences if text), facts(known)])
+    return Section(title="Answer", anchor="answer", blocks=[*(text for text in sentences if text), facts(known)])
 
 
-def indices(runs: pd.DataFrame) -> Part:
+def indices(runs: pd.DataFrame) -> Section:
     """Indices by level and controller, for each plant, mode and seed."""
-    parts: list[Part] = []
+    parts: list[Section] = []
     for group in _groups(runs, "all"):
         rows = _of(runs, *group, "all")
         where = _where(*group)
@@ -64,16 +64,16 @@ def indices(runs: pd.DataFrame) -> Part:
             caption="Mean over the templates; bars: the range. Lost runs are left out (see below).",
         )
         shown = summary(rows).drop(columns=GROUP).rename(columns=_with_units)
-        parts.append(Part(title=where, anchor=f"indices-{len(parts) + 1}", blocks=[picture, table(shown)]))
+        parts.append(Section(title=where, anchor=f"indices-{len(parts) + 1}", blocks=[picture, table(shown)]))
     text = (
         "Indices of the position error of P over the run, as the paper's figures 4 to 6. They are cut at T_end: the "
         "paper integrates to infinity, but the error of a wrong model does not die out, so that a longer run gives "
         "larger indices. A win is the smallest ISE of the controllers on the same robot."
     )
-    return Part(title="Indices", anchor="indices", blocks=[text, *parts])
+    return Section(title="Indices", anchor="indices", blocks=[text, *parts])
 
 
-def why(runs: pd.DataFrame) -> Part:
+def why(runs: pd.DataFrame) -> Section:
     """Lengths against masses: where the difference comes from."""
     blocks: list[Block] = [
         "Mean ISE [m² s] if all parameters are wrong, the lengths alone (geometry: L, l, d), or all but the lengths "
@@ -95,16 +95,16 @@ def why(runs: pd.DataFrame) -> Part:
             "uses the same sensors and the model in active joints.",
         ]
     ]
-    return Part(title="Why", anchor="why", blocks=blocks)
+    return Section(title="Why", anchor="why", blocks=blocks)
 
 
-def one_run(histories: pd.DataFrame, varied: Mapping[str, Any]) -> Part:
+def one_run(histories: pd.DataFrame, varied: Mapping[str, Any]) -> Section:
     """Histories of one robot, as the paper's figures 7 to 9."""
     about = (
         f"mode {varied['modes'][0]}, seed {varied['seeds'][0]}, template 0, {max(varied['levels']):g} %, exact plant"
     )
     largest = histories.groupby("controller", sort=False)["error"].max()
-    return Part(
+    return Section(
         title="One robot in detail",
         anchor="one-run",
         blocks=[
@@ -125,7 +125,7 @@ def one_run(histories: pd.DataFrame, varied: Mapping[str, Any]) -> Part:
     )
 
 
-def elsewhere(runs: pd.DataFrame) -> Part:
+def elsewhere(runs: pd.DataFrame) -> Section:
     """Whether plant, mode or seed changes the picture."""
     rows = []
     for group in _groups(runs, "all"):
@@ -138,10 +138,10 @@ def elsewhere(runs: pd.DataFrame) -> Part:
         if len(rows) > 1
         else "Only one plant, mode and seed was run: --mode, --seed and --plant, repeated, say whether others differ."
     )
-    return Part(title="Other plants, modes and seeds", anchor="elsewhere", blocks=[text, Table(columns, rows)])
+    return Section(title="Other plants, modes and seeds", anchor="elsewhere", blocks=[text, Table(columns, rows)])
 
 
-def diverged(runs: pd.DataFrame) -> Part:
+def diverged(runs: pd.DataFrame) -> Section:
     """Runs that were lost."""
     lost = runs[runs["diverged_at"].notna()]
     rows: Block = table(lost[[*KEY, "diverged_at"]].rename(columns=_with_units)) if len(lost) else "None."
@@ -149,10 +149,10 @@ def diverged(runs: pd.DataFrame) -> Part:
         "A run is lost when P is as far from where it should be as the radius of the circle, or a leg cannot reach. It "
         "is left out of all means, which flatters the controller that lost it."
     )
-    return Part(title="Diverged runs", anchor="diverged", blocks=[text, rows])
+    return Section(title="Diverged runs", anchor="diverged", blocks=[text, rows])
 
 
-def how(record: Mapping[str, Any]) -> Part:
+def how(record: Mapping[str, Any]) -> Section:
     """Settings and assumptions."""
     chosen = [
         "Each length, mass centre, mass and moment of inertia of each leg and of the platform is multiplied by 1 + p, "
@@ -163,7 +163,7 @@ def how(record: Mapping[str, Any]) -> Part:
         "Classical CTC solves (30) for the passive joints from the motors' angles, by Newton's method.",
     ]
     held = {name: plain(value) for name, value in {**record["varied"], **record["held"]}.items()}
-    return Part(title="Settings and assumptions", anchor="settings", blocks=[chosen, facts(held)])
+    return Section(title="Settings and assumptions", anchor="settings", blocks=[chosen, facts(held)])
 
 
 def _by_controller(runs: pd.DataFrame) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
+from analytic.dynamics.powers import effort_scale
+from analytic.motion.prescribe import prescribe
 from analytic.papers import AS_CORRECTED, paper_model
-from analytic.powers import effort_scale
 from robots.errors import HarnessError
 from robots.robot import DEFAULT, Case, configurations, load, make_case, names, regular_modes
-from validation.compare import relative_error
+from validation.judge.compare import relative_error
 
 CORRECTED = "as corrected"
 

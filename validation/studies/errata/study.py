@@ -8,11 +8,11 @@ from typing import ClassVar
 import pandas as pd
 from rich.console import RenderableType
 
-from validation.blocks import Part, table
-from validation.console import error_table
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerPool
+from validation.report.blocks import Section, table
+from validation.report.terminal import error_table
 from validation.studies.errata.costs import CORRECTED, cases_of, costs, not_run
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
@@ -52,7 +52,7 @@ class Errata(Study):
         rows = result.tables[TABLE]
         corrected = rows[rows["erratum"] == CORRECTED]
         parts = [
-            Part(title=str(robot), anchor=f"errata-{robot}", blocks=[_sentence(of_robot), table(_matrix(of_robot))])
+            Section(title=str(robot), anchor=f"errata-{robot}", blocks=[_sentence(of_robot), table(_matrix(of_robot))])
             for robot, of_robot in rows.groupby("robot", sort=False)
         ]
         return Conclusion(
@@ -76,8 +76,8 @@ def _summary(rows: pd.DataFrame) -> list[RenderableType]:
     return [error_table(errors, title=f"{robot}: effort error over its scale") for robot, errors in wide.items()]
 
 
-def _introduction() -> Part:
-    return Part(
+def _introduction() -> Section:
+    return Section(
         title="What is measured",
         anchor="errata",
         blocks=[

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from robots.arrays import Array
-from validation.compare import relative_error
+from validation.judge.compare import relative_error
 
 CASE = ["robot", "mode", "configuration"]
 LADDER = ["route", "ladder", "refined"]

@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from analytic.assembly import prescribe
-from analytic.noc import Noc
-from analytic.powers import effort_scale
+from analytic.dynamics.noc import Noc
+from analytic.dynamics.powers import effort_scale
+from analytic.motion.prescribe import prescribe
 from engines.extrapolation import value_at_zero
-from engines.ladder import Ladder, Trial
+from engines.ladder import Ladder, Level
 from robots.arrays import Array
 from robots.motion import Motion
 from robots.robot import Case
-from validation.compare import relative_error
-from validation.evaluate import outcome_of
 from validation.execution.tables import CSV, PARQUET, flag, integer, number, table_of, text
+from validation.judge.compare import relative_error
+from validation.judge.evaluate import outcome_of
 from validation.studies.ladder.analysis import RICHARDSON, refinements
 
 RUNGS = table_of(
@@ -43,7 +43,7 @@ RUNGS = table_of(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class PreparedCase:
     """A case, its motion and the reference."""
 
     case: Case
@@ -59,14 +59,14 @@ class Scene:
         return {"robot": self.case.robot.name, "mode": self.case.mode, "configuration": self.case.configuration}
 
 
-def scene_of(case: Case) -> Scene:
+def prepared_case(case: Case) -> PreparedCase:
     """A case with its motion and the reference."""
     motion = prescribe(case)
     reference, scale = Noc().compute_efforts(case, motion).effort, effort_scale(case.mechanism, motion).scale
-    return Scene(case=case, motion=motion, reference=reference, scale=scale)
+    return PreparedCase(case=case, motion=motion, reference=reference, scale=scale)
 
 
-def climb(scene: Scene, ladder: Ladder) -> pd.DataFrame:
+def climb(scene: PreparedCase, ladder: Ladder) -> pd.DataFrame:
     """Run all rungs of a ladder, extrapolate from them, and hold both against the reference."""
     rungs = []
     for trial in ladder.trials:
@@ -95,11 +95,11 @@ class _Rung(NamedTuple):
     note: str
 
 
-def _about(trial: Trial) -> tuple[float, float, int, bool, str]:
+def _about(trial: Level) -> tuple[float, float, int, bool, str]:
     return trial.value, trial.dt, trial.runs, trial.plain, trial.settings
 
 
-def not_climbed(scene: Scene, ladder: Ladder, reason: str) -> pd.DataFrame:
+def not_climbed(scene: PreparedCase, ladder: Ladder, reason: str) -> pd.DataFrame:
     """The rungs of a ladder that was not climbed."""
     rungs = [_Rung(*_about(trial), effort=None, wall_time=np.nan, note=reason) for trial in ladder.trials]
     return RUNGS.frame(_rows(scene, ladder, ladder.name, ladder.order, rungs))
@@ -118,7 +118,7 @@ def _extrapolated(group: Sequence[_Rung]) -> _Rung:
     )
 
 
-def _rows(scene: Scene, ladder: Ladder, name: str, theory: float, rungs: Sequence[_Rung]) -> pd.DataFrame:
+def _rows(scene: PreparedCase, ladder: Ladder, name: str, theory: float, rungs: Sequence[_Rung]) -> pd.DataFrame:
     values = [rung.value for rung in rungs]
     efforts = [rung.effort for rung in rungs]
     count = round(theory) if name != ladder.name else 1
@@ -143,5 +143,5 @@ def _rows(scene: Scene, ladder: Ladder, name: str, theory: float, rungs: Sequenc
     return table[list(RUNGS.schema.columns)]
 
 
-def _error(effort: Array | None, scene: Scene) -> float:
+def _error(effort: Array | None, scene: PreparedCase) -> float:
     return np.nan if effort is None else relative_error(effort, scene.reference, scene.scale)

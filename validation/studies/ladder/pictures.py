@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from engines.ladder import STEP
-from validation.figures import COLORS, DASHES, FLOOR, MARKERS, as_svg, literal, make_panels, put_legend
+from validation.report.figures import COLORS, DASHES, FLOOR, MARKERS, as_svg, literal, make_panels, put_legend
 from validation.studies.ladder.analysis import RICHARDSON
 
 LARGEST = 10.0

@@ -9,12 +9,12 @@ from rich.console import RenderableType
 
 import engines
 from engines.ladder import STEP
-from validation import console
-from validation.blocks import Block, Part, Picture, digits, facts, table
+from validation.judge.tolerances import registered
+from validation.report import terminal
+from validation.report.blocks import Block, Picture, Section, digits, facts, table
 from validation.studies.ladder.advice import advice, answer, own_settings
 from validation.studies.ladder.analysis import CASE, CONVERGES, DIVERGES, STALLED, summary, worst
 from validation.studies.ladder.pictures import settings_figure, work_figure
-from validation.tolerances import registered
 
 CLOSE = 0.1
 """How near to theory an observed order is called the same [-]."""
@@ -37,7 +37,7 @@ _HEADERS = {
 }
 
 
-def sections(rungs: pd.DataFrame, record: Mapping[str, Any]) -> list[Part]:
+def sections(rungs: pd.DataFrame, record: Mapping[str, Any]) -> list[Section]:
     """The page, from the table of rungs and the record of the study."""
     robots = [robot_part(str(robot), of_robot) for robot, of_robot in rungs.groupby("robot", sort=False)]
     return [advisor(rungs), routes(rungs), orders(rungs), *everywhere(rungs), *robots, how(record)]
@@ -64,7 +64,7 @@ def cheapest(rungs: pd.DataFrame) -> list[RenderableType]:
             ]
             for row in rows.to_dict("records")
         ]
-        tables.append(console.table(["engine", "target", "allowed", "setting", "error", "cost"], cells, title=title))
+        tables.append(terminal.table(["engine", "target", "allowed", "setting", "error", "cost"], cells, title=title))
     return tables
 
 
@@ -78,12 +78,12 @@ def summarized(rungs: pd.DataFrame) -> pd.DataFrame:
     return summary(rungs, targets(), {name: of.noise for name, of in registered().items() if of.noise is not None})
 
 
-def advisor(rungs: pd.DataFrame) -> Part:
+def advisor(rungs: pd.DataFrame) -> Section:
     """What to set for a given accuracy."""
-    parts: list[Part] = []
+    parts: list[Section] = []
     for robot, rows in advice(rungs).groupby("robot", sort=False):
-        parts.append(Part(title=str(robot), anchor=f"advice-{len(parts) + 1}", blocks=[_advice_table(rows)]))
-    return Part(
+        parts.append(Section(title=str(robot), anchor=f"advice-{len(parts) + 1}", blocks=[_advice_table(rows)]))
+    return Section(
         title="What to set",
         anchor="advice",
         blocks=[
@@ -111,7 +111,7 @@ def _advice_table(rows: pd.DataFrame) -> Block:
     return table(shown[columns].rename(columns=_HEADERS))
 
 
-def routes(rungs: pd.DataFrame) -> Part:
+def routes(rungs: pd.DataFrame) -> Section:
     """Where the settings of the routes themselves stand."""
     own = own_settings(rungs, targets())
     blocks: list[Block] = [
@@ -120,10 +120,10 @@ def routes(rungs: pd.DataFrame) -> Part:
         "nobody has measured. MuJoCo: the finest of its steps, which is the one reported."
     ]
     blocks.append(table(own.rename(columns=_HEADERS)) if len(own) else "The settings of no route are among the rungs.")
-    return Part(title="The settings of the routes", anchor="routes", blocks=blocks)
+    return Section(title="The settings of the routes", anchor="routes", blocks=blocks)
 
 
-def orders(rungs: pd.DataFrame) -> Part:
+def orders(rungs: pd.DataFrame) -> Section:
     """How near to theory the observed orders are, by route and ladder over all cases."""
     ladders = summarized(rungs)
     rows = []
@@ -135,7 +135,7 @@ def orders(rungs: pd.DataFrame) -> Part:
         verdicts = {name: int((of_ladder["verdict"] == name).sum()) for name in (CONVERGES, STALLED, DIVERGES)}
         rows.append({**row, "within 0.1": f"{int((off <= CLOSE).sum())} of {len(told)}", **verdicts})
     shown = pd.DataFrame(rows).rename(columns=_HEADERS)
-    return Part(
+    return Section(
         title="Orders and verdicts",
         anchor="orders",
         blocks=[_order_sentence(ladders), _index_sentence(ladders), table(shown), *_MEANINGS],
@@ -180,7 +180,7 @@ def _index_sentence(ladders: pd.DataFrame) -> str:
     )
 
 
-def everywhere(rungs: pd.DataFrame) -> Sequence[Part]:
+def everywhere(rungs: pd.DataFrame) -> Sequence[Section]:
     """Work and precision over all robots, if there are several."""
     rungs = worst(rungs)
     count = rungs["robot"].nunique()
@@ -203,16 +203,16 @@ def everywhere(rungs: pd.DataFrame) -> Sequence[Part]:
         f"Worst error of {count} robots at about the same step, against the median of their wall times; only steps "
         "that all of them were run with."
     )
-    return [Part(title="Over all robots", anchor="everywhere", blocks=[text, *pictures])]
+    return [Section(title="Over all robots", anchor="everywhere", blocks=[text, *pictures])]
 
 
-def robot_part(robot: str, rungs: pd.DataFrame) -> Part:
+def robot_part(robot: str, rungs: pd.DataFrame) -> Section:
     """Diagrams and tables of one robot."""
     said = summarized(rungs)
     of_settings = settings_figure(rungs, targets())
     folded = [
-        Part(title="Ladders", anchor=f"ladders-{robot}", folded=True, blocks=[_summary_table(said)]),
-        Part(title="Rungs", anchor=f"rungs-{robot}", folded=True, blocks=[_rung_table(rungs)]),
+        Section(title="Ladders", anchor=f"ladders-{robot}", folded=True, blocks=[_summary_table(said)]),
+        Section(title="Rungs", anchor=f"rungs-{robot}", folded=True, blocks=[_rung_table(rungs)]),
     ]
     pictures: list[Block] = [*_work_pictures(worst(rungs), robot)]
     if of_settings:
@@ -223,7 +223,7 @@ def robot_part(robot: str, rungs: pd.DataFrame) -> Part:
                 caption="Error against each setting of the solvers, finer to the right. Dashed: the route's tolerance.",
             )
         )
-    return Part(title=robot, anchor=f"robot-{robot}", blocks=[_sentence(said), *pictures, *folded])
+    return Section(title=robot, anchor=f"robot-{robot}", blocks=[_sentence(said), *pictures, *folded])
 
 
 def _sentence(said: pd.DataFrame) -> str:
@@ -264,7 +264,7 @@ def _rung_table(rungs: pd.DataFrame) -> Block:
     return table(rungs[[*columns, "wall_time", "note"]].rename(columns=headers))
 
 
-def how(record: Mapping[str, Any]) -> Part:
+def how(record: Mapping[str, Any]) -> Section:
     """What it takes to get the same again."""
     shown = {name: record[name] for name in ("start", "duration_s", "loopcheck", "versions", "cpu", "models")}
     shown["command"] = " ".join(map(str, record["command"]))
@@ -273,4 +273,4 @@ def how(record: Mapping[str, Any]) -> Part:
         "redundantly actuated robot, of the part of the efforts that moves it. Wall times are those of the simulations "
         "alone, and as steady as the machine: what else runs on it shows in them."
     )
-    return Part(title="How it is measured", anchor="how", blocks=[about, facts(shown)])
+    return Section(title="How it is measured", anchor="how", blocks=[about, facts(shown)])

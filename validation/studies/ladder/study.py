@@ -18,8 +18,8 @@ from robots.robot import names as robot_names
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerFailure, WorkerPool
-from validation.selection import Selection, plan
-from validation.studies.ladder.climb import RUNGS, Scene, climb, not_climbed, scene_of
+from validation.judge.selection import Selection, plan
+from validation.studies.ladder.climb import RUNGS, PreparedCase, climb, not_climbed, prepared_case
 from validation.studies.ladder.report import cheapest, derived, how, sections
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
@@ -46,8 +46,10 @@ class LadderStudy(Study):
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
         cases = _cases(self)
-        scenes = pool.results([Task(scene_of, (case,), WorkerFailure) for case in cases], "motions")
-        climbs = [(scene, ladder) for scene in scenes if isinstance(scene, Scene) for ladder in _ladders(self, scene)]
+        scenes = pool.results([Task(prepared_case, (case,), WorkerFailure) for case in cases], "motions")
+        climbs = [
+            (scene, ladder) for scene in scenes if isinstance(scene, PreparedCase) for ladder in _ladders(self, scene)
+        ]
         rungs = pool.results([Task(climb, pair, partial(not_climbed, *pair)) for pair in climbs], "ladders")
         table = pd.concat(rungs, ignore_index=True) if rungs else RUNGS.frame([])
         return Computed({TABLE: table}, {"models": _models(cases)})
@@ -100,7 +102,7 @@ def _want_known(sources: Sequence[str]) -> None:
         engines.load(name)
 
 
-def _ladders(study: LadderStudy, scene: Scene) -> Iterator[Ladder]:
+def _ladders(study: LadderStudy, scene: PreparedCase) -> Iterator[Ladder]:
     """The ladders of the routes that are asked for, but those that the robot goes without."""
 
     def wanted(route: str) -> bool:

@@ -13,12 +13,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-import analytic.redundancy
-from analytic.closures import closure_jacobian_rate
+import analytic.kinematics.redundancy
+from analytic.kinematics.closures import closure_jacobian_rate
 from robots.arrays import Array
 from robots.mechanism import Joint, Mechanism
 from robots.robot import Case
-from validation.independence import FROM_FILES, Shared
+from validation.judge.independence import FROM_FILES, Shared
 from validation.studies.mutants.faults import COARSE, DAMPING, SHIFT, NotCarriedError, heaviest, nothing_of
 
 SPRING = 1.0
@@ -127,7 +127,7 @@ def _one_undriven_more(mechanism: Mechanism, q: Array) -> int:
     return _UNDRIVEN_DOFS(mechanism, q) + 1
 
 
-_UNDRIVEN_DOFS = analytic.redundancy.undriven_dofs
+_UNDRIVEN_DOFS = analytic.kinematics.redundancy.undriven_dofs
 
 COMMON_FAULTS = (
     CommonFault(

@@ -12,13 +12,13 @@ from unittest.mock import patch
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-import analytic.lagrange
-import analytic.noc
+import analytic.dynamics.lagrange
+import analytic.dynamics.noc
 import engines
-from analytic.closures import closure_jacobian_rate
-from analytic.lagrange import _opening_rate_near
-from analytic.noc import Noc, noc_model
-from analytic.redundancy import independent_dofs
+from analytic.kinematics.closures import closure_jacobian_rate
+from analytic.dynamics.lagrange import _opening_rate_near
+from analytic.dynamics.noc import Noc, noc_model
+from analytic.kinematics.redundancy import independent_dofs
 from engines.projection import LoopMotions
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
@@ -205,8 +205,8 @@ def _no_bias(loop: LoopMotions, qdd: Array, closure_bias: Array) -> Array:
 
 _ACCELERATIONS = LoopMotions.accelerations
 VELOCITY_TERMS: Mapping[str, tuple[Any, str, Any]] = {
-    "noc": (analytic.noc, "closure_jacobian_rate", nothing_of(closure_jacobian_rate)),
-    "lagrange": (analytic.lagrange, "_opening_rate_near", nothing_of(_opening_rate_near)),
+    "noc": (analytic.dynamics.noc, "closure_jacobian_rate", nothing_of(closure_jacobian_rate)),
+    "lagrange": (analytic.dynamics.lagrange, "_opening_rate_near", nothing_of(_opening_rate_near)),
     "kkt": (LoopMotions, "accelerations", _no_bias),
 }
 """Where a route has the term, its name there, and what stands in its place when it is dropped."""

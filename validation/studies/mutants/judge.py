@@ -16,22 +16,22 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from analytic.assembly import prescribe
-from analytic.noc import Noc
+from analytic.motion.prescribe import prescribe
+from analytic.dynamics.noc import Noc
 from analytic.papers import Paper
 from robots.efforts import EffortHistory, Source
 from robots.errors import INTERNAL, HarnessError
 from robots.motion import Motion
 from robots.robot import Case, load, names, representative_case
-from validation import sources
-from validation.audit import audit, doubts, wanted_of
-from validation.compare import relative_error, summarize, summarize_resolved
-from validation.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
-from validation.findings import FILE, SEVERITY
-from validation.independence import FROM_FILES, shares
+from validation.judge import sources
+from validation.judge.audit import audit, doubts, expected_terms
+from validation.judge.compare import relative_error, summarize, summarize_resolved
+from validation.judge.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
+from validation.judge.verdicts import FILE, SEVERITY
+from validation.judge.independence import FROM_FILES, shares
 from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
 from validation.studies.mutants.faults import MUTANTS, Mutant, NotCarriedError
-from validation.tolerances import Tolerance, audits, registered
+from validation.judge.tolerances import Tolerance, audits, registered
 
 MEANING: Mapping[str, str] = {
     "killed": "the comparison reads disagree",
@@ -73,7 +73,7 @@ class Seeded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedCase:
     """A case with its motion, its reference, and what each fault does to the reference."""
 
     case: Case
@@ -106,7 +106,7 @@ def judged(case: Case) -> list[str]:
     ]
 
 
-def prepare(case: Case, faults: Sequence[Fault] = FAULTS) -> Prepared:
+def prepare(case: Case, faults: Sequence[Fault] = FAULTS) -> PreparedCase:
     """Assemble the motion of a case, and measure what each fault does to its reference."""
     motion = prescribe(case)
     reference = evaluate(case, motion, sources.REFERENCE)
@@ -116,10 +116,10 @@ def prepare(case: Case, faults: Sequence[Fault] = FAULTS) -> Prepared:
         if isinstance(fault, Mutant) and not fault.in_adapter
     }
     common = {fault.key: _seeded(fault, case, reference) for fault in _common(faults)}
-    return Prepared(case=case, motion=motion, reference=reference, effects=effects, common=common)
+    return PreparedCase(case=case, motion=motion, reference=reference, effects=effects, common=common)
 
 
-def judge(prepared: Prepared, source: str, faults: Sequence[Fault] = FAULTS) -> list[Mapping[str, Any]]:
+def judge(prepared: PreparedCase, source: str, faults: Sequence[Fault] = FAULTS) -> list[Mapping[str, Any]]:
     """A row for each fault of a source; of the files of the robot, for each fault of what is shared."""
     case, motion = prepared.case, prepared.motion
     if source == FILE:
@@ -182,12 +182,12 @@ def not_run(case: Case, source: str, faults: Sequence[str], reason: str) -> list
     return [_row(case, source, fault, nothing) for fault in (_common(seeded) if source == FILE else seeded)]
 
 
-def prepare_named(case: Case, faults: Sequence[str]) -> Prepared:
+def prepare_named(case: Case, faults: Sequence[str]) -> PreparedCase:
     """`prepare`, for a worker: faults cannot be pickled."""
     return prepare(case, _by_keys(faults))
 
 
-def judge_named(prepared: Prepared, source: str, faults: Sequence[str]) -> list[Mapping[str, Any]]:
+def judge_named(prepared: PreparedCase, source: str, faults: Sequence[str]) -> list[Mapping[str, Any]]:
     """`judge`, for a worker: faults cannot be pickled."""
     return judge(prepared, source, _by_keys(faults))
 
@@ -210,7 +210,7 @@ class _Anew:
         return Noc().compute_efforts(case, prescribe(case).assemble(motion.t))
 
 
-def _effect_anew(prepared: Prepared, mutant: Mutant) -> float:
+def _effect_anew(prepared: PreparedCase, mutant: Mutant) -> float:
     case, motion, reference = prepared.case, prepared.motion, prepared.reference
     return _effect_on_reference(mutant, case, motion, reference, source=_Anew())[0]
 
@@ -240,7 +240,7 @@ def _seeded(fault: CommonFault, case: Case, sound: Outcome) -> Seeded | NotCarri
                 )
                 return Seeded(motion=None, reference=refused, doubt="", effect=np.inf)
             reference = evaluate(wrong, motion, sources.REFERENCE)
-            doubt = doubts(audit(wrong, wanted_of(wrong, motion), FILE)).get(case.key, "")
+            doubt = doubts(audit(wrong, expected_terms(wrong, motion), FILE)).get(case.key, "")
     except NotCarriedError as error:
         return error
     return Seeded(motion=motion, reference=reference, doubt=doubt, effect=_change(reference, sound, sound))
@@ -255,7 +255,7 @@ class _Judged:
     note: str = ""
 
 
-def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) -> _Judged:
+def _judged(prepared: PreparedCase, sound: Outcome, mutant: Mutant, why_not: str) -> _Judged:
     """What came of one fault in one source."""
     effect, note = prepared.effects.get(mutant.key, (np.nan, ""))
     if why_not:
@@ -280,7 +280,7 @@ def _judged(prepared: Prepared, sound: Outcome, mutant: Mutant, why_not: str) ->
     )
 
 
-def _judged_in_both(prepared: Prepared, source: str, fault: CommonFault, why_not: str) -> _Judged:
+def _judged_in_both(prepared: PreparedCase, source: str, fault: CommonFault, why_not: str) -> _Judged:
     """What came of one fault of what is shared in one source."""
     seeded = prepared.common[fault.key]
     if isinstance(seeded, NotCarriedError):
@@ -302,7 +302,7 @@ def _judged_in_both(prepared: Prepared, source: str, fault: CommonFault, why_not
     return _Judged(result=result, effect=seeded.effect, verdict=verdict, error=error, note=note)
 
 
-def _by_file(prepared: Prepared, fault: CommonFault) -> _Judged:
+def _by_file(prepared: PreparedCase, fault: CommonFault) -> _Judged:
     """What the files of the robot say to a fault of what is shared."""
     seeded = prepared.common[fault.key]
     if isinstance(seeded, NotCarriedError):
@@ -316,7 +316,7 @@ def _by_file(prepared: Prepared, fault: CommonFault) -> _Judged:
     return _Judged(result=result, effect=seeded.effect, verdict=verdict, note=seeded.doubt)
 
 
-def _spoilt(prepared: Prepared, source: str, mutant: Mutant) -> Outcome | str:
+def _spoilt(prepared: PreparedCase, source: str, mutant: Mutant) -> Outcome | str:
     """The outcome of a source with a fault, or why it cannot have it."""
     refusals: list[str] = []
 

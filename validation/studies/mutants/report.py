@@ -5,9 +5,9 @@ import math
 import pandas as pd
 from rich.console import RenderableType
 
-from validation.blocks import NOTHING, Block, Cell, Part, Table, digits
-from validation.console import coloured, table
-from validation.findings import FILE
+from validation.report.blocks import NOTHING, Block, Cell, Section, Table, digits
+from validation.report.terminal import coloured, table
+from validation.judge.verdicts import FILE
 from validation.studies.mutants.judge import (
     BUGS,
     CAUGHT,
@@ -31,7 +31,7 @@ KINDS = {
 """Colour of each result, by the name of a verdict; the text says the same."""
 
 
-def sections(found: pd.DataFrame) -> list[Part]:
+def sections(found: pd.DataFrame) -> list[Section]:
     """The page, from the table of the study."""
     parts = [_robot(str(robot), rows) for robot, rows in found.groupby("robot", sort=False)]
     return [_answer(found), _faults(found), *parts]
@@ -79,8 +79,8 @@ def sentence(found: pd.DataFrame) -> str:
     )
 
 
-def _answer(found: pd.DataFrame) -> Part:
-    return Part(
+def _answer(found: pd.DataFrame) -> Section:
+    return Section(
         title="Answer",
         anchor="answer",
         blocks=[
@@ -113,13 +113,13 @@ def percent(rate: float) -> str:
     return NOTHING if math.isnan(rate) else f"{rate:.0%}"
 
 
-def _faults(found: pd.DataFrame) -> Part:
+def _faults(found: pd.DataFrame) -> Section:
     texts = found.drop_duplicates("mutant")[["mutant", "fault"]]
     rows = [[Cell(key), Cell(text)] for key, text in texts.itertuples(index=False)]
-    return Part(title="Faults", anchor="faults", blocks=[Table(["mutant", "what is wrong"], rows)])
+    return Section(title="Faults", anchor="faults", blocks=[Table(["mutant", "what is wrong"], rows)])
 
 
-def _robot(robot: str, found: pd.DataFrame) -> Part:
+def _robot(robot: str, found: pd.DataFrame) -> Section:
     mode, configuration = found["mode"].iloc[0], found["configuration"].iloc[0]
     unseen = found[~found["result"].isin([*CAUGHT, "shared", "not carried"])]
     without = found[found["result"] == "not carried"]
@@ -128,9 +128,9 @@ def _robot(robot: str, found: pd.DataFrame) -> Part:
         _matrix(found),
     ]
     if len(unseen):
-        blocks.append(Part(title="Not noticed", anchor=f"unseen-{robot}", blocks=[_unseen(unseen)]))
-    reasons = Part(title="Why not carried", anchor=f"without-{robot}", folded=True, blocks=[_reasons(without)])
-    return Part(title=robot, anchor=f"mutants-{robot}", blocks=[*blocks, *([reasons] if len(without) else [])])
+        blocks.append(Section(title="Not noticed", anchor=f"unseen-{robot}", blocks=[_unseen(unseen)]))
+    reasons = Section(title="Why not carried", anchor=f"without-{robot}", folded=True, blocks=[_reasons(without)])
+    return Section(title=robot, anchor=f"mutants-{robot}", blocks=[*blocks, *([reasons] if len(without) else [])])
 
 
 def _matrix(found: pd.DataFrame) -> Table:

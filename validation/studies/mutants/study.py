@@ -9,7 +9,7 @@ from typing import ClassVar
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerFailure, WorkerPool
-from validation.findings import FILE
+from validation.judge.verdicts import FILE
 from validation.studies.mutants.judge import FAULTS, cases_of, judge_named, judged, kill_rates, not_run, prepare_named
 from validation.studies.mutants.report import sections, summary
 from validation.studies.study import Computed, Conclusion, Study, StudyResult

@@ -26,6 +26,6 @@ def command(running: Running, **selection: Any) -> int:
       loopcheck run 3prr --configuration vertical --source mujoco/kkt --source pybullet/kkt
       loopcheck run --robots my_robots --junit loopcheck.xml --tolerance mujoco/forward=1e-4
     """
-    from validation.selection import Selection, plan
+    from validation.judge.selection import Selection, plan
 
     return running.run(plan(Selection(**selection)))

@@ -48,7 +48,7 @@ class Running:
     def run(self, cases: "list[Case]") -> int:
         """Run cases, write tables, report and JUnit file, print the summary; returns the exit status."""
         from validation.execution.files import want_writable
-        from validation.junit import write_junit
+        from validation.studies.run.junit import write_junit
         from validation.studies.run.study import Run, results_of
 
         if self.junit:

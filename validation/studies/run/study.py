@@ -11,21 +11,22 @@ from robots.errors import HarnessError, SingularityError
 from robots.mjcf import files_of
 from robots.motion import Motion
 from robots.robot import Case, Robot
-from validation import report, sources
-from validation.audit import Row, Wanted, audit, doubts, failed_row, lost, wanted_of
-from validation.compare import Evidence, summarize, unexplained
-from validation.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
 from validation.execution.workers import ALL_CORES, WorkerFailure, WorkerPool, Workers
-from validation.findings import FILE, Key
-from validation.record import Found, Request, collect
-from validation.rendering import NO_MOVIES, movies
-from validation.resolution import Resolution, measure_resolution
+from validation.judge import sources
+from validation.judge.audit import ExpectedTerms, Row, audit, doubts, expected_terms, failed_row, lost
+from validation.judge.compare import Evidence, summarize, unexplained
+from validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from validation.judge.resolution import Resolution, measure_resolution
+from validation.judge.results import TABLES, Results
+from validation.judge.tolerances import with_own_limits
+from validation.judge.verdicts import FILE, Key
+from validation.studies.run import report
+from validation.studies.run.movies import NO_MOVIES, movies
+from validation.studies.run.record import Request, RunOutput, collect
 from validation.studies.run.terminal import summary, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
-from validation.tables import TABLES, Results
-from validation.tolerances import with_own_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,7 @@ def results_of(result: StudyResult) -> Results:
     return Results(**result.tables, run=result.record)
 
 
-def _computed(study: Run, request: Request, pool: WorkerPool) -> Found:
+def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
     """What the workers of a run find."""
     cases = study.cases
     pairs = [(case, source) for case in cases for source in _sources_of(case.robot, study.sources)]
@@ -112,7 +113,7 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> Found:
     results = {**every, **dict(zip(tasks, pool.results(list(tasks.values()), "sources and audits"), strict=True))}
     outcomes, rows = [results[key] for key in evaluated], [row for key in audited for row in results[key]]
     evidence = Evidence(tolerances=request.tolerances, lost=lost(rows), doubts=doubts(rows))
-    return Found(
+    return RunOutput(
         motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
         outcomes=outcomes,
         audited=rows,
@@ -148,10 +149,10 @@ def _motions(
 
 def _expected(
     cases: Iterable[Case], motions: Mapping[Key, Motion | HarnessError | WorkerFailure], pool: WorkerPool
-) -> Mapping[Key, Wanted | HarnessError | WorkerFailure]:
+) -> Mapping[Key, ExpectedTerms | HarnessError | WorkerFailure]:
     """What the engines are held against in each case, once for all of them; or why there is nothing."""
     moving = [case for case in cases if isinstance(motions[case.key], Motion)]
-    tasks = [Task(wanted_of, (case, motions[case.key]), WorkerFailure, _files(case)) for case in moving]
+    tasks = [Task(expected_terms, (case, motions[case.key]), WorkerFailure, _files(case)) for case in moving]
     inventories = pool.results(tasks, "models")
     without = {key: motion for key, motion in motions.items() if not isinstance(motion, Motion)}
     return {**without, **{case.key: inventory for case, inventory in zip(moving, inventories, strict=True)}}
@@ -165,9 +166,9 @@ def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, sourc
     return _no_efforts(case, source, *_reason(motion))
 
 
-def _audit(case: Case, expected: Wanted | HarnessError | WorkerFailure, engine: str) -> Task | list[Row]:
+def _audit(case: Case, expected: ExpectedTerms | HarnessError | WorkerFailure, engine: str) -> Task | list[Row]:
     """The task of auditing an engine, or its rows where there is nothing to hold it against."""
-    if isinstance(expected, Wanted):
+    if isinstance(expected, ExpectedTerms):
         on_failure = partial(_no_audit, case, engine, "not run")
         return Task(audit, (case, expected, engine), on_failure, _files(case), _is_audited)
     return _no_audit(case, engine, *_reason(expected))

@@ -5,15 +5,15 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from validation.console import table, verdict_cell
-from validation.findings import Finding, about_robots, findings, verdict_counts
-from validation.independence import bases
-from validation.tables import Results
+from validation.judge.independence import bases
+from validation.judge.results import Results
+from validation.judge.verdicts import CaseVerdict, about_robots, case_verdicts, verdict_counts
+from validation.report.terminal import table, verdict_cell
 
 
 def verdicts(results: Results) -> list[str]:
     """The verdict on each source in each case."""
-    return [finding.verdict for of_case in findings(results).values() for finding in of_case.values()]
+    return [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
 
 
 def summary(results: Results) -> Iterator[RenderableType]:
@@ -37,10 +37,10 @@ def summary(results: Results) -> Iterator[RenderableType]:
         yield f"your own tolerances: {', '.join(f'{source} {limit:g}' for source, limit in own.items())}"
 
 
-def _by_robot(results: Results) -> Mapping[str, Mapping[str, Mapping[str, list[Finding]]]]:
+def _by_robot(results: Results) -> Mapping[str, Mapping[str, Mapping[str, list[CaseVerdict]]]]:
     """The findings of each robot, by source and configuration."""
-    by_robot: dict[str, dict[str, dict[str, list[Finding]]]] = {}
-    for (robot, _, _, configuration), of_case in findings(results).items():
+    by_robot: dict[str, dict[str, dict[str, list[CaseVerdict]]]] = {}
+    for (robot, _, _, configuration), of_case in case_verdicts(results).items():
         for source, finding in of_case.items():
             by_robot.setdefault(robot, {}).setdefault(source, {}).setdefault(configuration, []).append(finding)
     return by_robot

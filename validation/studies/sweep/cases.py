@@ -13,11 +13,11 @@ from robots.arrays import Array
 from robots.errors import HarnessError, MechanismError
 from robots.motion import Motion
 from robots.robot import DEFAULT, Case, load, representative_case
-from validation import sources
-from validation.compare import relative_error
-from validation.evaluate import Outcome, attempt, evaluate
-from validation.studies.sweep.motions import KINDS, Kind, Scene, make_motion, make_scene
-from validation.studies.sweep.parameters import Parameter, Part, parameters, perturbed
+from validation.judge import sources
+from validation.judge.compare import relative_error
+from validation.judge.evaluate import Outcome, attempt, evaluate
+from validation.studies.sweep.motions import KINDS, Baseline, Kind, make_motion, make_scene
+from validation.studies.sweep.parameters import Parameter, Section, parameters, perturbed
 
 COMPUTED = "computed"
 NO_MOTION = "no motion"
@@ -39,7 +39,7 @@ class Variation:
     seed: int = 0
     spread: float = 1.0
     """How far each parameter may be off, uniformly distributed [%]."""
-    vary: Part = "all"
+    vary: Section = "all"
     """What is off."""
     motions: tuple[Kind, ...] = KINDS
     """Kinds of motion, taken in turn."""
@@ -60,7 +60,7 @@ class Variation:
 class Nominal(NamedTuple):
     """The robot of a study, before it is perturbed."""
 
-    scene: Scene
+    scene: Baseline
     varied: tuple[Parameter, ...]
 
     @property

@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from analytic.assembly import prescribe
-from analytic.automatic import SPAN, room, within_limits
-from analytic.continuation import Tracer, conditioning
-from analytic.laws import LAWS, prescription
-from analytic.redundancy import independent_drives
-from analytic.together import assemble_from
+from analytic.kinematics.redundancy import independent_drives
+from analytic.motion.automatic import SPAN, room, within_limits
+from analytic.motion.batched_assembly import assemble_batch
+from analytic.motion.continuation import Tracer, conditioning
+from analytic.motion.laws import LAWS, prescription
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.errors import SingularityError
 from robots.mechanism import Coordinate, Mechanism
@@ -34,7 +34,7 @@ MOST_HALVINGS = 6
 """How often a random motion is halved before it is given up."""
 
 
-class Scene(NamedTuple):
+class Baseline(NamedTuple):
     """What all cases of a study start from."""
 
     case: Case
@@ -49,7 +49,7 @@ class Scene(NamedTuple):
     """How far each may swing to either side of the start [m or rad], shape (drives,)."""
 
 
-def make_scene(case: Case) -> Scene:
+def make_scene(case: Case) -> Baseline:
     """What all cases start from, for the nominal robot.
 
     Raises:
@@ -60,7 +60,7 @@ def make_scene(case: Case) -> Scene:
     drives = independent_drives(case.mechanism, own.q[len(own.q) // 2])
     Phi_u = Tracer(mechanism=case.mechanism, law=own.law, drives=drives, where="").dependent_jacobian(own.q)
     best = int(np.argmax(conditioning(Phi_u)[0])) if Phi_u.size else 0
-    return Scene(
+    return Baseline(
         case=case,
         own=own,
         start=own.q[[best]],
@@ -69,7 +69,7 @@ def make_scene(case: Case) -> Scene:
     )
 
 
-def make_motion(scene: Scene, case: Case, kind: Kind, rng: np.random.Generator) -> Motion:
+def make_motion(scene: Baseline, case: Case, kind: Kind, rng: np.random.Generator) -> Motion:
     """A motion of a perturbed robot.
 
     Args:
@@ -82,7 +82,7 @@ def make_motion(scene: Scene, case: Case, kind: Kind, rng: np.random.Generator) 
         HarnessError: If the loops cannot be closed, or random motions meet singularities however small they are.
     """
     where = f"{case.robot.name}, {kind} motion"
-    assemble = partial(assemble_from, case.mechanism, drives=scene.drives, where=where)
+    assemble = partial(assemble_batch, case.mechanism, drives=scene.drives, where=where)
     if kind == "own":
         return assemble(_own_law(scene, case), scene.own.q, scene.own.t)
     start = case.mechanism.values_of(scene.drives, scene.start)[0]
@@ -118,7 +118,7 @@ def _largest(mechanism: Mechanism, drives: tuple[Coordinate, ...], move: Callabl
     raise refused
 
 
-def _own_law(scene: Scene, case: Case) -> Law:
+def _own_law(scene: Baseline, case: Case) -> Law:
     """The law of the robot for its perturbed parameters, of the independent drives."""
     law = prescription(case).law if case.robot.motion.law in LAWS else scene.own.law
     names = [drive.name for drive in case.mechanism.drives]
@@ -150,7 +150,7 @@ class _Swing:
         )
 
 
-def _random_swing(scene: Scene, start: Array, rng: np.random.Generator) -> _Swing:
+def _random_swing(scene: Baseline, start: Array, rng: np.random.Generator) -> _Swing:
     shape = (len(HARMONICS), len(start))
     weights = rng.uniform(size=shape) / HARMONICS[:, None]
     weights = weights / weights.sum(axis=0) * rng.uniform(size=len(start))
@@ -175,7 +175,7 @@ class _State:
         )
 
 
-def _random_state(scene: Scene, start: Array, rng: np.random.Generator) -> _State:
+def _random_state(scene: Baseline, start: Array, rng: np.random.Generator) -> _State:
     """Uniform in the room about the start, and in the speeds and accelerations of swings through it once a second."""
     rate = 2 * np.pi
     q, qd, qdd = (rng.uniform(-1, 1, len(start)) * scene.room for _ in range(3))

@@ -28,9 +28,9 @@ PREPOSITIONS: Mapping[Kind, str] = {
     "site": "closure point",
 }
 INERTIAL: tuple[Kind, ...] = ("mass", "inertia", "mass centre")
-Part: TypeAlias = Literal["all", "geometry", "inertia"]
+Section: TypeAlias = Literal["all", "geometry", "inertia"]
 """What is varied: everything, lengths alone, or masses, moments of inertia and mass centres alone."""
-PARTS: tuple[Part, ...] = get_args(Part)
+PARTS: tuple[Section, ...] = get_args(Section)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Parameter:
         return f"{PREPOSITIONS[self.kind]} {self.element}"
 
 
-def parameters(mechanism: Mechanism, vary: Part = "all") -> tuple[Parameter, ...]:
+def parameters(mechanism: Mechanism, vary: Section = "all") -> tuple[Parameter, ...]:
     """What is varied of a robot; what is zero stays so and is left out."""
     middle = _middle(mechanism)
     found = []

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from validation.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
+from validation.report.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
 from validation.studies.sweep.statistics import BINS, LOWEST, PER_DECADE, Tally
 
 COARSER = 5

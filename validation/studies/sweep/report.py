@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 from rich.console import RenderableType
 
-from validation import console, sources
-from validation.blocks import Block, Part, Picture, digits, facts, table
+from validation.judge import sources
+from validation.judge.tolerances import registered
+from validation.report import terminal
+from validation.report.blocks import Block, Picture, Section, digits, facts, table
 from validation.studies.sweep import motions
 from validation.studies.sweep.cases import COMPUTED, NO_MOTION, RESULTS, Variation, nominal
 from validation.studies.sweep.pictures import BARS, distribution_figure, sensitivity_figure
 from validation.studies.sweep.statistics import KEPT, PER_DECADE, QUANTILES, Statistics
-from validation.tolerances import registered
 
 _VARIED = {
     "all": "masses, moments of inertia, mass centres and lengths",
@@ -31,7 +32,7 @@ _HEADERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class SweepResult:
     """All that the page is made from."""
 
     variation: Variation
@@ -40,12 +41,12 @@ class Findings:
     record: Mapping[str, Any]
 
 
-def sections(found: Findings) -> list[Part]:
+def sections(found: SweepResult) -> list[Section]:
     """The page."""
     return [answer(found), distributions(found), sensitivities(found), failures(found), how(found)]
 
 
-def derived(found: Findings) -> Mapping[str, pd.DataFrame]:
+def derived(found: SweepResult) -> Mapping[str, pd.DataFrame]:
     """The tables that are written beside the data set."""
     return {
         "sweep_quantiles": quantiles(found),
@@ -54,7 +55,7 @@ def derived(found: Findings) -> Mapping[str, pd.DataFrame]:
     }
 
 
-def summary(found: Findings) -> Iterator[RenderableType]:
+def summary(found: SweepResult) -> Iterator[RenderableType]:
     """The quantiles of the error of each source, and what was not compared, for the terminal."""
     shown = quantiles(found)[["source", "motion", "cases", "median", "99 %", "largest", "its case", "beyond it"]]
     shown = shown.rename(columns={"beyond it": "beyond tolerance"})
@@ -62,7 +63,7 @@ def summary(found: Findings) -> Iterator[RenderableType]:
         [f"{value:.1e}" if isinstance(value, float) else str(value) for value in row.values()]
         for row in shown.to_dict("records")
     )
-    yield console.table(list(shown.columns), rows, title="relative effort error")
+    yield terminal.table(list(shown.columns), rows, title="relative effort error")
     for reason in found.statistics.reasons.to_dict("records"):
         line = f"{reason['source']}: {reason['result']}: {reason['cases']} cases, as {reason['first cases'][0]}"
         yield f"{line}: {reason['reason']}"
@@ -74,7 +75,7 @@ def tolerances() -> Mapping[str, float]:
     return {name: of.relative_error for name, of in registered().items() if of.relative_error is not None}
 
 
-def quantiles(found: Findings) -> pd.DataFrame:
+def quantiles(found: SweepResult) -> pd.DataFrame:
     """Quantiles of the error by source and kind of motion [-]."""
     rows = []
     for (kind, source), tally in found.statistics.tallies.items():
@@ -94,7 +95,7 @@ def quantiles(found: Findings) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def sentence(found: Findings) -> str:
+def sentence(found: SweepResult) -> str:
     """What came of the cases."""
     count = dict.fromkeys(RESULTS, 0)
     for (source, _, result), rows in found.statistics.results.items():
@@ -112,7 +113,7 @@ def sentence(found: Findings) -> str:
     )
 
 
-def verdicts(found: Findings) -> list[str]:
+def verdicts(found: SweepResult) -> list[str]:
     """One for all errors of a source in a kind of motion, and one for each kind of what did not run."""
     tallies = found.statistics.tallies.values()
     results = found.statistics.results.items()
@@ -122,7 +123,7 @@ def verdicts(found: Findings) -> list[str]:
     ]
 
 
-def answer(found: Findings) -> Part:
+def answer(found: SweepResult) -> Section:
     """What came of it, and the quantiles."""
     variation, case = found.variation, nominal(found.variation).case
     about = (
@@ -132,7 +133,7 @@ def answer(found: Findings) -> Part:
     )
     said = quantiles(found).rename(columns={"tolerance": "tolerance [-]", "largest": "largest [-]"})
     said = said.rename(columns={_percent(fraction): f"{_percent(fraction)} [-]" for fraction in QUANTILES})
-    return Part(
+    return Section(
         title="Answer",
         anchor="answer",
         blocks=[
@@ -147,7 +148,7 @@ def answer(found: Findings) -> Part:
     )
 
 
-def _again(found: Findings) -> str:
+def _again(found: SweepResult) -> str:
     variation, case = found.variation, nominal(found.variation).case
     options = [
         f"--seed {variation.seed}",
@@ -160,7 +161,7 @@ def _again(found: Findings) -> str:
     return f"loopcheck sweep {variation.robot} {' '.join(options)} --case NUMBER"
 
 
-def distributions(found: Findings) -> Part:
+def distributions(found: SweepResult) -> Section:
     """Histograms, and the worst cases."""
     svg = distribution_figure(found.statistics.tallies, tolerances())
     blocks: list[Block] = []
@@ -173,18 +174,18 @@ def distributions(found: Findings) -> Part:
         for one in tally.worst
     ]
     if worst:
-        part = Part(title="Worst cases", anchor="worst", folded=True, blocks=[table(pd.DataFrame(worst))])
+        part = Section(title="Worst cases", anchor="worst", folded=True, blocks=[table(pd.DataFrame(worst))])
         blocks.append(part)
-    return Part(title="Distribution of the error", anchor="errors", blocks=blocks or ["Nothing was compared."])
+    return Section(title="Distribution of the error", anchor="errors", blocks=blocks or ["Nothing was compared."])
 
 
-def sensitivities(found: Findings) -> Part:
+def sensitivities(found: SweepResult) -> Section:
     """What efforts hang on."""
     said = found.statistics.sensitivity
     svg = sensitivity_figure(said)
     if svg is None:
         why = "Not told: it takes cases with the robot's own motion, more than there are parameters, and a spread."
-        return Part(title="What efforts hang on", anchor="sensitivity", blocks=[why])
+        return Section(title="What efforts hang on", anchor="sensitivity", blocks=[why])
     values = {
         parameter.name: f"{digits(parameter.value)} {parameter.unit}" for parameter in nominal(found.variation).varied
     }
@@ -198,7 +199,7 @@ def sensitivities(found: Findings) -> Part:
         + "; the rest is not linear. The standardised slope is that of the effort in its standard deviations on the "
         "parameter in its own: its square is the part of the variance that the parameter makes. Intervals are 95 %."
     )
-    return Part(
+    return Section(
         title="What efforts hang on",
         anchor="sensitivity",
         blocks=[
@@ -209,23 +210,23 @@ def sensitivities(found: Findings) -> Part:
                 caption=f"Change of the root mean square effort where a parameter is 1 % larger; the {BARS} parameters "
                 "with the largest effects, with 95 % intervals. Blue: more effort; vermilion: less.",
             ),
-            Part(title="All parameters", anchor="parameters", folded=True, blocks=[table(shown)]),
+            Section(title="All parameters", anchor="parameters", folded=True, blocks=[table(shown)]),
         ],
     )
 
 
-def failures(found: Findings) -> Part:
+def failures(found: SweepResult) -> Section:
     """What could not be compared, and why."""
     reasons = found.statistics.reasons
     meaning = [f"{name}: {text}" for name, text in RESULTS.items()]
     if reasons.empty:
-        return Part(title="What was not compared", anchor="failures", blocks=["Everything was compared.", meaning])
+        return Section(title="What was not compared", anchor="failures", blocks=["Everything was compared.", meaning])
     shown = reasons.assign(**{"first cases": [", ".join(map(str, cases)) for cases in reasons["first cases"]]})
     text = f"By reason, without the numbers in it, with the first {KEPT} cases of each."
-    return Part(title="What was not compared", anchor="failures", blocks=[text, table(shown), meaning])
+    return Section(title="What was not compared", anchor="failures", blocks=[text, table(shown), meaning])
 
 
-def how(found: Findings) -> Part:
+def how(found: SweepResult) -> Section:
     """What it takes to get the same again."""
     record = {"command": " ".join(map(str, found.record["command"])), "cases": found.cases}
     record |= {name: found.record[name] for name in ("start", "loopcheck", "versions", "scheduler", "model")}
@@ -239,7 +240,7 @@ def how(found: Findings) -> Part:
         "move along their direction, so that what is parallel stays so. The data set, a row for each case and source, "
         "is in sweep_cases; it can be read with pandas.read_parquet."
     )
-    return Part(title="How it is measured", anchor="how", blocks=[about, facts(record), facts(seconds)])
+    return Section(title="How it is measured", anchor="how", blocks=[about, facts(record), facts(seconds)])
 
 
 def _percent(fraction: float) -> str:

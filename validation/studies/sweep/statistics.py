@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analytic.noc import Noc
+from analytic.dynamics.noc import Noc
 from robots.arrays import AnyArray, Array
-from validation.sources import REFERENCE
+from validation.judge.sources import REFERENCE
+from validation.judge.tolerances import registered
 from validation.studies.sweep.cases import COMPUTED, NO_MOTION, Variation, effort_columns, nominal
 from validation.studies.sweep.dataset import tables
-from validation.tolerances import registered
 
 LOWEST, HIGHEST, PER_DECADE = -18, 3, 50
 """Powers of ten between which errors are counted, and bins in a decade; what is outside is in the outermost bins."""

@@ -13,17 +13,17 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from robots.errors import MechanismError, NotFoundError
-from validation import sources
 from validation.execution.cluster import cluster
 from validation.execution.errors import internal_errors
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerFailure, WorkerPool
+from validation.judge import sources
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 from validation.studies.sweep import motions
 from validation.studies.sweep.cases import Variation, compute_cases, effort_columns, lost_cases, nominal
 from validation.studies.sweep.dataset import chunks, clear, part, write_part
-from validation.studies.sweep.report import Findings, derived, sections, summary, verdicts
+from validation.studies.sweep.report import SweepResult, derived, sections, summary, verdicts
 from validation.studies.sweep.statistics import gather, nominal_efforts
 
 
@@ -61,13 +61,13 @@ class Sweep(Study):
         """See `Study.conclude`."""
         varied, cases = TypeAdapter(Variation).validate_python(result.record["variation"]), result.record["cases"]
         statistics = gather(varied, result.folder, len(chunks(cases)), nominal_efforts(varied))
-        findings = Findings(variation=varied, cases=cases, statistics=statistics, record=result.record)
+        case_verdicts = SweepResult(variation=varied, cases=cases, statistics=statistics, record=result.record)
         return Conclusion(
             title=f"loopcheck: sweep of {varied.robot}",
-            sections=sections(findings),
-            summary=[*summary(findings), f"report: {result.folder / 'sweep.html'}"],
-            verdicts=verdicts(findings),
-            tables=derived(findings),
+            sections=sections(case_verdicts),
+            summary=[*summary(case_verdicts), f"report: {result.folder / 'sweep.html'}"],
+            verdicts=verdicts(case_verdicts),
+            tables=derived(case_verdicts),
         )
 
 

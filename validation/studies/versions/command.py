@@ -48,7 +48,7 @@ def command(
 
 def _arguments(wanted: tuple[str, ...]) -> tuple[str, ...]:
     """The command line of `run` or `check`, seen to be good, that is run in every version."""
-    from validation.selection import Selection, plan
+    from validation.judge.selection import Selection, plan
     from validation.studies.versions.study import ROUTES
 
     name = "check" if any(word.endswith(".xml") for word in wanted) else "run"

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from validation.execution.tables import number, table_of, text
-from validation.findings import CASE, Finding, findings
-from validation.sources import REFERENCE
-from validation.tables import Results
-from validation.tolerances import registered
+from validation.judge.results import Results
+from validation.judge.sources import REFERENCE
+from validation.judge.tolerances import registered
+from validation.judge.verdicts import CASE, CaseVerdict, case_verdicts
 
 NOTICEABLE = 0.01
 """Change of an effort of a source that is not judged, over its scale, from which on it is named [-]."""
@@ -42,7 +42,7 @@ def versions_table(found: Mapping[str, Results | str]) -> pd.DataFrame:
         found: The results of each version, the oldest first, or why there are none.
     """
     seen = {version: _Seen.of(results) for version, results in found.items() if isinstance(results, Results)}
-    keys = dict.fromkeys(chain.from_iterable(of.findings for of in seen.values()))
+    keys = dict.fromkeys(chain.from_iterable(of.verdicts for of in seen.values()))
     rows = [row for key in keys or [("",) * 5] for row in _rows(key, found, seen)]
     return TABLE.frame(rows)
 
@@ -51,15 +51,15 @@ def versions_table(found: Mapping[str, Results | str]) -> pd.DataFrame:
 class _Seen:
     """The results of a version, by robot, variant, mode, configuration and source."""
 
-    findings: Mapping[tuple[str, ...], Finding]
+    verdicts: Mapping[tuple[str, ...], CaseVerdict]
     summary: Mapping[tuple[str, ...], pd.DataFrame]
     efforts: Mapping[tuple[str, ...], pd.DataFrame]
 
     @classmethod
     def of(cls, results: Results) -> "_Seen":
-        found = findings(results)
+        found = case_verdicts(results)
         return cls(
-            findings={(*case, source): finding for case, of in found.items() for source, finding in of.items()},
+            verdicts={(*case, source): finding for case, of in found.items() for source, finding in of.items()},
             summary=_by_source(results.summary),
             efforts=_by_source(results.efforts),
         )
@@ -81,11 +81,11 @@ def _rows(
     for version, results in found.items():
         row: dict[str, Any] = {**dict(zip([*CASE, "source"], key, strict=True)), "mujoco": version}
         of = seen.get(version)
-        if of is None or key not in of.findings:
+        if of is None or key not in of.verdicts:
             note = results if isinstance(results, str) else "it is not among its results"
             rows.append({**_BLANK, **row, "verdict": "not run", "note": note})
             continue
-        finding, seconds = of.findings[key], of.largest(key, "wall_time")
+        finding, seconds = of.verdicts[key], of.largest(key, "wall_time")
         first = seconds if np.isnan(first) else first
         moved = np.nan if before is None else _effort_change(key, before, of)
         rows.append(
@@ -98,7 +98,7 @@ def _rows(
                 "wall_time": seconds,
                 "wall_time_ratio": seconds / first if first > 0 else np.nan,
                 "effort_change": moved,
-                "change": "" if before is None else _change(before.findings[key], finding, moved, _limit(key, finding)),
+                "change": "" if before is None else _change(before.verdicts[key], finding, moved, _limit(key, finding)),
                 "note": finding.note,
             }
         )
@@ -106,14 +106,14 @@ def _rows(
     return rows
 
 
-def _limit(key: tuple[str, ...], finding: Finding) -> float:
+def _limit(key: tuple[str, ...], finding: CaseVerdict) -> float:
     """From which change of an effort on it is named [-]."""
     if key[-1] == REFERENCE:
         return registered()[SAME].relative_error or 0.0
     return NOTICEABLE if np.isnan(finding.tolerance) else finding.tolerance
 
 
-def _change(before: Finding, after: Finding, moved: float, limit: float) -> str:
+def _change(before: CaseVerdict, after: CaseVerdict, moved: float, limit: float) -> str:
     """What has changed, in words; empty if nothing that matters has."""
     parts = [f"{before.verdict} → {after.verdict}"] if before.verdict != after.verdict else []
     if moved > limit:

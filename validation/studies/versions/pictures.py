@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from validation.figures import COLORS, FLOOR, MARKERS, WIDTH, as_svg, literal
+from validation.report.figures import COLORS, FLOOR, MARKERS, WIDTH, as_svg, literal
 
 ROW = 0.3
 """Height of a line of the figure [inch]."""

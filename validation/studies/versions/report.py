@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from rich.console import RenderableType
 
-from validation import console
-from validation.blocks import NOTHING, Block, Cell, Part, Picture, Table, cell, digits, facts, table
-from validation.findings import CASE, MEANING, WORST_FIRST, Finding
-from validation.ledger import Issue, known_issues
-from validation.sources import REFERENCE
+from validation.judge.known_issues import Issue, known_issues
+from validation.judge.sources import REFERENCE
+from validation.judge.verdicts import CASE, MEANING, WORST_FIRST, CaseVerdict
+from validation.report import terminal
+from validation.report.blocks import NOTHING, Block, Cell, Picture, Section, Table, cell, digits, facts, table
 from validation.studies.versions.comparison import NOTICEABLE
 from validation.studies.versions.pictures import errors_figure
 
@@ -28,7 +28,7 @@ _STEP = ["robot", "source", "change"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class VersionsResult:
     """What the study has found, and all that its page is made from."""
 
     table: pd.DataFrame
@@ -47,26 +47,26 @@ class Findings:
         return tuple(of["mujoco"] for of in self.run["environments"])
 
 
-def sections(found: Findings) -> list[Part]:
+def sections(found: VersionsResult) -> list[Section]:
     """The page."""
     robots = [_robot(str(robot), rows, found.versions) for robot, rows in found.table.groupby("robot", sort=False)]
     return [_answer(found), _environments(found), _matrix(found), _changes(found), _explained(found), *robots]
 
 
-def summary(found: Findings) -> Iterator[RenderableType]:
+def summary(found: VersionsResult) -> Iterator[RenderableType]:
     """The worst verdict of each source on each robot in each version, and what changes, for the terminal."""
     headers = ["source", "configuration", *(f"MuJoCo {version}" for version in found.versions)]
     for robot, of_robot in found.table.groupby("robot", sort=False):
         cells = []
         for (source, configuration), rows in of_robot.groupby(["source", "configuration"], sort=False):
             by_version = [rows.loc[rows["mujoco"] == version, _FINDING] for version in found.versions]
-            verdicts = [[Finding(*row) for row in some.itertuples(index=False)] for some in by_version]
-            cells.append([str(source), str(configuration), *map(console.verdict_cell, verdicts)])
-        yield console.table(headers, cells, title=f"{robot}: worst relative effort error")
+            verdicts = [[CaseVerdict(*row) for row in some.itertuples(index=False)] for some in by_version]
+            cells.append([str(source), str(configuration), *map(terminal.verdict_cell, verdicts)])
+        yield terminal.table(headers, cells, title=f"{robot}: worst relative effort error")
     yield from steps(found)
 
 
-def steps(found: Findings) -> list[str]:
+def steps(found: VersionsResult) -> list[str]:
     """What each upgrade changes, a sentence each, and which versions did not run, and why."""
     sentences = [_step(found.table, before, after) for before, after in pairwise(found.ran)]
     missing = [of for of in found.run["environments"] if of["lacks"]]
@@ -93,13 +93,13 @@ def _step(rows: pd.DataFrame, before: str, after: str) -> str:
     return f"{words}: {'; '.join(said)}."
 
 
-def _answer(found: Findings) -> Part:
+def _answer(found: VersionsResult) -> Section:
     counts = found.table.groupby("mujoco", sort=False)["verdict"].value_counts().unstack(fill_value=0)
     shown = [verdict for verdict in MEANING if verdict in counts.columns]
     rows = [
         [Cell(version), *(cell(int(counts.loc[version, verdict])) for verdict in shown)] for version in counts.index
     ]
-    return Part(
+    return Section(
         title="Answer",
         anchor="answer",
         blocks=[
@@ -122,7 +122,7 @@ def _answer(found: Findings) -> Part:
     )
 
 
-def _environments(found: Findings) -> Part:
+def _environments(found: VersionsResult) -> Section:
     rows = []
     for of in found.run["environments"]:
         versions = of["versions"] or {}
@@ -131,17 +131,17 @@ def _environments(found: Findings) -> Part:
         state = Cell(f"not run: {of['lacks']}", "not run") if of["lacks"] else Cell("ran")
         rows.append([Cell(of["mujoco"]), Cell(of["made"]), state, Cell(python), Cell(numpy), Cell(report)])
     columns = ["MuJoCo", "environment", "state", "Python", "numpy", "its own report"]
-    return Part(title="Environments", anchor="environments", blocks=[Table(columns, rows)])
+    return Section(title="Environments", anchor="environments", blocks=[Table(columns, rows)])
 
 
-def _matrix(found: Findings) -> Part:
+def _matrix(found: VersionsResult) -> Section:
     svg = errors_figure(found.table, found.ran)
     picture = Picture(
         svg or "",
         alt=f"error of each source on each robot in MuJoCo {', '.join(found.ran)}",
         caption="The largest error over variants, modes and actuators. Dashed: the tolerance.",
     )
-    return Part(
+    return Section(
         title="Versions side by side",
         anchor="matrix",
         blocks=[
@@ -152,7 +152,7 @@ def _matrix(found: Findings) -> Part:
     )
 
 
-def _table_of_verdicts(found: Findings) -> Table:
+def _table_of_verdicts(found: VersionsResult) -> Table:
     rows = []
     for names, of_line in found.table.groupby(["robot", "configuration", "source"], sort=False):
         cells = [_summed(of_line[of_line["mujoco"] == version]) for version in found.versions]
@@ -170,11 +170,11 @@ def _summed(rows: pd.DataFrame) -> Cell:
     return Cell("\n".join(filter(None, (verdict, ", ".join(numbers), *time))), verdict)
 
 
-def _changes(found: Findings) -> Part:
-    return Part(title="What changes", anchor="changes", blocks=_named(found))
+def _changes(found: VersionsResult) -> Section:
+    return Section(title="What changes", anchor="changes", blocks=_named(found))
 
 
-def _named(found: Findings) -> Sequence[Block]:
+def _named(found: VersionsResult) -> Sequence[Block]:
     """Every change with the robots and cases that it is seen in."""
     rows = []
     for before, after in pairwise(found.ran):
@@ -198,7 +198,7 @@ def _named(found: Findings) -> Sequence[Block]:
     return [shown] if rows else ["Nothing that matters changes between these versions."]
 
 
-def _explained(found: Findings) -> Part:
+def _explained(found: VersionsResult) -> Section:
     """Entries of the ledger that hold for some of the versions and not for others."""
     told = [(issue, [v for v in found.ran if issue.applies(v)]) for issue in known_issues() if issue.engine == "mujoco"]
     rows = [_issue(issue, versions) for issue, versions in told if 0 < len(versions) < len(found.ran)]
@@ -207,7 +207,7 @@ def _explained(found: Findings) -> Part:
     blocks: Sequence[Block] = (
         [text, Table(columns, rows)] if rows else ["None is known that sets these versions apart."]
     )
-    return Part(title="Explained differences", anchor="explained", blocks=blocks)
+    return Section(title="Explained differences", anchor="explained", blocks=blocks)
 
 
 def _issue(issue: Issue, versions: Sequence[str]) -> Sequence[Cell]:
@@ -216,7 +216,7 @@ def _issue(issue: Issue, versions: Sequence[str]) -> Sequence[Cell]:
     return [Cell(", ".join(versions)), Cell(issue.title), Cell(size), Cell(issue.cause), Cell(issue.remedy)]
 
 
-def _robot(robot: str, rows: pd.DataFrame, versions: Sequence[str]) -> Part:
+def _robot(robot: str, rows: pd.DataFrame, versions: Sequence[str]) -> Section:
     headers = {
         **{name: name for name in ("variant", "mode", "configuration", "source", "mujoco", "verdict")},
         "relative_error": "relative error [-]",
@@ -229,4 +229,4 @@ def _robot(robot: str, rows: pd.DataFrame, versions: Sequence[str]) -> Part:
         "note": "note",
     }
     shown = table(rows[list(headers)].rename(columns=headers))
-    return Part(title=robot or "No robot", anchor=f"versions-{robot}", folded=True, blocks=[shown])
+    return Section(title=robot or "No robot", anchor=f"versions-{robot}", folded=True, blocks=[shown])

@@ -11,6 +11,7 @@ from packaging.version import InvalidVersion, Version
 from robots.errors import HarnessError
 from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerPool
+from validation.judge.results import Results, read
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 from validation.studies.versions.comparison import TABLE, versions_table
 from validation.studies.versions.environments import (
@@ -21,8 +22,7 @@ from validation.studies.versions.environments import (
     run_in,
     this_one,
 )
-from validation.studies.versions.report import Findings, sections, summary
-from validation.tables import Results, read
+from validation.studies.versions.report import VersionsResult, sections, summary
 
 OLDER = ("3.6.0", "3.7.0")
 """Run beside the installed version by default: between them MuJoCo changed how loops are solved."""
@@ -59,12 +59,12 @@ class Versions(Study):
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
         """See `Study.conclude`."""
-        findings = Findings(table=result.tables["versions"], run=result.record)
+        found = VersionsResult(table=result.tables["versions"], run=result.record)
         return Conclusion(
             title="loopcheck: versions of MuJoCo",
-            sections=sections(findings),
-            summary=[*summary(findings), f"report: {result.folder / 'versions.html'}"],
-            verdicts=list(findings.table["verdict"]),
+            sections=sections(found),
+            summary=[*summary(found), f"report: {result.folder / 'versions.html'}"],
+            verdicts=list(found.table["verdict"]),
         )
 
 

@@ -1,0 +1,91 @@
+"""Power balance: what the actuators put in must raise the energy of the robot or be damped, whatever the source.
+
+The energy is evaluated along a curve that has the position, velocity and acceleration of the motion, and differentiated
+along it by the complex step: no equation of motion is used.
+"""
+
+import numpy as np
+
+from analytic.dynamics.lagrange import lengths, potential_energy
+from analytic.dynamics.powers import own_powers
+from analytic.kinematics.tree import poses, retract, twist_matrices
+from robots.arrays import AnyArray, Array
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+STEP = 1e-40
+"""Imaginary step in time [s]."""
+
+
+def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
+    """Kinetic energy of all bodies and rotors, and potential energy of weights and springs.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq); may be complex.
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv); may be complex.
+
+    Returns:
+        Energy [J], shape (nt,).
+    """
+    at = poses(mechanism, q)
+    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, at), qd)
+    w = np.einsum("tbji,tbj->tbi", at.R, t[..., :3])
+    inertia = np.array([body.inertia for body in mechanism.bodies])
+    T = (w * np.einsum("bij,tbj->tbi", inertia, w)).sum((1, 2)) / 2
+    T = T + (t[..., 3:] ** 2).sum(2) @ np.array([body.mass for body in mechanism.bodies]) / 2
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        T = T + joint.armature * (qd[:, dofs] ** 2).sum(1) / 2
+    for tendon in mechanism.tendons:
+        T = T + tendon.armature * (qd @ mechanism.rates_of((tendon.length,))[0]) ** 2 / 2
+    return T + potential_energy(mechanism, q)
+
+
+def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> float | None:
+    """Largest difference between power in, power damped and rate of change of energy, relative to the powers at work.
+
+    The power in is that of the actuators and of the external wrenches. The difference is divided by the largest sum,
+    over time, of the magnitudes of the powers of every body's inertia wrench, every weight, spring, damper, external
+    wrench, rotor and actuator: a balance cannot be finer than the round-off of what it adds up.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+        effort: Efforts of the actuators [N or N m], shape (nt, na).
+
+    Returns:
+        Relative imbalance [-]; None where nothing moves, so that there is no power to balance.
+    """
+    if not motion.qd.any():
+        return None
+    s = 1j * STEP
+    q = retract(mechanism, motion.q, motion.qd * s)  # the quadratic term is below round-off
+    rate = total_energy(mechanism, q, motion.qd + motion.qdd * s).imag / STEP
+    power = effort * (motion.qd @ mechanism.selection.T)
+    loads = _power_of_wrenches(mechanism, motion)
+    damped = _damped_power(mechanism, motion.qd, lengths(mechanism, poses(mechanism, q)).imag / STEP)
+    difference = np.abs(power.sum(1) + loads - damped - rate).max()
+    at_work = (np.abs(own_powers(mechanism, motion).signed).sum((1, 2)) + np.abs(power).sum(1)).max()
+    return float(difference / at_work) if at_work > 0 else 0.0 if difference == 0 else np.inf
+
+
+def _damped_power(mechanism: Mechanism, qd: Array, rates: Array) -> Array:
+    """Power that all dampers take out [W], shape (nt,); rates of the lengths between two points (nt, springs)."""
+    power = np.zeros(len(qd))
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        power += joint.damping * (qd[:, dofs] ** 2).sum(1)
+    for tendon in mechanism.tendons:
+        power += tendon.damping * (qd @ mechanism.rates_of((tendon.length,))[0]) ** 2
+    return power + (rates**2) @ np.array([spring.damping for spring in mechanism.point_springs])
+
+
+def _power_of_wrenches(mechanism: Mechanism, motion: Motion) -> Array:
+    """Power of the constant external wrenches [W], shape (nt,)."""
+    at = poses(mechanism, motion.q)
+    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, at), motion.qd)
+    power = np.zeros(len(motion.t))
+    for load in mechanism.wrenches:
+        w, v = t[:, load.body, :3], t[:, load.body, 3:]
+        point = at.p[:, load.body] + at.R[:, load.body] @ load.point
+        power += w @ load.moment + (v + np.cross(w, point - at.c[:, load.body])) @ load.force
+    return power

@@ -1,0 +1,228 @@
+"""Forward dynamics: accelerations from efforts, in two independent ways, and motions integrated from them.
+
+`noc` solves M q̈ᵃ = Aᵀτ − C q̇ᵃ − G for the independent coordinates. `multipliers` solves the equations of the cut tree
+together with the closures differentiated twice, Φ q̈ = −Φ̇ q̇, for accelerations and multipliers; redundant closures are
+handled by rank in both.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.integrate import DOP853, OdeSolution
+
+from analytic.dynamics.lagrange import lagrange_model
+from analytic.dynamics.noc import noc_model
+from analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_jacobian_rate,
+    solve_dependent,
+)
+from analytic.kinematics.tree import poses, position_rate, twists
+from analytic.motion.continuation import CLOSED, close, conditioning
+from robots.arrays import AnyArray, Array
+from robots.errors import LoopClosureError, SingularityError
+from robots.mechanism import Mechanism
+
+EffortLaw: TypeAlias = Callable[[float], Array]
+"""Efforts of the actuators [N or N m] at a time [s], shape (na,)."""
+
+ACCURACY: Mapping[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
+"""Error of the integration in a step, relative [-] and absolute [m or rad, per s]."""
+BESIDE = 5e-3
+"""Fraction of the start's conditioning below which velocities do not follow from the closures for certain [-]."""
+AHEAD = 0.45
+"""Where in a leap the singularity is; no stage of the method (c = …, 0.33, 0.6, …) is near [-]."""
+LEAPS = 1.25 ** np.arange(-6, 12)
+"""Distances from which a leap is tried, by that of the last good step [-]."""
+STEP = 1e-40
+"""Imaginary step in time [s]: its square vanishes beside 1, so the derivative has no truncation error."""
+
+
+def accelerations_by_noc(mechanism: Mechanism, q: Array, qd: Array, effort: Array, independent: AnyArray) -> Array:
+    """Joint accelerations by the natural orthogonal complement (Kordjazi and Akbarzadeh 2011, (12) solved for q̈ᵃ).
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions with closed loops [m or rad], shape (nt, nq).
+        qd: Joint velocities that keep them closed [m/s or rad/s], shape (nt, nv).
+        effort: Efforts of the actuators [N or N m], shape (nt, na).
+        independent: Mask of the independent dofs [-], shape (nv,).
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (nt, nv).
+    """
+    model = noc_model(mechanism, q, qd, independent)
+    A = mechanism.selection @ model.L
+    driving = (A.swapaxes(1, 2) @ effort[..., None])[..., 0]
+    coriolis = (model.C @ qd[:, independent, None])[..., 0]
+    free = np.linalg.solve(model.M, (driving - coriolis - model.G)[..., None])
+    at = poses(mechanism, q)
+    moving = twists(mechanism, at, qd)
+    Phi = closure_jacobian(mechanism, at, moving.K, q)
+    Phi_dot = closure_jacobian_rate(mechanism, at, moving, q, qd)
+    qdd = np.zeros_like(qd)
+    qdd[:, independent] = free[..., 0]
+    right = Phi @ qdd[..., None] + Phi_dot @ qd[..., None]
+    qdd[:, ~independent] = solve_dependent(Phi[..., ~independent], right)[..., 0]
+    return qdd
+
+
+def accelerations_by_multipliers(mechanism: Mechanism, q: Array, qd: Array, effort: Array) -> tuple[Array, Array]:
+    """Joint accelerations and multipliers of M q̈ + h = Sᵀτ + Φᵀλ + f with Φ q̈ = −Φ̇ q̇, f from external wrenches.
+
+    Args:
+        mechanism: Robot, each dof of whose spanning tree has inertia.
+        q: Joint positions with closed loops [m or rad], shape (nt, nq).
+        qd: Joint velocities that keep them closed [m/s or rad/s], shape (nt, nv).
+        effort: Efforts of the actuators [N or N m], shape (nt, na).
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (nt, nv), and the multipliers of least norm [N or N m], shape (nt, nc).
+    """
+    model = lagrange_model(mechanism, q, qd)
+    force = effort @ mechanism.selection + model.load - model.coriolis - model.gravity - model.dissipation
+    Phi, Phi_T = model.Phi, model.Phi.swapaxes(1, 2)
+    unconstrained = np.linalg.solve(model.M, force[..., None])
+    compliance = Phi @ np.linalg.solve(model.M, Phi_T)
+    right = Phi @ unconstrained + model.closure_bias[..., None]
+    lam = -np.linalg.pinv(compliance, rcond=RANK_TOLERANCE**2, hermitian=True) @ right
+    qdd = unconstrained + np.linalg.solve(model.M, Phi_T @ lam)
+    return qdd[..., 0], lam[..., 0]
+
+
+def simulate(
+    mechanism: Mechanism, effort: EffortLaw, q: Array, qd: Array, t: Array, *, independent: AnyArray
+) -> tuple[Array, Array]:
+    """Integrate the motion that given efforts cause, with the loops closed at every evaluation.
+
+    The independent velocities and all positions are integrated (Dormand and Prince, order 8); dependent positions are
+    corrected by Newton's method and dependent velocities follow from the closures. Where they do not, at an instant at
+    which branches of the motion cross, no evaluation is made: a step from well before to well after continues the
+    smooth branch, and counts only if its error estimate is as small as everywhere.
+
+    Args:
+        mechanism: Robot.
+        effort: Efforts over time.
+        q: Joint positions at the first time, loops closed [m or rad], shape (nq,).
+        qd: Joint velocities there [m/s or rad/s], shape (nv,).
+        t: Increasing times [s], shape (nt,).
+        independent: Mask of the independent dofs [-], shape (nv,).
+
+    Returns:
+        Joint positions, shape (nt, nq), and velocities, shape (nt, nv).
+
+    Raises:
+        LoopClosureError: If the loops come open.
+        SingularityError: If a singularity cannot be stepped over; it says when.
+    """
+    nearest = BESIDE * conditioning(closure_jacobian_at(mechanism, q[None])[..., ~independent])[0][0]
+
+    def state(time: float, y: Array) -> tuple[Array, Array]:
+        closed, residual = close(mechanism, y[None, : mechanism.nq], ~independent)
+        if residual > CLOSED:
+            raise LoopClosureError(
+                f"{mechanism.model.path}: the simulation cannot keep the loops closed at t = {time:g} s: want a gap "
+                f"of at most {CLOSED:g}, got {residual:.3g} (m or rad)",
+                residual=residual,
+                tolerance=CLOSED,
+                time=time,
+            )
+        ratio = conditioning(closure_jacobian_at(mechanism, closed)[..., ~independent])[0][0]
+        if ratio < nearest:
+            raise SingularityError(
+                f"{mechanism.model.path}: the simulation meets a singularity near t = {time:.4f} s: smallest singular "
+                f"value of the dependent closure Jacobian {ratio:.3g} of the largest",
+                time=time,
+                singular_value=ratio,
+            )
+        return closed, dependent_velocities(mechanism, closed, y[None, mechanism.nq :], independent)
+
+    def rate(time: float, y: Array) -> Array:
+        q, qd = state(time, y)
+        qdd = accelerations_by_noc(mechanism, q, qd, effort(time)[None], independent)
+        return np.concatenate([position_rate(mechanism, q, qd)[0], qdd[0, independent]])
+
+    path = _integrated(rate, np.concatenate([q, qd[independent]]), float(t[0]), float(t[-1]))
+    states = [state(float(time), path(float(time))) for time in t]
+    return np.concatenate([q for q, _ in states]), np.concatenate([qd for _, qd in states])
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A solution of ẏ = rate(t, y) as far as it is known."""
+
+    rate: Callable[[float, Array], Array]
+    known: list[tuple[float, Array]]
+    """Times [s] and values at the ends of the steps."""
+    pieces: list[Any] = field(default_factory=list)
+    """Interpolants of the steps."""
+
+    def go(self, end: float, first: float | None = None) -> None:
+        """Steps to an end [s]; or one step towards it, if possible of a given length [s]."""
+        solver = DOP853(self.rate, *self.known[-1], end, first_step=first, **ACCURACY)
+        while self.known[-1][0] < end:
+            solver.step()
+            if solver.status == "failed":
+                raise _too_small_steps(solver.t)
+            self.pieces.append(solver.dense_output())
+            self.known.append((solver.t, solver.y))
+            if first is not None:
+                return
+
+    def leap(self, over: SingularityError, end: float) -> None:
+        """A step over a singularity, from the shortest distance that does, redoing what was nearer."""
+        for distance in (over.time - self.known[-1][0]) * LEAPS:
+            while self.pieces and self.known[-1][0] > over.time - distance:
+                del self.known[-1], self.pieces[-1]
+            if self.known[-1][0] > over.time - distance:
+                break
+            with suppress(SingularityError):
+                self.go(over.time - distance)
+                self.go(end, min(distance / AHEAD, end - self.known[-1][0]))
+                if self.known[-1][0] > over.time:
+                    return
+        raise over
+
+
+def _too_small_steps(time: float) -> SingularityError:
+    return SingularityError(
+        f"the simulation cannot go on at t = {time:.4f} s: its steps become too small", time=time, singular_value=np.nan
+    )
+
+
+def _integrated(
+    rate: Callable[[float, Array], Array], y: Array, start: float, end: float
+) -> Callable[[float], AnyArray]:
+    """The solution from a value at the start, as a function of time; singularities are leapt over."""
+    path = _Path(rate, [(start, y)])
+    while path.known[-1][0] < end:
+        try:
+            path.go(end)
+        except SingularityError as error:
+            path.leap(error, end)
+    return OdeSolution([time for time, _ in path.known], path.pieces)
+
+
+def dependent_velocities(mechanism: Mechanism, q: Array, free: Array, independent: AnyArray) -> Array:
+    """All joint velocities from the independent ones.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions with closed loops [m or rad], shape (nt, nq).
+        free: Independent velocities [m/s or rad/s], shape (nt, n).
+        independent: Mask of the independent dofs [-], shape (nv,).
+
+    Returns:
+        Velocities [m/s or rad/s], shape (nt, nv).
+    """
+    at = poses(mechanism, q)
+    qd = np.zeros((len(q), mechanism.nv))
+    qd[:, independent] = free
+    Phi = closure_jacobian(mechanism, at, twists(mechanism, at, qd).K, q)
+    qd[:, ~independent] = solve_dependent(Phi[..., ~independent], Phi @ qd[..., None])[..., 0]
+    return qd

@@ -1,0 +1,336 @@
+"""Inverse dynamics by Lagrange's equations: energies of the spanning tree differentiated, multipliers for the loops.
+
+T(q, q̇) = ½ q̇ᵀ M(q) q̇ and V(q) are written down for the tree whose loops are cut. Their derivatives, that of the
+closure residual, and that of Φ(q) q̇ along q̇, are taken by the complex step, which is exact to round-off. Of the motion
+only q and the rates of independent drives are used; the other rates follow from these derivatives. With `noc` it shares
+poses, the directions of the joints, the closure residual and Φ, but no rate of a Jacobian and no Newton-Euler equation.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian, closure_residual, row_factors
+from analytic.kinematics.redundancy import independent_drives, undriven_dofs
+from analytic.kinematics.tree import Poses, point_of, poses, retract, rotation_of, skew, twist_matrices
+from robots.arrays import AnyArray, Array
+from robots.efforts import EffortHistory
+from robots.mechanism import Joint, Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+STEP = 1e-40
+"""Imaginary step [m or rad]: its square vanishes beside 1, so the derivative has no truncation error."""
+SMALL = 1e-6
+"""Squared sine of half a rotation below which a series gives its angle [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagrangeModel:
+    """The terms of M q̈ + C q̇ + g + d = Sᵀτ + Φᵀλ + f for the spanning tree."""
+
+    M: Array
+    """Inertia matrix, second derivative of the kinetic energy [kg, kg m or kg m²], shape (nt, nv, nv)."""
+    coriolis: Array
+    """Christoffel terms, C q̇ [N or N m], shape (nt, nv)."""
+    gravity: Array
+    """Derivative of the potential energy of weights and springs [N or N m], shape (nt, nv)."""
+    dissipation: Array
+    """Derivative of Rayleigh's function of the dampers [N or N m], shape (nt, nv)."""
+    load: Array
+    """Virtual work of the constant external wrenches, per displacement of each dof [N or N m], shape (nt, nv)."""
+    Phi: Array
+    """Derivative of the closure residual [m/rad or m/m], shape (nt, nc, nv)."""
+    closure_bias: Array
+    """Derivative of Φ(q) q̇ along q̇, Φ̇ q̇ [m/s² or rad/s²], shape (nt, nc)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RateSolver:
+    """What closures and independent drives hold of the rates: Φ q̇ = 0 and W q̇ = ṡ."""
+
+    inverse: Array
+    """Rates per opening of the closures and per rate of the drives, least squares, shape (nt, nv, nc + drives)."""
+    W: Array
+    """Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv)."""
+    Z_T: Array
+    """Orthonormal basis of the rates that nothing holds, in rows [-], shape (nt, undriven, nv)."""
+
+    @property
+    def closed(self) -> Array:
+        """Rates of closures that stay closed, shape (nt, nc)."""
+        nt, _, rows = self.inverse.shape
+        return np.zeros((nt, rows - len(self.W)))
+
+    def rates(self, opening: Array, rates: Array) -> Array:
+        """Rates of least norm (nt, nv) that open the closures at some rates (nt, nc), the drives moving as in others.
+
+        So they are for accelerations: what closures and drives do not hold is left out.
+        """
+        right = np.concatenate([opening, rates @ self.W.T], axis=1)
+        return (self.inverse @ right[..., None])[..., 0]
+
+    def free(self, rates: Array) -> Array:
+        """The part of rates that nothing holds (nt, nv)."""
+        return (self.Z_T.swapaxes(1, 2) @ (self.Z_T @ rates[..., None]))[..., 0]
+
+
+class Lagrange:
+    """Efforts from energies, with the loop-closure multipliers solved for."""
+
+    name = "analytic/lagrange"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        mechanism = case.mechanism
+        held = _held(mechanism, motion.q)
+        qd = held.rates(held.closed, motion.qd) + held.free(motion.qd)
+        model = lagrange_model(mechanism, motion.q, qd)
+        qdd = held.rates(-model.closure_bias, motion.qdd)
+        inertial = (model.M @ qdd[..., None])[..., 0]
+        force = inertial + model.coriolis + model.gravity + model.dissipation - model.load
+        force = force + _correction(model.M, held.Z_T, force)
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            t=motion.t,
+            effort=_eliminate_multipliers(model.Phi, mechanism, force, len(held.W)),
+            settings={
+                "state": "q, and rates of independent drives; the others by the complex step of the closures",
+                "derivatives": f"complex step of {STEP:g}",
+                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
+            },
+        )
+
+
+def lagrange_model(mechanism: Mechanism, q: Array, qd: Array) -> LagrangeModel:
+    """Terms of Lagrange's equations of the first kind.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+
+    def partials(function: Callable[[AnyArray], AnyArray]) -> Array:
+        return _partials(function, len(q), mechanism.nv)
+
+    M = inertia_matrix(mechanism, poses(mechanism, q))
+    M_q = partials(lambda step: _inertia_near(mechanism, q, step))  # (nt, i, j, k): ∂M_ij/∂q_k
+    christoffel = (M_q + M_q.swapaxes(2, 3) - M_q.transpose(0, 3, 2, 1)) / 2
+    # c_ijk q̇_j q̇_k with c_ijk = (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i) / 2
+    V_q = partials(lambda step: potential_energy(mechanism, retract(mechanism, q, step))[:, None])
+    return LagrangeModel(
+        M=M,
+        coriolis=np.einsum("tijk,tj,tk->ti", christoffel, qd, qd),
+        gravity=V_q[:, 0],
+        dissipation=_dissipation(mechanism, qd, partials(lambda step: _lengths_near(mechanism, q, step))),
+        load=partials(lambda step: _work_of_wrenches(mechanism, q, step)[:, None])[:, 0],
+        Phi=partials(lambda step: _residual_near(mechanism, q, step)),
+        closure_bias=_opening_rate_near(mechanism, q, 1j * STEP * qd, qd).imag / STEP,
+    )
+
+
+def _partials(function: Callable[[AnyArray], AnyArray], nt: int, nv: int) -> Array:
+    """Derivatives along each dof of a function of small steps (nt, nv), as a new last axis."""
+    steps = 1j * STEP * np.eye(nv)
+    columns = [function(np.broadcast_to(step, (nt, nv))).imag / STEP for step in steps]
+    return np.stack(columns, axis=-1) if columns else np.zeros((nt, 0, 0))
+
+
+def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
+    middle = q[len(q) // 2]
+    W = mechanism.rates_of(independent_drives(mechanism, middle))
+    Phi = _partials(lambda step: _residual_near(mechanism, q, step), len(q), mechanism.nv)
+    rows = np.concatenate([Phi, np.broadcast_to(W, (len(q), *W.shape))], axis=1)
+    factors = row_factors(rows)
+    undriven = undriven_dofs(mechanism, middle)
+    return _RateSolver(
+        inverse=np.linalg.pinv(factors * rows, rcond=RANK_TOLERANCE) * factors.swapaxes(1, 2),
+        W=W,
+        Z_T=np.linalg.svd(factors * rows)[2][:, mechanism.nv - undriven :],
+    )
+
+
+def inertia_matrix(mechanism: Mechanism, at: Poses) -> AnyArray:
+    """Inertia matrix of the spanning tree: the kinetic energy is ½ q̇ᵀ M q̇.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses; may be complex.
+
+    Returns:
+        M [kg, kg m or kg m²], shape (nt, nv, nv).
+    """
+    K = twist_matrices(mechanism, at)
+    armature = np.diag(_per_dof(mechanism, "armature"))
+    for tendon in mechanism.tendons:
+        w = mechanism.rates_of((tendon.length,))
+        armature = armature + tendon.armature * w.T @ w
+    M = np.broadcast_to(armature, (len(at.p), mechanism.nv, mechanism.nv)).astype(K.dtype)
+    nt, rows = len(at.p), 3 * len(mechanism.bodies)
+    masses = np.array([body.mass for body in mechanism.bodies])
+    inertias = np.array([body.inertia for body in mechanism.bodies]).reshape(-1, 3, 3)
+    J_v = K[:, :, 3:].reshape(nt, rows, mechanism.nv)
+    in_body = at.R.swapaxes(2, 3) @ K[:, :, :3]
+    J_w, spin = (x.reshape(nt, rows, mechanism.nv) for x in (in_body, inertias @ in_body))
+    M = M + J_v.swapaxes(1, 2) @ (np.repeat(masses, 3)[:, None] * J_v) + J_w.swapaxes(1, 2) @ spin
+    return M
+
+
+def potential_energy(mechanism: Mechanism, q: AnyArray) -> AnyArray:
+    """Potential energy of weights and springs.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq); may be complex.
+
+    Returns:
+        V [J], shape (nt,).
+    """
+    at = poses(mechanism, q)
+    masses = np.array([body.mass * (1 - body.gravity_compensation) for body in mechanism.bodies])
+    V = -(at.c @ mechanism.gravity) @ masses
+    for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        if joint.stiffness:
+            V = V + joint.stiffness * _squared_stretch(joint, q[:, columns]) / 2
+    for tendon in mechanism.tendons:
+        length = mechanism.values_of((tendon.length,), q)[:, 0]
+        V = V + tendon.stiffness * _beyond(length, tendon.rest) ** 2 / 2
+    for spring, length in zip(mechanism.point_springs, lengths(mechanism, at).T, strict=True):
+        V = V + spring.stiffness * _beyond(length, spring.rest) ** 2 / 2
+    return V
+
+
+def lengths(mechanism: Mechanism, at: Poses) -> AnyArray:
+    """Lengths of the springs between two points.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses; may be complex.
+
+    Returns:
+        Lengths [m], shape (nt, springs).
+    """
+    found = np.zeros((len(at.p), len(mechanism.point_springs)), at.p.dtype)
+    for k, spring in enumerate(mechanism.point_springs):
+        p1, p2 = (point_of(at, *end) for end in spring.ends)
+        found[:, k] = np.sqrt(((p2 - p1) ** 2).sum(1))  # not norm(): that is not holomorphic
+    return found
+
+
+def _beyond(length: AnyArray, rest: Array | tuple[float, float]) -> AnyArray:
+    """How far a spring is stretched or compressed from where it is slack [m or rad], shape (nt,), of its length."""
+    low, high = rest
+    return np.where(length.real > high, length - high, np.where(length.real < low, length - low, 0))
+
+
+def _squared_stretch(joint: Joint, x: AnyArray) -> AnyArray:
+    """Square of how far a joint's spring is stretched from rest [m² or rad²], shape (nt,); x of (nt, entries of q)."""
+    rest = joint.spring_reference
+    if joint.kind in ("hinge", "slide"):
+        return (x[:, 0] - rest[0]) ** 2
+    turned = _squared_angle(rotation_of(x[:, -4:]), rotation_of(rest[None, -4:])[0])
+    return turned if joint.kind == "ball" else turned + ((x[:, :3] - rest[:3]) ** 2).sum(1)
+
+
+def _squared_angle(R: AnyArray, R_rest: Array) -> AnyArray:
+    """Square of the angle between rotations [rad²], shape (nt,); holomorphic also where it is zero."""
+    x = (3 - np.trace(R_rest.T @ R, axis1=1, axis2=2)) / 4  # sin² of half the angle
+    half = np.arcsin(np.sqrt(np.where(np.abs(x) < SMALL, SMALL, x)))
+    return np.where(np.abs(x) < SMALL, 4 * x * (1 + x / 3 + 8 * x**2 / 45), 4 * half**2)
+
+
+def _inertia_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
+    """M in the local coordinates of a small step from q, to first order in it.
+
+    For ball and free joints the velocity is J_r(step) times the rate of the step, J_r = 1 − [step]×/2 for turns in body
+    axes; the local coordinates make Lagrange's equations hold without further terms.
+    """
+    M = inertia_matrix(mechanism, poses(mechanism, retract(mechanism, q, step)))
+    J_r = np.broadcast_to(np.eye(mechanism.nv), M.shape).astype(M.dtype)
+    for joint, dofs in _joints(mechanism):
+        if joint.kind in ("ball", "free"):
+            turn = slice(dofs.stop - 3, dofs.stop)
+            J_r[:, turn, turn] -= skew(step[:, turn]) / 2
+    return J_r.swapaxes(1, 2) @ M @ J_r
+
+
+def _residual_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
+    moved = retract(mechanism, q, step)
+    return closure_residual(mechanism, poses(mechanism, moved), moved)
+
+
+def _opening_rate_near(mechanism: Mechanism, q: Array, step: AnyArray, qd: Array) -> AnyArray:
+    """Φ q̇ after a small step from q, q̇ the same, shape (nt, nc)."""
+    moved = retract(mechanism, q, step)
+    at = poses(mechanism, moved)
+    return (closure_jacobian(mechanism, at, twist_matrices(mechanism, at), moved) @ qd[..., None])[..., 0]
+
+
+def _lengths_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
+    return lengths(mechanism, poses(mechanism, retract(mechanism, q, step)))
+
+
+def _work_of_wrenches(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
+    """Work of the external wrenches over a small step from q, to first order in it [J], shape (nt,)."""
+    here, there = poses(mechanism, q), poses(mechanism, retract(mechanism, q, step))
+    work = np.zeros(len(q), step.dtype)
+    for load in mechanism.wrenches:
+        b = load.body
+        work += (there.p[:, b] + there.R[:, b] @ load.point) @ load.force
+        turn = there.R[:, b] @ here.R[:, b].swapaxes(1, 2)  # 1 + [small rotation]×
+        rotation = np.stack([turn[:, 2, 1], turn[:, 0, 2], turn[:, 1, 0]], axis=1)
+        work += rotation @ load.moment
+    return work
+
+
+def _joints(mechanism: Mechanism) -> Iterator[tuple[Joint, slice]]:
+    return zip(mechanism.joints, mechanism.dof_slices, strict=True)
+
+
+def _per_dof(mechanism: Mechanism, attribute: str) -> Array:
+    """A property of the joints for each dof, shape (nv,)."""
+    values = [np.full(dofs.stop - dofs.start, getattr(joint, attribute)) for joint, dofs in _joints(mechanism)]
+    return np.concatenate([np.zeros(0), *values])
+
+
+def _dissipation(mechanism: Mechanism, qd: Array, slopes: Array) -> Array:
+    """Gradient of Rayleigh's function ½ Σ d v² of all dampers [N or N m], shape (nt, nv).
+
+    The slopes are those of the lengths between two points, (nt, springs, nv).
+    """
+    D = np.diag(_per_dof(mechanism, "damping"))
+    for tendon in mechanism.tendons:
+        w = mechanism.rates_of((tendon.length,))
+        D = D + tendon.damping * w.T @ w
+    rates = np.einsum("tkj,tj->tk", slopes, qd) * [spring.damping for spring in mechanism.point_springs]
+    return qd @ D + np.einsum("tk,tkj->tj", rates, slopes)
+
+
+def _correction(M: Array, Z_T: Array, force: Array) -> Array:
+    """What the accelerations of dofs that nothing drives add to the generalized force [N or N m], shape (nt, nv).
+
+    Along the motions Z that neither open a loop nor move an actuator, M δ + force must vanish.
+    """
+    delta = Z_T.swapaxes(1, 2) @ -np.linalg.solve(Z_T @ M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+    return (M @ delta)[..., 0]
+
+
+def _eliminate_multipliers(Phi: Array, mechanism: Mechanism, force: Array, driven: int) -> Array:
+    """Efforts τ of least norm |τ / scale| in force = Sᵀτ + Φᵀλ, shape (nt, na), where actuators move some dofs.
+
+    What no multipliers can balance is left to the actuators: P = 1 − Φ⁺Φ takes the rest away, also where constraints
+    are redundant. Gears are taken off first, lest the rank of P Sᵀ depends on them.
+    """
+    S = mechanism.selection
+    gear = np.linalg.norm(S, axis=1)
+    rows = row_factors(Phi) * Phi
+    P = np.eye(Phi.shape[2]) - np.linalg.pinv(rows, rcond=RANK_TOLERANCE) @ rows
+    A = P @ (S / gear[:, None]).T
+    effort = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ (P @ force[..., None])
+    internal = np.linalg.svd(A)[2][:, driven:].swapaxes(1, 2)  # efforts that move nothing
+    weight = (gear * mechanism.effort_scales)[:, None]
+    effort = effort - internal @ (np.linalg.pinv(internal / weight) @ (effort / weight))
+    return effort[..., 0] / gear

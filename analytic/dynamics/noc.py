@@ -1,0 +1,240 @@
+"""Inverse dynamics by the natural orthogonal complement: Newton-Euler equations of all bodies, no multipliers.
+
+Equations (3) to (20) of Kordjazi and Akbarzadeh 2011 (after Angeles and Lee 1988), for any mechanism in space. The
+loops enter through L, which gives all joint velocities from the independent ones, so constraint forces never appear.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_rate, solve_dependent
+from analytic.kinematics.redundancy import independent_dofs, minimum_norm, rates_of_drives, undriven_dofs
+from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, poses, skew, twists
+from robots.arrays import AnyArray, Array
+from robots.efforts import EffortHistory
+from robots.mechanism import WORLD, Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NocModel:
+    """The matrices of M q̈ᵃ + C q̇ᵃ + G = τᵃ (equation (12)); qᵃ are the n independent joint coordinates."""
+
+    L: Array
+    """Joint orthogonal complement, q̇ = L q̇ᵃ (8) [-], shape (nt, nv, n)."""
+    T: Array
+    """Natural orthogonal complement, t = T q̇ᵃ (10) [-, m or 1/m], shape (nt, 6 nb, n)."""
+    M: Array
+    """Inertia matrix (13) [kg, kg m or kg m²], shape (nt, n, n)."""
+    C: Array
+    """Coriolis and centrifugal matrix (14) [the unit of M, per s], shape (nt, n, n)."""
+    G: Array
+    """Gravity, external wrenches, springs and damping (15) [N or N m], shape (nt, n)."""
+
+
+class Noc:
+    """The reference: efforts by the natural orthogonal complement."""
+
+    name = "analytic/noc"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        mechanism = case.mechanism
+        independent = independent_dofs(mechanism, motion)
+        model = noc_model(mechanism, motion.q, motion.qd, independent)
+        qdd, qd = motion.qdd[:, independent, None], motion.qd[:, independent, None]
+        force = (model.M @ qdd + model.C @ qd)[..., 0] + model.G
+        A = mechanism.selection @ model.L
+        undriven = undriven_dofs(mechanism, motion.q[len(motion.t) // 2])
+        driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
+        force = force + _force_of_coasting(model.M, coasting, force)
+        on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            t=motion.t,
+            effort=minimum_norm(A @ driving, on_driving, mechanism.effort_scales),
+            settings={
+                "independent coordinates": ", ".join(_dof_names(mechanism)[i] for i in np.flatnonzero(independent)),
+                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
+            },
+        )
+
+
+def noc_model(mechanism: Mechanism, q: Array, qd: Array, independent: AnyArray) -> NocModel:
+    """Natural orthogonal complement and dynamic model at given states (equations (3) to (20)).
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
+        independent: Mask of the independent dofs [-], shape (nv,).
+    """
+    at = poses(mechanism, q)
+    moving = twists(mechanism, at, qd)
+    L, L_dot = _joint_orthogonal_complement(
+        closure_jacobian(mechanism, at, moving.K, q), closure_jacobian_rate(mechanism, at, moving, q, qd), independent
+    )
+    return _model(mechanism, at, moving, (L, L_dot), (q, qd))
+
+
+def tree_model(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> NocModel:
+    """The same model of the spanning tree, whose loops are cut: all its dofs are independent, L is the identity.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses.
+        moving: Its twists.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    L = np.broadcast_to(np.eye(mechanism.nv), (len(q), mechanism.nv, mechanism.nv))
+    return _model(mechanism, at, moving, (L, np.zeros_like(L)), (q, qd))
+
+
+def _model(
+    mechanism: Mechanism, at: Poses, moving: Twists, complement: tuple[Array, Array], state: tuple[Array, Array]
+) -> NocModel:
+    """Equations (11) to (20), with L and its rate, at positions and velocities."""
+    (L, L_dot), (q, qd) = complement, state
+    nt, nb = at.c.shape[:2]
+    K, K_dot = moving.K.reshape(nt, 6 * nb, -1), moving.K_dot.reshape(nt, 6 * nb, -1)
+    T = K @ L  # (11)
+    T_dot = K_dot @ L + K @ L_dot
+    M_total, Omega = _mass(mechanism, at.R), _rotation_rates(moving)
+    T_T, L_T = T.swapaxes(1, 2), L.swapaxes(1, 2)
+    rotors = _rotors(mechanism)
+    M = T_T @ _blocks(M_total, T) + L_T @ rotors @ L  # (13), and the rotors of the drives
+    C = T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ rotors @ L_dot  # (14)
+    wrenches = _external_wrenches(mechanism, at) + _wrenches_of_point_springs(mechanism, at, moving)
+    G = -(T_T @ wrenches[..., None])[..., 0]  # (15)
+    passive = (L_T @ (_springs(mechanism, q) + _dampers(mechanism, qd))[..., None])[..., 0]
+    return NocModel(L=L, T=T, M=M, C=C, G=G + passive)
+
+
+def _driving_and_coasting(A: Array, undriven: int) -> tuple[Array, Array]:
+    """Independent velocities that move a drive, and those that move none, as directions (nt, n, how many).
+
+    A has the rates of the drives per independent velocity (nt, drives, n).
+    """
+    if not undriven:
+        n = A.shape[-1]
+        return np.eye(n)[None], np.zeros((1, n, 0))
+    V = np.linalg.svd(A)[2].swapaxes(1, 2)
+    driven = A.shape[-1] - undriven
+    return V[..., :driven], V[..., driven:]
+
+
+def _force_of_coasting(M: Array, coasting: Array, force: Array) -> Array:
+    """What the accelerations that nothing drives add to a generalized force (nt, n): along them none is left over."""
+    Z_T = coasting.swapaxes(1, 2)
+    accelerations = -np.linalg.solve(Z_T @ M @ coasting, Z_T @ force[..., None])
+    return (M @ coasting @ accelerations)[..., 0]
+
+
+def _joint_orthogonal_complement(Phi: Array, Phi_dot: Array, independent: AnyArray) -> tuple[Array, Array]:
+    """L and its rate (equations (8), (9)), both of shape (nt, nv, n); redundant closure rows drop out by rank."""
+    nt, _, nv = Phi.shape
+    Phi_a, Phi_u = Phi[..., independent], Phi[..., ~independent]
+    L, L_dot = np.zeros((nt, nv, Phi_a.shape[-1])), np.zeros((nt, nv, Phi_a.shape[-1]))
+    L[:, independent] = np.eye(Phi_a.shape[-1])
+    L[:, ~independent] = solve_dependent(Phi_u, Phi_a)
+    L_dot[:, ~independent] = solve_dependent(Phi_u, Phi_dot @ L)  # Φ L = 0, differentiated
+    return L, L_dot
+
+
+def _mass(mechanism: Mechanism, R: Array) -> Array:
+    """Blocks of M_total in world axes (equations (17), (19)), shape (nt, nb, 6, 6)."""
+    inertia = np.array([body.inertia for body in mechanism.bodies])
+    blocks = np.zeros((*R.shape[:2], 6, 6))
+    blocks[..., :3, :3] = R @ inertia @ R.swapaxes(-1, -2)
+    blocks[..., 3:, 3:] = np.array([body.mass for body in mechanism.bodies])[:, None, None] * np.eye(3)
+    return blocks
+
+
+def _rotation_rates(moving: Twists) -> Array:
+    """Blocks of Ω (equations (18), (19)), shape (nt, nb, 6, 6)."""
+    blocks = np.zeros((*moving.w.shape[:2], 6, 6))
+    blocks[..., :3, :3] = skew(moving.w)
+    return blocks
+
+
+def _blocks(blocks: Array, X: Array) -> Array:
+    """Block-diagonal matrix (nt, nb, 6, 6) times X (nt, 6 nb, n)."""
+    nt, rows, n = X.shape
+    return (blocks @ X.reshape(nt, rows // 6, 6, n)).reshape(nt, rows, n)
+
+
+def _external_wrenches(mechanism: Mechanism, at: Poses) -> Array:
+    """Gravity wrenches w^g (equation (20)), less what gravity compensation holds, and the constant external wrenches.
+
+    All about the mass centres [N m, N], shape (nt, 6 nb).
+    """
+    nt, nb = at.c.shape[:2]
+    wrenches = np.zeros((nt, nb, 6))
+    for b, body in enumerate(mechanism.bodies):
+        wrenches[:, b, 3:] = body.mass * (1 - body.gravity_compensation) * mechanism.gravity
+    for load in mechanism.wrenches:
+        arm = at.R[:, load.body] @ (load.point - mechanism.bodies[load.body].center)
+        wrenches[:, load.body, :3] += load.moment + cross(arm, load.force)
+        wrenches[:, load.body, 3:] += load.force
+    return wrenches.reshape(nt, 6 * nb)
+
+
+def _wrenches_of_point_springs(mechanism: Mechanism, at: Poses, moving: Twists) -> Array:
+    """What springs and dampers between two points pull with, about the mass centres [N m, N], shape (nt, 6 nb)."""
+    nt, nb = at.c.shape[:2]
+    wrenches = np.zeros((nt, nb, 6))
+    for spring in mechanism.point_springs:
+        p1, p2 = (point_of(at, *end) for end in spring.ends)
+        length = np.linalg.norm(p2 - p1, axis=1)
+        along = (p2 - p1) / length[:, None]
+        ends = [(b, p, sign) for (b, _), p, sign in zip(spring.ends, (p1, p2), (1, -1), strict=True) if b != WORLD]
+        velocity = sum((-sign * (moving.v[:, b] + cross(moving.w[:, b], p - at.c[:, b])) for b, p, sign in ends))
+        stretch = length - np.clip(length, *spring.rest)
+        pull = spring.stiffness * stretch + spring.damping * (along * velocity).sum(1)
+        for b, p, sign in ends:
+            force = sign * pull[:, None] * along
+            wrenches[:, b] += np.concatenate([cross(p - at.c[:, b], force), force], axis=1)
+    return wrenches.reshape(nt, 6 * nb)
+
+
+def _rotors(mechanism: Mechanism) -> Array:
+    """Inertia of the rotors of joints and tendons, whose rates are constant combinations of q̇, shape (nv, nv)."""
+    armature = np.zeros(mechanism.nv)
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        armature[dofs] = joint.armature
+    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
+    return np.diag(armature) + W.T @ np.diag([tendon.armature for tendon in mechanism.tendons]) @ W
+
+
+def _dampers(mechanism: Mechanism, qd: Array) -> Array:
+    """Effort it takes to move the dampers of joints and tendons [N or N m], shape (nt, nv)."""
+    effort = np.zeros_like(qd)
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        effort[:, dofs] = joint.damping * qd[:, dofs]
+    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
+    return effort + (qd @ W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
+
+
+def _springs(mechanism: Mechanism, q: Array) -> Array:
+    """Effort it takes to hold the springs of joints and tendons [N or N m], shape (nt, nv)."""
+    effort = np.zeros((len(q), mechanism.nv))
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        if joint.stiffness:
+            effort[:, dofs] = joint.stiffness * joint_stretch(joint, q[:, columns])
+    for tendon in mechanism.tendons:
+        length = mechanism.values_of((tendon.length,), q)
+        pull = tendon.stiffness * (length - np.clip(length, *tendon.rest))  # slack between the two lengths
+        effort += pull * mechanism.rates_of((tendon.length,))
+    return effort
+
+
+def _dof_names(mechanism: Mechanism) -> list[str]:
+    return [
+        joint.name
+        for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+        for _ in range(dofs.stop - dofs.start)
+    ]

@@ -1,0 +1,191 @@
+"""The equations of motion term by term, each as its signed power along a motion that keeps the loops closed.
+
+A term is the whole inertia wrench of a body, its weight less what is compensated, an external wrench, or the spring,
+the damper or the rotor of a joint, a tendon or a pair of points. Inertia and velocity terms are never taken apart: how
+they divide depends on the coordinates. By the principle of virtual power the terms along the motion that moves one
+actuator at unit rate, and all others not, sum to its effort; the sum of their magnitudes is the scale that an error of
+this effort belongs to, however much cancels in it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.kinematics.closures import closure_jacobian
+from analytic.kinematics.redundancy import actuator_motions
+from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, poses, twists
+from robots.arrays import Array
+from robots.mechanism import WORLD, Mechanism
+from robots.motion import Motion
+
+LEAST = 1e-3
+"""Part of the magnitudes |force| |velocity| + |moment| |angular velocity| that a scale is at least [-].
+
+So a robot at rest in its balance, and weights that move across gravity, have a scale too.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermPowers:
+    """Powers of all terms along some motions, a column each; what an actuator must put in is positive."""
+
+    signed: Array
+    """Power of each term [W, or W per unit rate], shape (nt, terms, motions)."""
+    magnitude: Array
+    """|force| |velocity| + |moment| |angular velocity| of each term [as `signed`], shape (nt, terms, motions)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffortScale:
+    """What an error of each actuator's effort is divided by, and the effort as the sum of the terms."""
+
+    scale: Array
+    """Largest sum of the terms' magnitudes over time [N or N m], shape (na,); 0 where nothing acts."""
+    effort: Array
+    """Signed sum of the terms: the effort once more [N or N m], shape (nt, na)."""
+
+
+def effort_scale(mechanism: Mechanism, motion: Motion) -> EffortScale:
+    """The scale of each actuator's effort.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion; accelerations along undriven motions do not matter.
+    """
+    at = poses(mechanism, motion.q)
+    moving = twists(mechanism, at, motion.qd)
+    Phi = closure_jacobian(mechanism, at, moving.K, motion.q)
+    D = actuator_motions(mechanism, Phi, _inertia(mechanism, at, moving.K))
+    powers = _powers(mechanism, at, moving, motion, D)
+    largest = np.abs(powers.signed).sum(1).max(0, initial=0.0)
+    return EffortScale(
+        scale=np.maximum(largest, LEAST * powers.magnitude.sum(1).max(0, initial=0.0)), effort=powers.signed.sum(1)
+    )
+
+
+def _inertia(mechanism: Mechanism, at: Poses, K: Array) -> Array:
+    """Inertia matrix of the spanning tree, summed body by body and rotor by rotor, shape (nt, nv, nv)."""
+    M = np.zeros((len(K), mechanism.nv, mechanism.nv))
+    for b, body in enumerate(mechanism.bodies):
+        w, v = K[:, b, :3], K[:, b, 3:]
+        I_W = at.R[:, b] @ body.inertia @ at.R[:, b].swapaxes(1, 2)
+        M += w.swapaxes(1, 2) @ I_W @ w + body.mass * v.swapaxes(1, 2) @ v
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        M[:, dofs, dofs] += joint.armature * np.eye(dofs.stop - dofs.start)
+    for tendon in mechanism.tendons:
+        rates = mechanism.rates_of((tendon.length,))[0]
+        M += tendon.armature * np.outer(rates, rates)
+    return M
+
+
+def own_powers(mechanism: Mechanism, motion: Motion) -> TermPowers:
+    """Powers of all terms along the motion itself, its only column.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+    """
+    at = poses(mechanism, motion.q)
+    return _powers(mechanism, at, twists(mechanism, at, motion.qd), motion, motion.qd[..., None])
+
+
+def _powers(mechanism: Mechanism, at: Poses, moving: Twists, motion: Motion, D: Array) -> TermPowers:
+    """Powers of all terms along joint velocities D of shape (nt, nv, motions)."""
+    terms = [
+        *_powers_of_bodies(mechanism, at, moving, motion, moving.K @ D[:, None]),
+        *_powers_of_wrenches(mechanism, at, moving.K @ D[:, None]),
+        *_powers_of_joints(mechanism, motion, D),
+        *_powers_of_tendons(mechanism, motion, D),
+        *_powers_of_point_springs(mechanism, at, moving, motion, D),
+    ]
+    signed, magnitude = (np.stack(powers, axis=1) for powers in zip(*terms, strict=True))
+    return TermPowers(signed=signed, magnitude=magnitude)
+
+
+def _powers_of_bodies(
+    mechanism: Mechanism, at: Poses, moving: Twists, motion: Motion, along: Array
+) -> Iterator[tuple[Array, Array]]:
+    """Inertia wrench and weight of every body, about its mass centre; its twists `along` of (nt, nb, 6, motions)."""
+    rate = np.einsum("tbij,tj->tbi", moving.K, motion.qdd) + np.einsum("tbij,tj->tbi", moving.K_dot, motion.qd)
+    for b, body in enumerate(mechanism.bodies):
+        I_W = at.R[:, b] @ body.inertia @ at.R[:, b].swapaxes(1, 2)
+        w = moving.w[:, b]
+        spin, spin_rate = ((I_W @ x[..., None])[..., 0] for x in (w, rate[:, b, :3]))
+        yield _power_of_wrench(spin_rate + cross(w, spin), body.mass * rate[:, b, 3:], along[:, b])
+        weight = body.mass * (1 - body.gravity_compensation) * mechanism.gravity
+        yield _power_of_wrench(np.zeros_like(w), np.broadcast_to(-weight, w.shape), along[:, b])
+
+
+def _powers_of_wrenches(mechanism: Mechanism, at: Poses, along: Array) -> Iterator[tuple[Array, Array]]:
+    """Every external wrench, at the point where its force acts."""
+    for load in mechanism.wrenches:
+        arm = point_of(at, load.body, load.point) - at.c[:, load.body]
+        angular, linear = along[:, load.body, :3], along[:, load.body, 3:]
+        there = np.concatenate([angular, linear + np.cross(angular, arm[..., None], axis=1)], axis=1)
+        moment, force = (np.broadcast_to(-part, arm.shape) for part in (load.moment, load.force))
+        yield _power_of_wrench(moment, force, there)
+
+
+def _power_of_wrench(moment: Array, force: Array, along: Array) -> tuple[Array, Array]:
+    """Power and magnitude of a wrench, its parts of shape (nt, 3), along twists of (nt, 6, motions) at its point."""
+    signed, magnitude = np.zeros((2, len(along), along.shape[2]))
+    for part, velocity in ((moment, along[:, :3]), (force, along[:, 3:])):
+        signed += np.einsum("ti,tik->tk", part, velocity)
+        magnitude += np.linalg.norm(part, axis=1)[:, None] * np.linalg.norm(velocity, axis=1)
+    return signed, magnitude
+
+
+def _powers_of_joints(mechanism: Mechanism, motion: Motion, D: Array) -> Iterator[tuple[Array, Array]]:
+    """Spring, damper and rotor of every joint, its dofs together."""
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        for factor, rates in (
+            (joint.stiffness, joint_stretch(joint, motion.q[:, columns])),
+            (joint.damping, motion.qd[:, dofs]),
+            (joint.armature, motion.qdd[:, dofs]),
+        ):
+            force = factor * rates
+            magnitude = np.linalg.norm(force, axis=1)[:, None] * np.linalg.norm(D[:, dofs], axis=1)
+            yield np.einsum("ti,tik->tk", force, D[:, dofs]), magnitude
+
+
+def _powers_of_tendons(mechanism: Mechanism, motion: Motion, D: Array) -> Iterator[tuple[Array, Array]]:
+    """Spring, damper and rotor of every tendon."""
+    for tendon in mechanism.tendons:
+        w = mechanism.rates_of((tendon.length,))[0]
+        length = mechanism.values_of((tendon.length,), motion.q)[:, 0]
+        stretch = length - np.clip(length, *tendon.rest)
+        for force in (
+            tendon.stiffness * stretch,
+            tendon.damping * (motion.qd @ w),
+            tendon.armature * (motion.qdd @ w),
+        ):
+            power = force[:, None] * np.einsum("i,tik->tk", w, D)
+            yield power, np.abs(power)
+
+
+def _powers_of_point_springs(
+    mechanism: Mechanism, at: Poses, moving: Twists, motion: Motion, D: Array
+) -> Iterator[tuple[Array, Array]]:
+    """Spring and damper of every pair of points."""
+    for spring in mechanism.point_springs:
+        (p1, V1), (p2, V2) = (_point_and_rates(at, moving, body, point) for body, point in spring.ends)
+        length = np.linalg.norm(p2 - p1, axis=1)
+        direction = (p2 - p1) / length[:, None]
+        apart = V2 - V1
+        speed = np.einsum("ti,tij,tj->t", direction, apart, motion.qd)
+        stretch = length - np.clip(length, *spring.rest)
+        for force in (spring.stiffness * stretch, spring.damping * speed):
+            along = np.einsum("tij,tjk->tik", apart, D)
+            signed = force[:, None] * np.einsum("ti,tik->tk", direction, along)
+            yield signed, np.abs(force)[:, None] * np.linalg.norm(along, axis=1)
+
+
+def _point_and_rates(at: Poses, moving: Twists, body: int, point: Array) -> tuple[Array, Array]:
+    """A point in W [m], shape (nt, 3), and its velocity per joint velocity [- or m], shape (nt, 3, nv)."""
+    p = point_of(at, body, point)
+    if body == WORLD:
+        return p, np.zeros_like(moving.K[:, 0, :3])
+    arm = p - at.c[:, body]
+    K = moving.K[:, body]
+    return p, K[:, 3:] + np.cross(K[:, :3], arm[..., None], axis=1)

@@ -1,0 +1,263 @@
+"""What closes the loops: the closure residual, its Jacobian Φ and the rate of that.
+
+Rows follow `mechanism.closures`: three world directions [m] for a connect; those and three rotations in the axes of
+body 1 [rad] for a weld; one row in the unit of the coordinate that follows for a coordinate closure.
+"""
+
+from typing import assert_never
+
+import numpy as np
+
+from analytic.kinematics.tree import Poses, Twists, cross, poses, skew, twist_matrices
+from robots.arrays import AnyArray, Array
+from robots.mechanism import (
+    WORLD,
+    Closure,
+    ConnectClosure,
+    Coordinate,
+    CoordinateClosure,
+    Mechanism,
+    RigidClosure,
+    WeldClosure,
+)
+
+RANK_TOLERANCE = 1e-5
+"""Singular values below this count as zero where rows have length one [-]: CAD models never close below 1e-7 m.
+
+So do rows that are shorter than this fraction of the longest.
+"""
+
+
+def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
+    """How far the loops are open, φ(q) (Kordjazi and Akbarzadeh 2011, equation (2)).
+
+    Args:
+        mechanism: Robot.
+        at: Its poses; may be complex.
+        q: Joint positions they belong to [m or rad], shape (nt, nq).
+
+    Returns:
+        Residual [m or rad], shape (nt, nc).
+    """
+    rows = [np.zeros((len(q), 0), q.dtype)]
+    for closure in mechanism.closures:
+        match closure:
+            case CoordinateClosure():
+                follower = _offset(mechanism, q, closure.follower)
+                rows.append((follower - _polynomial(mechanism, q, closure, order=0))[:, None])
+            case ConnectClosure():
+                (p1, _), (p2, _) = _ends(closure, at)
+                rows.append(p1 - p2)
+            case WeldClosure():
+                (p1, R1), (p2, R2) = _ends(closure, at)
+                E = R1.swapaxes(1, 2) @ R2 @ closure.rotation.T
+                turn = [E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]]
+                rows += [p1 - p2, np.stack(turn, axis=1) / 2]
+            case _:
+                assert_never(closure)
+    return np.concatenate(rows, axis=1)
+
+
+def closure_jacobian(mechanism: Mechanism, at: Poses, K: AnyArray, q: AnyArray) -> AnyArray:
+    """Derivative of the closure residual with respect to the joint velocities' directions, Φ (equation (3)).
+
+    The rows of a weld's rotation hold where the weld is closed.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses; may be complex.
+        K: Twist of each body per joint velocity [-, m or 1/m], shape (nt, nb, 6, nv).
+        q: Joint positions [m or rad], shape (nt, nq).
+
+    Returns:
+        Φ [m/rad or m/m], shape (nt, nc, nv).
+    """
+    nt, nv = len(q), mechanism.nv
+    rows = [np.zeros((nt, 0, nv))]
+    for closure in mechanism.closures:
+        match closure:
+            case CoordinateClosure():
+                slope = _polynomial(mechanism, q, closure, order=1)
+                follower, leader = _rates_of_ends(mechanism, closure)
+                rows.append((follower - slope[:, None] * leader)[:, None])
+            case ConnectClosure():
+                rows.append(_apart(closure, at, K))
+            case WeldClosure():
+                (_, R1), _ = _ends(closure, at)
+                turning = _angular(K, closure.body2) - _angular(K, closure.body1)
+                rows += [_apart(closure, at, K), R1.swapaxes(1, 2) @ turning]
+            case _:
+                assert_never(closure)
+    return np.concatenate(rows, axis=1)
+
+
+def closure_jacobian_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
+    """Time derivative of Φ while the loops stay closed.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses.
+        moving: Its twists.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+    Returns:
+        Rate of Φ [m/rad/s or 1/s], shape (nt, nc, nv).
+    """
+    nt, nv = len(q), mechanism.nv
+    rows = [np.zeros((nt, 0, nv))]
+    for closure in mechanism.closures:
+        match closure:
+            case CoordinateClosure():
+                _, leader = _rates_of_ends(mechanism, closure)
+                slope_rate = _polynomial(mechanism, q, closure, order=2) * (qd @ leader)
+                rows.append((-slope_rate[:, None] * leader)[:, None])
+            case ConnectClosure():
+                rows.append(_apart_rate(closure, at, moving))
+            case WeldClosure():
+                # the turning of R1 multiplies a relative velocity, which is zero for all motions that keep the weld
+                (_, R1), _ = _ends(closure, at)
+                turning = _angular(moving.K_dot, closure.body2) - _angular(moving.K_dot, closure.body1)
+                rows += [_apart_rate(closure, at, moving), R1.swapaxes(1, 2) @ turning]
+            case _:
+                assert_never(closure)
+    return np.concatenate(rows, axis=1)
+
+
+def _apart(closure: RigidClosure, at: Poses, K: AnyArray) -> AnyArray:
+    """Velocity of the first closure point relative to the second per joint velocity, (nt, 3, nv)."""
+    (p1, _), (p2, _) = _ends(closure, at)
+    return _point_rows(at, K, closure.body1, p1) - _point_rows(at, K, closure.body2, p2)
+
+
+def _apart_rate(closure: RigidClosure, at: Poses, moving: Twists) -> AnyArray:
+    """Rate of `_apart`, (nt, 3, nv)."""
+    (p1, _), (p2, _) = _ends(closure, at)
+    return _point_rate_rows(at, moving, closure.body1, p1) - _point_rate_rows(at, moving, closure.body2, p2)
+
+
+def _ends(closure: RigidClosure, at: Poses) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
+    """Both closure points in W, (nt, 3), with the rotations of their bodies, (nt, 3, 3)."""
+    first, second = (
+        (np.broadcast_to(point, (len(at.p), 3)), np.broadcast_to(np.eye(3), (len(at.p), 3, 3)))
+        if body == WORLD
+        else (at.p[:, body] + at.R[:, body] @ point, at.R[:, body])
+        for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2))
+    )
+    return first, second
+
+
+def _angular(K: AnyArray, body: int) -> AnyArray:
+    return np.zeros_like(K[:, 0, :3]) if body == WORLD else K[:, body, :3]
+
+
+def _point_rows(at: Poses, K: AnyArray, body: int, point: AnyArray) -> AnyArray:
+    """Velocity of a point of a body per joint velocity, (nt, 3, nv)."""
+    if body == WORLD:
+        return np.zeros_like(K[:, 0, :3])
+    return K[:, body, 3:] - skew(point - at.c[:, body]) @ K[:, body, :3]
+
+
+def _point_rate_rows(at: Poses, moving: Twists, body: int, point: Array) -> Array:
+    """Rate of `_point_rows` for the point that moves with the body, (nt, 3, nv)."""
+    if body == WORLD:
+        return np.zeros_like(moving.K_dot[:, 0, :3])
+    arm = point - at.c[:, body]
+    arm_dot = cross(moving.w[:, body], arm)
+    K, K_dot = moving.K[:, body], moving.K_dot[:, body]
+    return K_dot[:, 3:] - skew(arm) @ K_dot[:, :3] - skew(arm_dot) @ K[:, :3]
+
+
+def _offset(mechanism: Mechanism, q: AnyArray, coordinate: Coordinate) -> AnyArray:
+    """A coordinate, counted from where all joints are at their rest positions, (nt,)."""
+    return (mechanism.values_of((coordinate,), q) - mechanism.values_of((coordinate,), mechanism.rest_position[None]))[
+        :, 0
+    ]
+
+
+def _polynomial(mechanism: Mechanism, q: AnyArray, closure: CoordinateClosure, *, order: int) -> AnyArray:
+    """The polynomial of a coordinate closure, or its first or second derivative, (nt,)."""
+    if closure.leader is None:
+        return np.full(len(q), closure.coefficients[0] if order == 0 else 0.0)
+    polynomial = np.polynomial.Polynomial(closure.coefficients).deriv(order)
+    return polynomial(_offset(mechanism, q, closure.leader))
+
+
+def _rates_of_ends(mechanism: Mechanism, closure: CoordinateClosure) -> tuple[Array, Array]:
+    """Rates of the follower and of the leader per joint velocity, each (nv,)."""
+    leader = np.zeros(mechanism.nv) if closure.leader is None else mechanism.rates_of((closure.leader,))[0]
+    return mechanism.rates_of((closure.follower,))[0], leader
+
+
+def closure_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """The closure that each row of Φ belongs to."""
+    return tuple(closure.name for closure in mechanism.closures for _ in range(_number_of_rows(closure)))
+
+
+def _number_of_rows(closure: Closure) -> int:
+    match closure:
+        case CoordinateClosure():
+            return 1
+        case ConnectClosure():
+            return 3
+        case WeldClosure():
+            return 6
+        case _:
+            assert_never(closure)
+
+
+def solve_dependent(Phi_u: Array, right: Array) -> Array:
+    """Dependent rates from the closure equations Φᵘ x + right = 0, with redundant rows (equation (5)).
+
+    Args:
+        Phi_u: Columns of Φ of the dependent dofs [m/rad or m/m], shape (nt, nc, nu).
+        right: Right-hand side [unit of Φ times that of the rates], shape (nt, nc, any).
+
+    Returns:
+        The rates, least squares and of least norm where rows or columns are redundant, shape (nt, nu, any).
+    """
+    factors = row_factors(Phi_u)
+    return -np.linalg.pinv(factors * Phi_u, rcond=RANK_TOLERANCE) @ (factors * right)
+
+
+def closure_jacobian_at(mechanism: Mechanism, q: Array) -> Array:
+    """Φ where nothing else of the poses is needed (equation (3)).
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq).
+
+    Returns:
+        Φ [m/rad or m/m], shape (nt, nc, nv).
+    """
+    at = poses(mechanism, q)
+    return closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
+
+
+def null_space(Phi: Array) -> Array:
+    """Orthonormal basis of the joint velocities that keep the loops closed in a pose; redundant rows drop out by rank.
+
+    Args:
+        Phi: Closure Jacobian [m/rad or m/m], shape (nc, nv).
+
+    Returns:
+        Basis [-], shape (nv, dof): its number of columns is that of the degrees of freedom.
+    """
+    if not Phi.size:
+        return np.eye(Phi.shape[1])
+    _, values, V_T = np.linalg.svd(row_factors(Phi) * Phi)
+    return V_T[int((values > RANK_TOLERANCE).sum()) :].T
+
+
+def row_factors(rows: Array) -> Array:
+    """What gives rows length one before a rank is judged, lest large ones hide small ones.
+
+    Args:
+        rows: Matrices [any unit], shape (..., rows, columns).
+
+    Returns:
+        Factor of each row, zero where it is next to nothing beside the longest [1/unit], shape (..., rows, 1).
+    """
+    length = np.linalg.norm(rows, axis=-1, keepdims=True)
+    least = RANK_TOLERANCE * length.max(axis=-2, keepdims=True, initial=0.0)
+    return np.divide(1, length, out=np.zeros_like(length), where=length > least)

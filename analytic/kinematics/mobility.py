@@ -1,0 +1,154 @@
+"""What a mechanism is, and what is odd about it: loops, rank, degrees of freedom, who drives them, and who does not."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, closure_names, null_space
+from analytic.kinematics.redundancy import independent_rows, rates_of_drives
+from analytic.kinematics.tree import poses
+from robots.arrays import Array
+from robots.mechanism import WORLD, Mechanism
+
+LINKAGE = re.compile(r"link(age)?s?\b|(four|five|six|4|5|6)[-_ ]?bar|parallel|delta|stewart|hexapod|closed|loop", re.I)
+"""Words in a file's name by which it claims to have loops."""
+NEXT_TO_NOTHING = 1e-6
+"""Mass of a body, relative to all, below which it is named [-]."""
+NEAR = 1e-3
+"""Distance of two sites, relative to the size of the robot, below which they seem to belong together [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mobility:
+    """What a mechanism is, counted in one closed pose."""
+
+    bodies: int
+    joints: int
+    loops: int
+    """Independent loops, by Euler's count: pairs of bodies that closures connect."""
+    closure_rows: int
+    rank: int
+    dof: int
+    actuators: int
+    driven: int
+    """Degrees of freedom that actuators move."""
+    undriven: tuple[str, ...]
+    """What moves although nothing drives it, a phrase for each degree of freedom."""
+    oddities: tuple[str, ...]
+    """What is probably not meant so, a sentence each."""
+
+    @property
+    def actuation(self) -> str:
+        """Fully, under- or redundantly actuated, or both of the latter."""
+        kinds = ["underactuated"] if self.driven < self.dof else []
+        kinds += ["redundantly actuated"] if self.actuators > self.driven else []
+        return " and ".join(kinds or ["fully actuated"])
+
+
+def mobility(mechanism: Mechanism, q: Array) -> Mobility:
+    """What a mechanism is.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+    """
+    Phi = closure_jacobian_at(mechanism, q[None])[0]
+    N = null_space(Phi)
+    driven = len(independent_rows(rates_of_drives(mechanism) @ N))
+    return Mobility(
+        bodies=len(mechanism.bodies),
+        joints=len(mechanism.joints),
+        loops=_loops(mechanism),
+        closure_rows=len(Phi),
+        rank=mechanism.nv - N.shape[1],
+        dof=N.shape[1],
+        actuators=mechanism.na,
+        driven=driven,
+        undriven=tuple(_undriven(mechanism, N)),
+        oddities=tuple(_oddities(mechanism, q, Phi, N)),
+    )
+
+
+def in_words(found: Mobility) -> str:
+    """What a mechanism is, in a sentence."""
+    loops = _counted(found.loops, "loop") if found.loops else "no loop, an ordinary tree"
+    closed = (
+        f", closed by {_counted(found.closure_rows, 'equation')} of rank {found.rank}" if found.closure_rows else ""
+    )
+    parts = f"{_counted(found.bodies, 'bod', 'ies', 'y')}, {_counted(found.joints, 'joint')}, {loops}{closed}"
+    moved = f"{found.driven} of them moved by {_counted(found.actuators, 'actuator')}: {found.actuation}"
+    return f"{parts}; {found.dof} dof, {moved}"
+
+
+def _counted(count: int, noun: str, many: str = "s", one: str = "") -> str:
+    return f"{count} {noun}{one if count == 1 else many}"
+
+
+def _loops(mechanism: Mechanism) -> int:
+    return len({frozenset((closure.body1, closure.body2)) for closure in mechanism.rigid_closures})
+
+
+def _undriven(mechanism: Mechanism, N: Array) -> Iterator[str]:
+    """A phrase for each dof that nothing drives; floating bases first, then what springs hold, then the rest."""
+    left = N @ null_space(rates_of_drives(mechanism) @ N)
+    dofs = [
+        (joint, dof)
+        for joint, s in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+        for dof in range(s.start, s.stop)
+    ]
+    kinds = {
+        "floats": [dof for joint, dof in dofs if joint.kind == "free"],
+        "is held by its spring alone": [dof for joint, dof in dofs if joint.kind != "free" and joint.stiffness],
+        "spins": [dof for joint, dof in dofs if joint.kind == "ball" and not joint.stiffness],
+        "moves freely": [dof for joint, dof in dofs if joint.kind in ("hinge", "slide") and not joint.stiffness],
+    }
+    for how, candidates in kinds.items():
+        chosen = [candidates[k] for k in independent_rows(left[candidates])]
+        names = [joint.name for joint, dof in dofs if dof in chosen]
+        for name in dict.fromkeys(names):
+            count = names.count(name)
+            yield f"'{name}' {how}" + (f" ({count} dof)" if count > 1 else "")
+        left = left @ null_space(left[chosen])
+
+
+def _oddities(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[str]:
+    yield from _missing_loops(mechanism, q)
+    yield from _idle_closures(mechanism, Phi)
+    moved = np.linalg.norm(mechanism.selection @ N, axis=1)
+    for actuator, size in zip(mechanism.actuators, moved, strict=True):
+        if size <= RANK_TOLERANCE * abs(actuator.gear):
+            yield f"actuator '{actuator.name}' acts on nothing that can move: the loops lock its joint"
+    masses = np.array([body.mass for body in mechanism.bodies])
+    moving = {b for b, joints in enumerate(mechanism.joints_of) if joints}
+    light = [mechanism.bodies[b].name for b in sorted(moving) if masses[b] < NEXT_TO_NOTHING * masses.sum()]
+    if light:
+        yield f"next to no mass: {', '.join(light)}"
+
+
+def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:
+    """Loops that a file without equalities seems to be meant to have."""
+    if mechanism.closures:
+        return
+    path = mechanism.model.path
+    if LINKAGE.search(path.stem):
+        yield f"{path.name} sounds like a linkage and has no equality that closes a loop: it is checked as a tree"
+    at = poses(mechanism, q[None])
+    points = np.array(
+        [at.p[0, s.body] + at.R[0, s.body] @ s.position if s.body != WORLD else s.position for s in mechanism.sites]
+    )
+    size = float(np.ptp(at.c[0], axis=0).max(initial=0.0))
+    for j, site in enumerate(mechanism.sites):
+        for k in range(j):
+            other = mechanism.sites[k]
+            if site.body != other.body and np.linalg.norm(points[j] - points[k]) <= NEAR * size:
+                yield f"sites '{other.name}' and '{site.name}' coincide: is an equality between them missing?"
+
+
+def _idle_closures(mechanism: Mechanism, Phi: Array) -> Iterator[str]:
+    """Closures that take no freedom away: duplicates, and what others close already."""
+    dof, names = null_space(Phi).shape[1], np.array(closure_names(mechanism))
+    for closure in mechanism.closures if len(mechanism.closures) > 1 else ():
+        if null_space(Phi[names != closure.name]).shape[1] == dof:
+            yield f"closure '{closure.name}' takes no freedom away: the others close it already"

@@ -1,0 +1,176 @@
+"""Efforts of redundantly actuated robots: of all efforts that move the robot alike, those of least norm.
+
+The norm is over the efforts divided by their scales, `Actuator.effort_scale`, so that newtons and newton metres add up.
+"""
+
+import numpy as np
+from scipy.linalg import qr
+
+from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, null_space, row_factors, solve_dependent
+from robots.arrays import AnyArray, Array
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Motion
+
+
+def minimum_norm(A: Array, force: Array, scale: Array) -> Array:
+    """Efforts of least norm that act on the independent coordinates as a given generalized force.
+
+    From the QR decomposition W A = Q U, W = diag(scale), the efforts are W Q U⁻ᵀ f; if there are as many actuators as
+    dofs they are unique, A⁻ᵀ f.
+
+    Args:
+        A: Actuator velocities per independent velocity [-], shape (nt, na, n) with na ≥ n and full column rank.
+        force: Generalized force on the independent coordinates [N or N m], shape (nt, n).
+        scale: Effort of each actuator that counts as one [N or N m], shape (na,).
+
+    Returns:
+        Efforts of the actuators [N or N m], shape (nt, na).
+    """
+    if A.shape[-2] == A.shape[-1]:
+        return np.asarray(np.linalg.solve(A.swapaxes(1, 2), force[..., None])[..., 0], dtype=np.float64)
+    Q, U = np.linalg.qr(scale[:, None] * A)
+    return scale * (Q @ np.linalg.solve(U.swapaxes(1, 2), force[..., None]))[..., 0]
+
+
+def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
+    """The projector of efforts on the part that moves a redundantly actuated robot; the rest is internal.
+
+    With D the motions of independent drives, each by itself, W the scales of the efforts and U an orthonormal basis of
+    the range of W S D, it is Π = W U Uᵀ W⁻¹: Π τ moves the robot as τ does and has the least norm.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+
+    Returns:
+        Π at each sample [ratios of the units of the efforts], shape (nt, na, na). None if there are no more actuators
+        than degrees of freedom that they move, whose efforts are unique.
+    """
+    drives = independent_drives(mechanism, motion.q[len(motion.t) // 2])
+    if mechanism.na <= len(drives):
+        return None
+    W, Phi = mechanism.rates_of(drives), closure_jacobian_at(mechanism, motion.q)
+    held = np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
+    D = solve_dependent(held, -np.eye(held.shape[1])[:, Phi.shape[1] :])
+    scale = mechanism.effort_scales
+    U = np.linalg.qr((scale[:, None] * mechanism.selection) @ D)[0]
+    return scale[:, None] * (U @ U.swapaxes(-1, -2)) / scale
+
+
+def actuator_motions(mechanism: Mechanism, Phi: Array, M: Array) -> Array:
+    """The motions that move one actuator at unit rate and all others not, and keep the loops closed.
+
+    D = N pinv(W S N) W with N = null(Φ) and W the scales of the efforts: of a redundantly actuated robot the motions
+    that belong to efforts of least norm. Less their part along the motions Z that no actuator sees,
+    D − Z (ZᵀMZ)⁻¹ ZᵀMD, so that Dᵀ times a generalized force is the effort whatever the accelerations
+    along Z are. Made from the projector P = 1 − Φ⁺Φ, because a basis of the null space may mix actuators that have
+    nothing to do with each other.
+
+    Args:
+        mechanism: Robot.
+        Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
+        M: Inertia matrix of the spanning tree [kg, kg m or kg m²], shape (nt, nv, nv).
+
+    Returns:
+        Joint velocities per rate of each actuator [-, or ratios of the units], shape (nt, nv, na).
+    """
+    middle, J = len(Phi) // 2, row_factors(Phi) * Phi
+    gears = np.linalg.norm(mechanism.selection, axis=1)
+    S = mechanism.selection / gears[:, None]
+    P = np.eye(mechanism.nv) - np.linalg.pinv(J, rcond=RANK_TOLERANCE) @ J if J.size else np.eye(mechanism.nv)[None]
+    A = np.broadcast_to(S @ P, (len(Phi), *S.shape))
+    idle = np.linalg.norm(A[middle], axis=1) <= RANK_TOLERANCE  # moves nothing: of what is left, round-off is made
+    A = np.where(idle[:, None], 0.0, A)
+    values, V_T = np.linalg.svd(A)[1:]
+    driven = int((values[middle] > RANK_TOLERANCE).sum())
+    V = V_T[:, :driven].swapaxes(1, 2)
+    weights = np.ones(mechanism.na) if driven == mechanism.na else mechanism.effort_scales * gears
+    D = V @ np.linalg.pinv(weights[:, None] * (A @ V)) * (weights / gears)
+    undriven = null_space(J[middle]).shape[1] - driven
+    if not undriven:
+        return D
+    stacked = np.concatenate([J, np.broadcast_to(S, A.shape)], axis=1)
+    Z_T = np.linalg.svd(stacked)[2][:, mechanism.nv - undriven :]
+    Z = Z_T.swapaxes(1, 2)
+    return D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D)
+
+
+def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]:
+    """Of the driven coordinates, those whose motion determines that of all the others, chosen by pivoting.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+    """
+    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
+    return tuple(mechanism.drives[k] for k in independent_rows(rates_of_drives(mechanism) @ N))
+
+
+def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
+    """Mask of the dofs taken as independent coordinates: driven ones first, as many as the robot has dofs.
+
+    Pivoting chooses those that determine the others best at the middle of the motion.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+
+    Returns:
+        Mask [-], shape (nv,).
+    """
+    return independent_dofs_at(mechanism, motion.q[len(motion.t) // 2])
+
+
+def independent_dofs_at(mechanism: Mechanism, q: Array) -> AnyArray:
+    """The same mask, chosen at a pose.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+    """
+    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
+    driven = mechanism.selection.any(axis=0)
+    mask = np.zeros(mechanism.nv, dtype=bool)
+    for candidates in (np.flatnonzero(driven), np.flatnonzero(~driven)):
+        left = N @ null_space(N[mask])  # motions that do not move what is chosen already
+        mask[candidates[independent_rows(left[candidates])]] = True
+    return mask
+
+
+def undriven_dofs(mechanism: Mechanism, q: Array) -> int:
+    """How many degrees of freedom no actuator moves: their motion follows from the dynamics.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+    """
+    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
+    return N.shape[1] - len(independent_rows(rates_of_drives(mechanism) @ N))
+
+
+def rates_of_drives(mechanism: Mechanism) -> Array:
+    """Rates of all driven coordinates per joint velocity, in rows of length one and before the gears of actuators.
+
+    Ranks are judged of these: a gear of 1e6 does not hide what the others drive.
+
+    Returns:
+        Rows in the order of `Mechanism.drives` [-], shape (drives, nv).
+    """
+    W = mechanism.rates_of(mechanism.drives)
+    return W / np.linalg.norm(W, axis=1, keepdims=True)
+
+
+def independent_rows(A: Array) -> list[int]:
+    """Rows that span all others, chosen by pivoting.
+
+    Args:
+        A: Rows of length one times an orthonormal basis [-], shape (rows, columns).
+
+    Returns:
+        Their indices, ascending.
+    """
+    if not A.size:
+        return []
+    R, order = qr(A.T, pivoting=True, mode="r")
+    size = np.abs(np.diag(R))
+    return sorted(int(k) for k in order[: int((size > RANK_TOLERANCE).sum())])

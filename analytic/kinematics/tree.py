@@ -1,0 +1,346 @@
+"""Poses and twists of all bodies of the spanning tree, on a batch of samples at once.
+
+Poses accept complex joint positions, so that a derivative can be taken by the complex step (Squire and Trapp 1998),
+which has no cancellation. Twists stack the angular velocity and the velocity of the mass centre, world axes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from robots.arrays import AnyArray, Array
+from robots.mechanism import WORLD, Joint, Mechanism
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poses:
+    """Where all bodies and joints are, in W."""
+
+    R: AnyArray
+    """Rotation R_WB of each body [-], shape (nt, nb, 3, 3)."""
+    p: AnyArray
+    """Origin of each body [m], shape (nt, nb, 3)."""
+    c: AnyArray
+    """Mass centre of each body [m], shape (nt, nb, 3)."""
+    axes: AnyArray
+    """Direction of each dof [-], shape (nt, nv, 3)."""
+    anchors: AnyArray
+    """Point about which each rotational dof turns [m], shape (nt, nv, 3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twists:
+    """How all bodies move, in W, as linear maps of the joint velocities (Kordjazi and Akbarzadeh 2011, (7))."""
+
+    K: Array
+    """Twist of each body per joint velocity, t = K qd [-, m or 1/m], shape (nt, nb, 6, nv)."""
+    K_dot: Array
+    """Time derivative of `K` [1/s, m/s], shape (nt, nb, 6, nv)."""
+    w: Array
+    """Angular velocity of each body [rad/s], shape (nt, nb, 3)."""
+    v: Array
+    """Velocity of each mass centre [m/s], shape (nt, nb, 3)."""
+
+
+def skew(a: AnyArray) -> AnyArray:
+    """Matrix of the cross product with a vector.
+
+    Args:
+        a: Vectors [any unit], shape (..., 3).
+
+    Returns:
+        Skew-symmetric matrices, shape (..., 3, 3).
+    """
+    S = np.zeros((*a.shape, 3), dtype=a.dtype)
+    S[..., 0, 1], S[..., 0, 2], S[..., 1, 2] = -a[..., 2], a[..., 1], -a[..., 0]
+    S[..., 1, 0], S[..., 2, 0], S[..., 2, 1] = a[..., 2], -a[..., 1], a[..., 0]
+    return S
+
+
+def cross(a: AnyArray, b: AnyArray) -> AnyArray:
+    """Cross product; numpy's own takes several times as long on a few vectors.
+
+    Args:
+        a: Vectors [any unit], shape (..., 3).
+        b: Vectors [any unit], shape (..., 3).
+
+    Returns:
+        Vectors, shape (..., 3).
+    """
+    c = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
+    c[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    c[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    c[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return c
+
+
+def rotation_about(axis: Array, angle: AnyArray) -> AnyArray:
+    """Rotation about a fixed axis (Rodrigues' formula).
+
+    Args:
+        axis: Unit axis [-], shape (3,).
+        angle: Angles [rad], shape (nt,).
+
+    Returns:
+        Rotation matrices [-], shape (nt, 3, 3).
+    """
+    X = skew(axis)
+    return np.eye(3) + np.sin(angle)[:, None, None] * X + (1 - np.cos(angle))[:, None, None] * (X @ X)
+
+
+def rotation_of(quaternion: AnyArray) -> AnyArray:
+    """Rotation matrix of a quaternion (w, x, y, z) of any length.
+
+    Args:
+        quaternion: Quaternions [-], shape (nt, 4).
+
+    Returns:
+        Rotation matrices [-], shape (nt, 3, 3).
+    """
+    unit = quaternion / np.sqrt((quaternion**2).sum(-1, keepdims=True))  # not norm(): that is not holomorphic
+    w, X = unit[:, :1, None], skew(unit[:, 1:])
+    return np.eye(3) + 2 * w * X + 2 * X @ X
+
+
+def rotation_vector(start: Array, end: Array) -> Array:
+    """The shortest rotation from one orientation to another, about an axis in the frame of both.
+
+    Args:
+        start: Quaternion (w, x, y, z) [-], shape (4,).
+        end: Quaternions [-], shape (nt, 4).
+
+    Returns:
+        Axis times angle [rad], shape (nt, 3).
+    """
+    w, v = start[0], -start[1:] / np.dot(start, start)
+    w = w / np.dot(start, start)
+    scalar = w * end[:, 0] - end[:, 1:] @ v
+    vector = w * end[:, 1:] + end[:, :1] * v + cross(v, end[:, 1:])
+    sine = np.linalg.norm(vector, axis=1)
+    angle = 2 * np.arctan2(sine, np.abs(scalar)) * np.sign(np.where(scalar == 0, 1, scalar))
+    return vector * (angle / np.where(sine == 0, 1, sine))[:, None]
+
+
+def joint_stretch(joint: Joint, x: Array) -> Array:
+    """How far a joint is from where its spring is at rest, along each of its dofs.
+
+    Args:
+        joint: Joint.
+        x: Its positions [m or rad], shape (nt, entries of q).
+
+    Returns:
+        Displacement, and for turns in space the shortest rotation in body axes [m or rad], shape (nt, dofs).
+    """
+    rest = joint.spring_reference
+    if joint.kind in ("hinge", "slide"):
+        return x - rest
+    if joint.kind == "ball":
+        return rotation_vector(rest, x)
+    return np.concatenate([x[:, :3] - rest[:3], rotation_vector(rest[3:], x[:, 3:])], axis=1)
+
+
+def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
+    """Forward kinematics of the spanning tree.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq); may be complex.
+
+    Returns:
+        Poses of bodies and joints in W.
+    """
+    nt, nb = len(q), len(mechanism.bodies)
+    R, p = np.zeros((nt, nb, 3, 3), q.dtype), np.zeros((nt, nb, 3), q.dtype)
+    axes, anchors = np.zeros((nt, mechanism.nv, 3), q.dtype), np.zeros((nt, mechanism.nv, 3), q.dtype)
+    for b, body in enumerate(mechanism.bodies):
+        if body.parent == WORLD:
+            R_b, p_b = np.broadcast_to(body.rotation, (nt, 3, 3)), np.broadcast_to(body.position, (nt, 3))
+        else:
+            R_parent = R[:, body.parent]
+            R_b, p_b = R_parent @ body.rotation, p[:, body.parent] + R_parent @ body.position
+        for joint, columns, dofs in joints_of(mechanism, b):
+            anchor = p_b + R_b @ joint.anchor
+            x = q[:, columns]
+            anchors[:, dofs] = anchor[:, None]
+            if joint.kind == "slide":
+                axes[:, dofs] = (R_b @ joint.axis)[:, None]
+                p_b = p_b + (R_b @ joint.axis) * (x - joint.rest_position)
+            elif joint.kind == "hinge":
+                axes[:, dofs] = (R_b @ joint.axis)[:, None]
+                R_b = R_b @ rotation_about(joint.axis, (x - joint.rest_position)[:, 0])
+                p_b = anchor - R_b @ joint.anchor
+            elif joint.kind == "ball":
+                R_b = R_b @ rotation_of(x)
+                p_b = anchor - R_b @ joint.anchor
+                axes[:, dofs] = R_b.swapaxes(1, 2)
+            else:
+                R_b, p_b = rotation_of(x[:, 3:]), x[:, :3]
+                axes[:, dofs] = np.concatenate([np.broadcast_to(np.eye(3), (nt, 3, 3)), R_b.swapaxes(1, 2)], axis=1)
+                anchors[:, dofs] = p_b[:, None]
+        R[:, b], p[:, b] = R_b, p_b
+    c = p + np.einsum("tbij,bj->tbi", R, np.array([body.center for body in mechanism.bodies]).reshape(nb, 3))
+    return Poses(R=R, p=p, c=c, axes=axes, anchors=anchors)
+
+
+def joints_of(mechanism: Mechanism, body: int) -> Iterator[tuple[Joint, slice, slice]]:
+    """The joints of a body, in the order in which they act, with their places in q and in qd."""
+    for j in mechanism.joints_of[body]:
+        yield mechanism.joints[j], mechanism.q_slices[j], mechanism.dof_slices[j]
+
+
+def point_of(at: Poses, body: int, point: Array) -> AnyArray:
+    """A point that is fixed in a body or in the world, in W.
+
+    Args:
+        at: Poses of the bodies; may be complex.
+        body: Index of the body, or `WORLD`.
+        point: The point in the frame of the body [m], shape (3,).
+
+    Returns:
+        Positions [m], shape (nt, 3).
+    """
+    if body == WORLD:
+        return np.broadcast_to(point, (len(at.p), 3))
+    return at.p[:, body] + at.R[:, body] @ point
+
+
+def rotational_dofs(mechanism: Mechanism) -> AnyArray:
+    """Which dofs turn a body; the others displace it. Shape (nv,), boolean."""
+    turns = {"slide": [False], "hinge": [True], "ball": [True] * 3, "free": [False] * 3 + [True] * 3}
+    return np.array([turn for joint in mechanism.joints for turn in turns[joint.kind]], dtype=bool)
+
+
+def supports(mechanism: Mechanism) -> AnyArray:
+    """Which dofs move which body: those of its own joints and of its ancestors'. Shape (nb, nv), boolean."""
+    moved = np.zeros((len(mechanism.bodies), mechanism.nv), dtype=bool)
+    for b, body in enumerate(mechanism.bodies):
+        if body.parent != WORLD:
+            moved[b] = moved[body.parent]
+        for _, _, dofs in joints_of(mechanism, b):
+            moved[b, dofs] = True
+    return moved
+
+
+def twist_matrices(mechanism: Mechanism, at: Poses) -> AnyArray:
+    """Twist of each body per joint velocity, K in t = K qd (Kordjazi and Akbarzadeh 2011, equation (7)).
+
+    Args:
+        mechanism: Robot.
+        at: Its poses; may be complex.
+
+    Returns:
+        K, angular part first [-, m or 1/m], shape (nt, nb, 6, nv).
+    """
+    turns, moved = rotational_dofs(mechanism), supports(mechanism)
+    arm = at.c[:, :, None] - at.anchors[:, None]  # from each joint to each mass centre, (nt, nb, nv, 3)
+    axes = np.broadcast_to(at.axes[:, None], arm.shape)
+    angular = np.where(turns[:, None], axes, 0)
+    linear = np.where(turns[:, None], cross(axes, arm), axes)
+    K = np.concatenate([angular, linear], axis=-1) * moved[:, :, None]
+    return K.swapaxes(2, 3)
+
+
+def twists(mechanism: Mechanism, at: Poses, qd: Array) -> Twists:
+    """Twist matrices and their time derivatives.
+
+    The direction of a dof and its anchor are fixed in a body, or between two joints of a body, and move with it.
+
+    Args:
+        mechanism: Robot.
+        at: Its poses.
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+    Returns:
+        K, its rate, and the velocities of the bodies.
+    """
+    K = twist_matrices(mechanism, at)
+    t = np.einsum("tbij,tj->tbi", K, qd)
+    w, v = t[..., :3], t[..., 3:]
+    axes_dot, anchors_dot = _rates_of_joints(mechanism, at, qd, w, v)
+    turns, moved = rotational_dofs(mechanism), supports(mechanism)
+    arm, arm_dot = at.c[:, :, None] - at.anchors[:, None], v[:, :, None] - anchors_dot[:, None]
+    axes, axes_dot = (np.broadcast_to(a[:, None], arm.shape) for a in (at.axes, axes_dot))
+    angular = np.where(turns[:, None], axes_dot, 0)
+    linear = np.where(turns[:, None], cross(axes_dot, arm) + cross(axes, arm_dot), axes_dot)
+    K_dot = np.concatenate([angular, linear], axis=-1) * moved[:, :, None]
+    return Twists(K=K, K_dot=K_dot.swapaxes(2, 3), w=w, v=v)
+
+
+def _rates_of_joints(mechanism: Mechanism, at: Poses, qd: Array, w: Array, v: Array) -> tuple[Array, Array]:
+    """Rates of the directions [1/s] and of the anchors [m/s] of all dofs, each of shape (nt, nv, 3)."""
+    axes_dot, anchors_dot = np.zeros_like(at.axes), np.zeros_like(at.anchors)
+    for b, body in enumerate(mechanism.bodies):
+        # w_b, v_b: of the frame between the joints, at its point x; first that of the parent
+        nt = len(qd)
+        if body.parent == WORLD:
+            w_b, v_b, x = np.zeros((nt, 3)), np.zeros((nt, 3)), np.zeros((nt, 3))
+        else:
+            w_b, v_b, x = w[:, body.parent], v[:, body.parent], at.c[:, body.parent]
+        for joint, _, dofs in joints_of(mechanism, b):
+            axes, anchor = at.axes[:, dofs], at.anchors[:, dofs.start]
+            if joint.kind == "free":
+                w_b = np.einsum("tij,ti->tj", axes[:, 3:], qd[:, dofs][:, 3:])
+                v_b, x = qd[:, dofs][:, :3], anchor
+                axes_dot[:, dofs.start + 3 : dofs.stop] = cross(w_b[:, None], axes[:, 3:])
+                anchors_dot[:, dofs] = v_b[:, None]
+                continue
+            v_b, x = v_b + cross(w_b, anchor - x), anchor
+            anchors_dot[:, dofs] = v_b[:, None]
+            rate = np.einsum("tij,ti->tj", axes, qd[:, dofs])
+            if joint.kind == "slide":
+                axes_dot[:, dofs] = cross(w_b, axes[:, 0])[:, None]
+                v_b = v_b + rate  # of the point of the moved body that is at the anchor
+            else:
+                w_b = w_b + rate
+                axes_dot[:, dofs] = cross(w_b[:, None], axes)
+    return axes_dot, anchors_dot
+
+
+def retract(mechanism: Mechanism, q: AnyArray, step: AnyArray) -> AnyArray:
+    """Joint positions after a small displacement along the joint velocities.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq).
+        step: Displacements [m or rad], shape (nt, nv); may be complex.
+
+    Returns:
+        Joint positions, shape (nt, nq); quaternions are turned about the axes of the body.
+    """
+    moved = np.zeros((len(step), mechanism.nq), np.result_type(q, step))
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        x, dx = q[:, columns], step[:, dofs]
+        if joint.kind in ("slide", "hinge"):
+            moved[:, columns] = x + dx
+        elif joint.kind == "ball":
+            moved[:, columns] = _turned(x, dx)
+        else:
+            moved[:, columns] = np.concatenate([x[:, :3] + dx[:, :3], _turned(x[:, 3:], dx[:, 3:])], axis=1)
+    return moved
+
+
+def _turned(quaternion: AnyArray, angle: AnyArray) -> AnyArray:
+    """Quaternion times exp(angle/2), the angle a vector in body axes [rad]; both of shape (nt, 3 or 4)."""
+    half_squared = (angle**2).sum(-1, keepdims=True) / 4
+    half = np.sqrt(half_squared)
+    small = np.abs(half) < 1e-4
+    safe = np.where(small, 1, half)
+    sinc = np.where(small, 1 - half_squared / 6, np.sin(safe) / safe)
+    w1, x1, w2, x2 = quaternion[:, :1], quaternion[:, 1:], np.cos(half), angle / 2 * sinc
+    return np.concatenate([w1 * w2 - (x1 * x2).sum(-1, keepdims=True), w1 * x2 + w2 * x1 + cross(x1, x2)], axis=1)
+
+
+def position_rate(mechanism: Mechanism, q: Array, qd: Array) -> Array:
+    """Rate of the joint positions: the velocities themselves, but for quaternions.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+    Returns:
+        Rates [m/s, rad/s or 1/s], shape (nt, nq).
+    """
+    step = 1e-40  # imaginary: its square vanishes beside 1
+    return retract(mechanism, q, 1j * step * qd).imag / step

@@ -1,0 +1,116 @@
+"""Closes the loops of many samples at once, each from a pose of its own nearby.
+
+`continuation` goes from sample to sample; where many short motions are wanted, its Newton steps on one sample at a time
+cost most. Here the drives of all samples go together, straight from where they are to where the law wants them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analytic.kinematics.closures import closure_jacobian, closure_jacobian_at, closure_residual, solve_dependent
+from analytic.kinematics.tree import poses, retract, twist_matrices
+from analytic.motion.continuation import CLOSED, Tracer, motion_through
+from analytic.motion.prescribe import assemble
+from robots.arrays import AnyArray, Array
+from robots.errors import LoopClosureError, SingularityError
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Law, Motion
+
+SHORTEST = 2.0**-6
+"""Fraction of the way to a sample below which steps are not halved any more [-]."""
+MOST_ITERATIONS = 20
+"""Newton steps on a closure that does not settle."""
+EXACT = 1e-14
+"""Closure residual that is not improved any more [m or rad]."""
+ON_THE_WAY = 1e-8
+"""The same of poses that are only passed [m or rad]."""
+
+
+def assemble_batch(
+    mechanism: Mechanism, law: Law, near: Array, t: Array, *, drives: Sequence[Coordinate], where: str
+) -> Motion:
+    """Close the loops along a motion law, all samples at once where every degree of freedom is driven by a joint.
+
+    Args:
+        mechanism: Robot.
+        law: What is prescribed for the driven coordinates.
+        near: A pose from which each sample can be reached, or one for all; it need not be closed [m or rad],
+            shape (nt, nq) or (1, nq).
+        t: Increasing times [s], shape (nt,).
+        drives: Prescribed coordinates in the order of the law.
+        where: What is assembled, for the error messages.
+
+    Raises:
+        LoopClosureError: If the loops cannot be closed with the drives where they are nearby.
+        SingularityError: If a sample cannot be reached, or the motion meets a singularity.
+    """
+    tracer = Tracer(mechanism=mechanism, law=law, drives=tuple(drives), where=where)
+    if tracer.of_tendons:
+        return assemble(mechanism, law, near[0], t, drives=tracer.drives, where=where)
+    q = _closed(tracer, near)
+    if tracer.undriven(q[:1]):
+        return assemble(mechanism, law, q[0], t, drives=tracer.drives, where=where)
+    wanted = law(t).q
+    return motion_through(tracer, _moved(tracer, np.broadcast_to(q, (len(t), mechanism.nq)), wanted), t)
+
+
+def _closed(tracer: Tracer, near: Array) -> Array:
+    """The poses (nt, nq) with their loops closed, drives held."""
+    q, residual = _close(tracer.mechanism, near, tracer.passive, enough=ON_THE_WAY)
+    widest = float(residual.max())
+    if widest > CLOSED:
+        raise LoopClosureError(
+            f"{tracer.where}: the loops cannot be closed: want a gap of at most {CLOSED:g}, got {widest:.3g} m or rad",
+            residual=widest,
+            tolerance=CLOSED,
+            time=float("nan"),
+        )
+    return q
+
+
+def _moved(tracer: Tracer, q: Array, wanted: Array) -> Array:
+    """Closed poses (nt, nq) whose drives were moved to where they are wanted (nt, drives), in steps to be trusted."""
+    mechanism, dofs, passive = tracer.mechanism, tracer.dofs, tracer.passive
+    done, step = 0.0, 1.0
+    while done < 1:
+        way = (wanted - mechanism.values_of(tracer.drives, q)) * (step / (1 - done))
+        Phi = closure_jacobian_at(mechanism, q)
+        move = np.zeros((len(q), mechanism.nv))
+        move[:, dofs] = way
+        move[:, passive] = solve_dependent(Phi[..., passive], Phi[..., dofs] @ way[..., None])[..., 0]
+        predicted = retract(mechanism, q, move)
+        found, residual = _close(mechanism, predicted, passive, enough=EXACT if done + step == 1 else ON_THE_WAY)
+        trusted = 1e-4 + 0.5 * np.abs(move).max(axis=1)  # a larger correction may be a jump to another working mode
+        if (residual <= CLOSED).all() and (np.abs(found - predicted).max(axis=1) <= trusted).all():
+            q, done = found, done + step
+            step = 1 - done
+        elif step > SHORTEST:
+            step /= 2
+        else:
+            raise SingularityError(
+                f"{tracer.where}: a sample cannot be reached from nearby: the way leaves the workspace or meets a "
+                f"singularity after {done:.2g} of it",
+                time=float("nan"),
+                singular_value=float("nan"),
+            )
+    return q
+
+
+def _close(mechanism: Mechanism, q: Array, passive: AnyArray, *, enough: float) -> tuple[Array, Array]:
+    """Poses (nt, nq) after Newton's method on the passive dofs, until no residual falls, and their residuals (nt,)."""
+    best, least = q, np.full(len(q), np.inf)
+    for _ in range(MOST_ITERATIONS):
+        at = poses(mechanism, q)
+        phi = closure_residual(mechanism, at, q)
+        residual = np.abs(phi).max(axis=1, initial=0.0)
+        better = residual < least
+        settled = not (residual < least / 2).any()
+        best, least = np.where(better[:, None], q, best), np.where(better, residual, least)
+        if settled or least.max() <= enough:
+            break
+        Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
+        step = np.zeros((len(q), mechanism.nv))
+        step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
+        q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True)))
+    return best, least

@@ -1,0 +1,95 @@
+"""Motion laws, one file a law: the prescribed coordinates of the actuated joints as functions of time.
+
+A module of a law has `prescription(mechanism, start, **parameters)`; a `robot.toml` names it and may give parameters.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analytic.motion.task import InverseKinematics, Path, Task
+from robots.errors import MechanismError, NotFoundError
+from robots.mechanism import Mechanism
+from robots.motion import Law
+from robots.robot import Case
+
+LAWS = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
+"""Names of the laws that have a file."""
+AUTOMATIC = "automatic"
+"""Name of the law that `analytic.motion.automatic` makes for a robot that comes without one."""
+RECORDED = "recorded"
+"""Name of the law that `analytic.motion.recorded` reads from a file, its parameter `file`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prescription:
+    """A motion law with the time it lasts."""
+
+    law: Law
+    span: tuple[float, float]
+    """First and last time [s]."""
+    task: Task | None = None
+    """What the law says of the platform; None if it is given for the joints."""
+
+
+def prescription(case: Case) -> Prescription:
+    """The motion law that a robot asks for.
+
+    Raises:
+        NotFoundError: If there is no such law.
+        MechanismError: If a parameter is unknown or bad, or the law is for another robot.
+    """
+    spec, mechanism = case.robot.motion, case.mechanism
+    if spec.law not in LAWS:
+        raise NotFoundError(f"motion law of {case.robot.name}", spec.law, (*LAWS, AUTOMATIC, RECORDED))
+    start = mechanism.values_of(mechanism.drives, case.guess[None])[0]
+    module = importlib.import_module(f"{__name__}.{spec.law}")
+    try:
+        law: Prescription = module.prescription(mechanism, start, **spec.parameters)
+    except TypeError as error:
+        raise MechanismError(f"motion law '{spec.law}' of {case.robot.name}: {error}") from error
+    return law
+
+
+def task(case: Case) -> Task | None:
+    """The task coordinates of the law that a robot asks for; None if the law is given for the joints.
+
+    Raises:
+        MechanismError: If a parameter of the law is unknown or bad, or the law is for another robot.
+    """
+    return prescription(case).task if case.robot.motion.law in LAWS else None
+
+
+def of_task(units: Mapping[str, str], path: Path, inverse: InverseKinematics, duration: float) -> Prescription:
+    """The law that follows from a path of the task coordinates, whose units are given by name."""
+    task = Task(coordinates=tuple(units), units=tuple(units.values()), path=path, inverse=inverse)
+    return Prescription(law=task.law, span=(0.0, duration), task=task)
+
+
+def require_joints(mechanism: Mechanism, law: str, expected: tuple[str, ...]) -> None:
+    """Check that a robot has the actuated joints that a law is given for.
+
+    Raises:
+        MechanismError: If it has others.
+    """
+    actuated = tuple(drive.name for drive in mechanism.drives)
+    if actuated != expected:
+        raise MechanismError(
+            f"{mechanism.model.path}: motion law '{law}' wants the actuated joints {', '.join(expected)}, "
+            f"got {', '.join(actuated) or 'none'}"
+        )
+
+
+def require_positive(law: str, **parameters: Any) -> None:
+    """Check parameters of a law that are lengths, times or frequencies.
+
+    Raises:
+        MechanismError: If one is not a positive, finite number.
+    """
+    for name, value in parameters.items():
+        if not isinstance(value, (int, float)) or not 0 < value < np.inf:
+            raise MechanismError(f"motion law '{law}': want {name} > 0, got {value!r}")

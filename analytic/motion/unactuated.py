@@ -1,0 +1,197 @@
+"""Motions with degrees of freedom that nothing drives: rods that spin, links held by springs, a floating base.
+
+The driven coordinates s = W q are prescribed, the others follow from the dynamics: of all accelerations that keep the
+loops closed and give the drives s̈, those for which no generalized force is left along the motions that no actuator
+sees. They are integrated in time (Dormand and Prince, order 8), and every sample is put back on the closures.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from analytic.dynamics.noc import tree_model
+from analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_jacobian_rate,
+    row_factors,
+    solve_dependent,
+)
+from analytic.kinematics.tree import poses, position_rate, retract, twists
+from analytic.motion.continuation import CLOSED, Tracer, law_of_drives
+from robots.arrays import Array
+from robots.errors import MechanismError, SingularityError
+from robots.motion import Motion
+
+ACCURACY = 1e-9
+"""Relative error of the integration in a step [-]."""
+MOST_EVALUATIONS = (10_000, 200_000.0)
+"""How often accelerations are computed at most: in any case [-], and besides for each second of the motion [1/s]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingState:
+    """A pose with closed loops, and how it moves."""
+
+    t: float
+    """Time [s]."""
+    q: Array
+    """Joint positions [m or rad], shape (1, nq)."""
+    qd: Array
+    """Joint velocities [m/s or rad/s], shape (1, nv)."""
+
+
+def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Array) -> Motion:
+    """The motion at increasing times, each integrated from the latest state that is known.
+
+    Before the first there is no integrating: backwards in time, what is damped grows without bound. There the motion is
+    one of constant acceleration that leads to the first state.
+
+    Args:
+        tracer: Mechanism and law of the driven coordinates.
+        known: States on the motion, in time.
+        t: Times [s], shape (nt,).
+
+    Raises:
+        SingularityError: If the motion meets a singularity; it says when.
+    """
+    latest = np.searchsorted([state.t for state in known], t, side="right") - 1
+    states = [_before(tracer, known[0], float(time)) for time in t[latest < 0]]
+    for k in np.unique(latest[latest >= 0]):
+        states += _march(tracer, known[k], t[latest == k])
+    q, qd = np.concatenate([state.q for state in states]), np.concatenate([state.qd for state in states])
+    again = partial(integrate_unactuated, tracer, states)
+    qdd = accelerations(tracer, t, q, qd)
+    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law_of_drives(tracer, again), assemble=again)
+
+
+def at_rest(tracer: Tracer, q: Array, t: float) -> MovingState:
+    """The state in which the drives move as prescribed and, apart from that, as little as possible moves.
+
+    Args:
+        tracer: Mechanism and law.
+        q: Closed pose [m or rad], shape (1, nq).
+        t: Time [s].
+    """
+    return MovingState(t=t, q=q, qd=settled(tracer, q, np.zeros((1, tracer.mechanism.nv)), t))
+
+
+def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
+    """Accelerations of all joints: driven as prescribed, the others as the dynamics want.
+
+    Args:
+        tracer: Mechanism and law.
+        t: Times [s], shape (nt,).
+        q: Joint positions [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (nt, nv).
+
+    Raises:
+        SingularityError: If the closures do not hold the driven coordinates apart; it says when.
+    """
+    mechanism = tracer.mechanism
+    at = poses(mechanism, q)
+    moving = twists(mechanism, at, qd)
+    Phi = closure_jacobian(mechanism, at, moving.K, q)
+    Phi_dot = closure_jacobian_rate(mechanism, at, moving, q, qd)
+    right = np.concatenate([-(Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
+    held = _held(tracer, Phi)
+    factors = row_factors(held)
+    U, values, V_T = np.linalg.svd(factors * held, full_matrices=True)
+    rank = _rank(tracer, t, values)
+    particular = (U[..., :rank].swapaxes(1, 2) @ (factors * right[..., None]))[..., 0] / values[:, :rank]
+    qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
+    tree, Z_T = tree_model(mechanism, at, moving, q, qd), V_T[:, rank:]
+    force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
+    try:
+        free = np.linalg.solve(Z_T @ tree.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+    except np.linalg.LinAlgError as error:
+        raise _stuck(tracer, float(t[0]), "no mass moves with them") from error
+    return qdd - (Z_T.swapaxes(1, 2) @ free)[..., 0]
+
+
+def _before(tracer: Tracer, first: MovingState, t: float) -> MovingState:
+    qdd = accelerations(tracer, np.array([first.t]), first.q, first.qd)
+    dt = t - first.t
+    q = retract(tracer.mechanism, first.q, first.qd * dt + qdd * dt**2 / 2)
+    return _on_closures(tracer, t, q, first.qd + qdd * dt)
+
+
+def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState]:
+    """States at increasing times from that of a state on."""
+    nq = tracer.mechanism.nq
+    once, per_second = MOST_EVALUATIONS
+    left = iter(range(once + round(per_second * float(times[-1] - start.t))))
+
+    def rate(t: float, y: Array) -> Array:
+        if next(left, None) is None:
+            raise MechanismError(
+                f"{tracer.where}: the dofs that nothing drives are too stiff for steps of a tenth of a millisecond: is "
+                "there next to no mass where a spring or a damper acts?"
+            )
+        if not np.isfinite(y).all():
+            return np.full_like(y, np.nan)  # the step is too long, and is taken again
+        q, qd = y[None, :nq], y[None, nq:]
+        qdd = accelerations(tracer, np.array([t]), q, qd)
+        return np.concatenate([position_rate(tracer.mechanism, q, qd)[0], qdd[0]])
+
+    if times[-1] == start.t:
+        return [start] * len(times)
+    y = np.concatenate([start.q[0], start.qd[0]])
+    span = (start.t, float(times[-1]))
+    found = solve_ivp(rate, span, y, method="DOP853", t_eval=times, rtol=ACCURACY, atol=ACCURACY)
+    if not found.success:
+        raise _stuck(tracer, span[0] if not found.t.size else float(found.t[-1]), found.message)
+    return [_on_closures(tracer, float(t), y[None, :nq], y[None, nq:]) for t, y in zip(found.t, found.y.T, strict=True)]
+
+
+def _on_closures(tracer: Tracer, t: float, q: Array, qd: Array) -> MovingState:
+    q, residual = tracer.close(q, t)
+    if residual > CLOSED:
+        raise _stuck(tracer, t, f"the loops come open by {residual:.3g} (m or rad)")
+    return MovingState(t=t, q=q, qd=settled(tracer, q, qd, t))
+
+
+def settled(tracer: Tracer, q: Array, qd: Array, t: float) -> Array:
+    """The velocities nearest to some that keep the loops closed and move the drives as prescribed.
+
+    Args:
+        tracer: Mechanism and law.
+        q: Closed pose [m or rad], shape (1, nq).
+        qd: Joint velocities [m/s or rad/s], shape (1, nv).
+        t: Time [s].
+
+    Returns:
+        Joint velocities [m/s or rad/s], shape (1, nv).
+    """
+    held = _held(tracer, closure_jacobian_at(tracer.mechanism, q))
+    wanted = np.concatenate([np.zeros(held.shape[1] - len(tracer.drives)), tracer.law(np.array([t])).qd[0]])
+    miss = wanted - (held @ qd[..., None])[0, :, 0]
+    return qd + solve_dependent(held, -miss[None, :, None])[..., 0]
+
+
+def _held(tracer: Tracer, Phi: Array) -> Array:
+    """What closures and drives hold: Φ, with the rates of the prescribed coordinates below, (nt, nc + drives, nv)."""
+    W = tracer.mechanism.rates_of(tracer.drives)
+    return np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
+
+
+def _rank(tracer: Tracer, t: Array, values: Array) -> int:
+    """Rank of what is held, the same at all samples, from the singular values (nt, any)."""
+    ranks = (values > RANK_TOLERANCE).sum(axis=1)
+    if np.any(ranks != ranks[0]):
+        raise _stuck(tracer, float(t[np.argmax(ranks != ranks[0])]), "the rank of the closures changes")
+    return int(ranks[0])
+
+
+def _stuck(tracer: Tracer, t: float, why: str) -> SingularityError:
+    return SingularityError(
+        f"{tracer.where}: the dofs that nothing drives cannot be followed at t = {t:.6f} s: {why}",
+        time=t,
+        singular_value=float("nan"),
+    )

@@ -1,0 +1,48 @@
+"""Compiled models of older versions of MuJoCo, read as if they had every field of the newest."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from robots.arrays import AnyArray
+
+
+def _zero(size: str) -> Callable[[Any], AnyArray]:
+    return lambda model: np.zeros(getattr(model, size))
+
+
+def _none(size: str) -> Callable[[Any], AnyArray]:
+    return lambda model: np.full(getattr(model, size), -1)
+
+
+ABSENT: Mapping[str, Callable[[Any], AnyArray]] = {
+    # before 3.7: no armature or damping of actuators, no polynomials for springs and dampers
+    "actuator_armature": _zero("nu"),
+    "actuator_damping": _zero("nu"),
+    "actuator_dampingpoly": _zero("nu"),
+    "jnt_actuatorid": _none("njnt"),
+    "tendon_actuatorid": _none("ntendon"),
+    "jnt_stiffnesspoly": _zero("njnt"),
+    "dof_dampingpoly": _zero("nv"),
+    "tendon_stiffnesspoly": _zero("ntendon"),
+    "tendon_dampingpoly": _zero("ntendon"),
+    # before 3.12: no actuators with several outputs
+    "actuator_outadr": lambda model: np.arange(model.nu),
+    # before 4.0: no springs that yield
+    "jnt_plasticadr": _none("njnt"),
+    "tendon_plasticadr": _none("ntendon"),
+}
+"""What a field holds in a model of a version that lacks it, by name; such a version refuses an MJCF that asks more."""
+
+
+class CompatibleModel:
+    """The fields of an `MjModel`, those among them that its version of MuJoCo does not have yet."""
+
+    def __init__(self, model: Any) -> None:
+        """Of a compiled model, which no function of MuJoCo takes in this form."""
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        absent = name in ABSENT and not hasattr(self._model, name)
+        return ABSENT[name](self._model) if absent else getattr(self._model, name)

@@ -1,0 +1,97 @@
+"""Reads a model in a process of its own first: MuJoCo's parser can crash, hang or fill the memory on a hostile file."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import spawn
+from multiprocessing.connection import Connection
+from typing import Any
+from unittest.mock import patch
+
+from robots.errors import HarnessError, MechanismError
+from robots.mechanism import ModelFile
+
+SECONDS = 60.0
+"""How long a trial may take [s]; a real robot with all its meshes takes a few."""
+MEMORY = 8 << 30
+"""Address space of a trial [byte]."""
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def want_readable(model: ModelFile) -> None:
+    """Check that a model can be read, without harm to this process.
+
+    Raises:
+        MechanismError: If the model is refused, or MuJoCo's compiler crashes, hangs or runs out of memory on it.
+    """
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    reader = context.Process(target=_read, args=(model, sender), daemon=True)
+    with main_left_out():
+        reader.start()
+    sender.close()  # so that a crash of the reader ends the pipe
+    try:
+        if not receiver.poll(SECONDS):
+            raise MechanismError(f"{model.path}: MuJoCo's compiler does not come to an end on it within {SECONDS:g} s")
+        refusal = receiver.recv()
+    except EOFError as error:
+        reader.join()
+        raise MechanismError(
+            f"{model.path}: MuJoCo's compiler crashes on it: {exit_reason(reader.exitcode)}"
+        ) from error
+    finally:
+        reader.kill()
+        reader.join()
+        receiver.close()
+    if refusal is not None:
+        raise refusal
+
+
+@contextmanager
+def main_left_out() -> Iterator[None]:
+    """Processes that are started meanwhile do not run the user's program again, which may have no `__main__` guard."""
+
+    def without_main(name: str) -> dict[str, Any]:
+        return {key: value for key, value in whole(name).items() if not key.startswith("init_main")}
+
+    with _ONE_AT_A_TIME:
+        whole = spawn.get_preparation_data
+        with patch.object(spawn, "get_preparation_data", without_main):
+            yield
+
+
+def _read(model: ModelFile, sender: Connection) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # what a crash prints is not for the user, and /dev/stdin is not a model
+        os.dup2(nothing, stream)
+    _limit_memory()
+    from robots.mjcf import read_mechanism
+
+    try:
+        read_mechanism(model)
+    except HarnessError as error:
+        sender.send(error)
+    except MemoryError:
+        sender.send(MechanismError(f"{model.path}: reading it takes more than {MEMORY >> 30} GiB"))
+    else:
+        sender.send(None)
+
+
+def _limit_memory() -> None:
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def exit_reason(exitcode: int | None) -> str:
+    """How a process ended, in words, from its exit status [-]; a negative one is the signal that ended it."""
+    if exitcode is None or exitcode >= 0:
+        return f"exit status {exitcode}"
+    memory = ", maybe for want of memory" if exitcode == -signal.SIGKILL else ""
+    return f"{signal.strsignal(-exitcode)} ({signal.Signals(-exitcode).name}){memory}"

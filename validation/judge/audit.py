@@ -1,0 +1,195 @@
+"""Holds what an engine simulates against the model, before anything is compared, in three tiers.
+
+Static: masses, joints, loads and constraints in one pose. Instantaneous: the terms of the equations of motion at some
+states of the motion, and the efforts of routes that take the state as given. Trajectory: the efforts of routes that
+simulate. An engine that fails the first, or whose loops accelerate otherwise, simulates another robot: nothing of it is
+compared.
+
+The files of the robot are read once more, past our own reading, and audited in the same way: where they say otherwise
+the model is wrong, and with it the reference and every engine that is built from it. Nothing in that case agrees.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+import engines
+from analytic.dynamics.lagrange import LagrangeModel, lagrange_model
+from robots.arrays import Array
+from robots.errors import HarnessError, NotRepresentableError
+from robots.inventory import Inventory
+from robots.motion import Motion
+from robots.robot import Case
+from validation.execution.errors import internal_error
+from validation.judge import sources, tiers
+from validation.judge.model_inventory import expected_inventory
+from validation.judge.tiers import QuantityCheck
+from validation.judge.tolerances import audits, registered
+from validation.judge.verdicts import CASE, FILE, SEVERITY, Key
+
+TIERS = ("static", "instantaneous", "trajectory")
+EFFORT = "effort, "
+"""Begins the quantity of an effort; what follows is the route."""
+POSES = (0.43, 0.17, 0.79)
+"""Where along the motion the states are, not where a periodic one rests; the first is that of the static tier [-]."""
+ALL = "all"
+"""The quantity of an engine that could not be audited."""
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedTerms:
+    """What all engines are held against in a case."""
+
+    q: Array
+    """Joint positions at some states of the motion [m or rad], shape (nt, nq)."""
+    qd: Array
+    """Joint velocities there [m/s or rad/s], shape (nt, nv)."""
+    qdd: Array
+    """Joint accelerations there [m/s² or rad/s²], shape (nt, nv)."""
+    inventory: Inventory
+    """The model's own, in the first of the poses."""
+    terms: LagrangeModel
+    """The model's own, in all of the states."""
+
+
+def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
+    """What all engines are held against in a case: the model itself, at some states of its motion."""
+    at = [round(part * (len(motion.t) - 1)) for part in POSES]
+    q, qd, qdd = motion.q[at], motion.qd[at], motion.qdd[at]
+    terms = lagrange_model(case.mechanism, q, qd)
+    inventory = expected_inventory(case.mechanism, q[0], (terms.gravity - terms.load)[0])
+    return ExpectedTerms(q=q, qd=qd, qdd=qdd, inventory=inventory, terms=terms)
+
+
+def audit(case: Case, want: ExpectedTerms, engine: str) -> list[Row]:
+    """Rows of the audit table of a case and an engine: the static tier, and the instantaneous one but for efforts.
+
+    Args:
+        case: What is audited.
+        want: What the engine is held against.
+        engine: Name of the engine, or `FILE`; what goes wrong with it is a row too.
+    """
+    return list(_audit(case, want, engine))
+
+
+def lost(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:
+    """Why nothing of an engine can be compared, by case and engine: what it simulates otherwise, or why none knows."""
+    reasons: dict[tuple[Key, str], str] = {}
+    for row in rows:
+        blocks = row["tier"] == "static" or row["quantity"] in (ALL, tiers.CLOSURE_ACCELERATION)
+        if row["verdict"] != "agree" and blocks:
+            robot, variant, mode, configuration = (str(row[name]) for name in CASE)
+            where = ((robot, variant, mode, configuration), str(row["engine"]))
+            reasons.setdefault(where, _reason(row))
+    return reasons
+
+
+def doubts(rows: Iterable[Row]) -> Mapping[Key, str]:
+    """Why the reference is in doubt, by case: the first thing of which the robot's files say otherwise."""
+    reasons: dict[Key, str] = {}
+    for row in rows:
+        if row["engine"] == FILE and row["verdict"] == "disagree":
+            robot, variant, mode, configuration = (str(row[name]) for name in CASE)
+            unit = "" if row["unit"] == "-" else f" {row['unit']}"
+            values = f"the model has {row['wanted']:.17g}, the file {row['found']:.17g}{unit}"
+            reason = f"the model file says otherwise: {row['quantity']} of {row['element']}: {values}"
+            reasons.setdefault((robot, variant, mode, configuration), reason)
+    return reasons
+
+
+def effort_rows(summary: pd.DataFrame) -> Iterator[Row]:
+    """Rows of the audit table for the efforts of the engines' routes, taken from the table of verdicts."""
+    for names, rows in summary.groupby([*CASE, "source"], sort=False):
+        source = str(names[-1])
+        if source in sources.ANALYTIC:
+            continue
+        engine, route = source.split("/")
+        errors = rows["relative_error"]
+        worst = rows.iloc[int(np.nan_to_num(errors).argmax())]
+        limit = registered().get(source), registered().get(f"{engine}/forward")
+        tolerance = next((t.relative_error for t in limit if t and t.relative_error), None)
+        yield {
+            **dict(zip(CASE, map(str, names), strict=False)),
+            "engine": engine,
+            "tier": "trajectory" if sources.simulates(source) else "instantaneous",
+            "quantity": f"{EFFORT}{route}",
+            "element": worst["actuator"],
+            "unit": worst["unit"],
+            "wanted": np.nan,
+            "found": np.nan,
+            "error": float(errors.max(skipna=False)),
+            "tolerance": tolerance,
+            "verdict": min(rows["verdict"], key=SEVERITY.index),
+            "note": "; ".join(dict.fromkeys(str(note) for note in rows["note"].dropna() if note)),
+        }
+
+
+def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
+    """Rows of one engine; those found before it fails stay."""
+    tier = "static"
+    try:
+        q = want.q[0]
+        found = engines.read_file(case, q) if engine == FILE else engines.audit(engine, case.mechanism, q)
+        yield from (_row(case.key, engine, tier, held) for held in tiers.static(want.inventory, found, want.terms.M[0]))
+        if engine == FILE or found.dofs != want.inventory.dofs:
+            return
+        tier = "instantaneous"
+        positions, velocities = np.concatenate([want.q, want.q]), np.concatenate([want.qd, 0 * want.qd])
+        matrices = engines.matrices(engine, case.mechanism, positions, velocities)
+        held_at = tiers.instantaneous(case.mechanism, want.terms, matrices, (want.qd, want.qdd))
+        yield from (_row(case.key, engine, tier, held) for held in held_at)
+    except NotRepresentableError as error:
+        yield failed_row(case.key, engine, "not comparable", str(error), tier=tier)
+    except HarnessError as error:
+        yield failed_row(case.key, engine, "not run", str(error), tier=tier)
+    except Exception as error:  # a bug of ours or of an engine must not take the other rows along
+        yield failed_row(case.key, engine, "not run", internal_error(error), tier=tier)
+
+
+def _row(key: Key, engine: str, tier: str, held: QuantityCheck) -> Row:
+    """The worst entry of a quantity."""
+    tolerance = audits()[tier].relative_error or 0.0
+    error = held.error
+    element, entry = divmod(int((error if error.any() else np.abs(held.wanted)).argmax()), error.shape[1])
+    return {
+        **dict(zip(CASE, key, strict=True)),
+        "engine": engine,
+        "tier": tier,
+        "quantity": held.quantity,
+        "element": held.elements[element],
+        "unit": held.unit,
+        "wanted": held.wanted[element, entry],
+        "found": held.found[element, entry],
+        "error": error[element, entry],
+        "tolerance": tolerance,
+        "verdict": "agree" if error[element, entry] <= tolerance else "disagree",
+        "note": held.note,
+    }
+
+
+def failed_row(key: Key, engine: str, verdict: str, note: str, *, tier: str = "static") -> Row:
+    """The row of an engine that could not be audited."""
+    return {
+        **dict(zip(CASE, key, strict=True)),
+        "engine": engine,
+        "tier": tier,
+        "quantity": ALL,
+        "element": "robot",
+        "unit": "-",
+        **dict.fromkeys(("wanted", "found", "error", "tolerance"), np.nan),
+        "verdict": verdict,
+        "note": note,
+    }
+
+
+def _reason(row: Row) -> str:
+    if row["verdict"] != "disagree":
+        return f"not audited: {row['note']}"
+    values = f"want {row['wanted']:.17g}, got {row['found']:.17g} {row['unit']}".removesuffix(" -")
+    note = f" ({row['note']})" if row["note"] else ""
+    return f"{row['engine']} simulates another robot: {row['quantity']} of {row['element']}: {values}{note}"

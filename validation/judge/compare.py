@@ -1,0 +1,286 @@
+"""Compares every source with the reference, actuator by actuator, and says what follows.
+
+A comparison fails closed: whatever did not run, compared nothing or is not a number can never read `agree`. Errors are
+divided by the scale of their own actuator (`analytic.dynamics.powers.effort_scale`), never by what another one carries.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.motion import Motion
+from validation.judge import sources
+from validation.judge.evaluate import Outcome
+from validation.judge.resolution import Resolution, measure_resolution
+from validation.judge.results import table
+from validation.judge.tolerances import Tolerance, registered
+from validation.judge.verdicts import CASE, FILE, Key
+
+TELLING = 3.0
+"""An error tells of the engine if it is more than so many times what its route resolves [-]."""
+CANCELLED = 0.01
+"""Part of an actuator's peak from which on a limit in its unit is worth a note [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is known besides the efforts themselves when verdicts are given."""
+
+    tolerances: Mapping[str, Tolerance] = field(default_factory=registered)
+    """By name of the source."""
+    lost: Mapping[tuple[Key, str], str] = field(default_factory=dict)
+    """Why nothing of an engine can be compared, by case and engine, as `audit.lost` says."""
+    doubts: Mapping[Key, str] = field(default_factory=dict)
+    """Why the reference is in doubt, by case, as `audit.doubts` says."""
+    resolutions: Mapping[tuple[Key, str], Resolution] = field(default_factory=dict)
+    """What sources resolve, by case and source, as far as it was measured; `unexplained` says where to."""
+
+
+def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> pd.DataFrame:
+    """The table of verdicts: a row for each case, source and actuator.
+
+    Args:
+        outcomes: What all sources found, the reference among them.
+        evidence: What else is known; by default the registered tolerances alone.
+    """
+    evidence = Evidence() if evidence is None else evidence
+    references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
+    rows: list[Mapping[str, Any]] = []
+    for outcome in outcomes:
+        rows += _rows(outcome, references[outcome.case.key], evidence)
+    return table("summary", rows)
+
+
+def unexplained(summary: pd.DataFrame) -> list[tuple[Key, str]]:
+    """Cases and sources of which the effort of an actuator disagrees: what they resolve is to be measured."""
+    rows = summary[(summary["verdict"] == "disagree") & (summary["relative_error"] > summary["tolerance"])]
+    return [((r, v, m, c), s) for r, v, m, c, s in rows[[*CASE, "source"]].drop_duplicates().itertuples(index=False)]
+
+
+def summarize_resolved(outcomes: Sequence[Outcome], motion: Motion, evidence: Evidence | None = None) -> pd.DataFrame:
+    """The table of verdicts of one case; what sources resolve is measured here if need be.
+
+    Args:
+        outcomes: What all sources found, the reference among them.
+        motion: The motion of the case.
+        evidence: As `summarize` takes it.
+    """
+    summary = summarize(outcomes, evidence)
+    pairs = unexplained(summary)
+    resolutions = {
+        (outcome.case.key, outcome.source): measure_resolution(outcome.case, motion, outcome.source, outcome.compared)
+        for outcome in outcomes
+        if outcome.compared and (outcome.case.key, outcome.source) in pairs
+    }
+    if not resolutions:
+        return summary
+    return summarize(outcomes, replace(evidence or Evidence(), resolutions=resolutions))
+
+
+def relative_error(candidate: Array, reference: Array, scale: Array) -> float:
+    """Largest error over time, relative to the scale of its actuator, of all actuators [-].
+
+    Args:
+        candidate: Efforts to judge [N or N m], shape (nt, na).
+        reference: Reference efforts [N or N m], shape (nt, na).
+        scale: What errors of each actuator are divided by [N or N m], shape (na,).
+
+    Returns:
+        The error of the actuators on which something acts; NaN if there is none.
+    """
+    acting = scale > 0
+    return float((np.abs(candidate - reference).max(0)[acting] / scale[acting]).max()) if acting.any() else np.nan
+
+
+def case_and_source(outcome: Outcome) -> dict[str, str]:
+    """The first columns of a row about an outcome."""
+    robot, variant, mode, configuration = outcome.case.key
+    return {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": outcome.source}
+
+
+def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> list[Mapping[str, Any]]:
+    """Rows of the ladder table of one source on one case: error, change and observed order at each step.
+
+    Args:
+        outcome: What the source found.
+        reference: The reference's efforts.
+        scale: What errors of each actuator are divided by [N or N m], shape (na,).
+    """
+    ladder = outcome.compared.ladder if outcome.compared else ()
+    changes = [np.nan] + [relative_error(fine.effort, coarse.effort, scale) for coarse, fine in pairwise(ladder)]
+    rows: list[Mapping[str, Any]] = []
+    for k, rung in enumerate(ladder):
+        ratio = ladder[k - 1].dt / rung.dt if k else np.nan
+        order = np.log(changes[k - 1] / changes[k]) / np.log(ratio) if k > 1 and changes[k] > 0 else np.nan
+        rows.append(
+            {
+                **case_and_source(outcome),
+                "dt": rung.dt,
+                "relative_error": relative_error(rung.effort, reference.effort, scale),
+                "change": changes[k],
+                "order": float(order),
+                "closure_drift": rung.closure_drift,
+                "tracking_error": rung.tracking_error,
+                "wall_time": rung.wall_time,
+            }
+        )
+    return rows
+
+
+def _rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
+    mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
+    peaks = _peaks(reference, mechanism.actuator_units)
+    resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
+    doubt = evidence.doubts.get(outcome.case.key, "") or _own_doubt(reference, evidence.tolerances)
+    rows: list[Mapping[str, Any]] = []
+    for k, (actuator, unit) in enumerate(zip(mechanism.actuators, mechanism.actuator_units, strict=True)):
+        numbers = {**peaks[k], **_errors(outcome, reference, k)}
+        resolved = resolution.effort.get(actuator.name) if resolution else None
+        verdict, reason = _verdict(outcome, doubt, evidence, numbers, resolved)
+        history = outcome.history
+        unmeasured = resolution.note if resolution else ""
+        parts = (reason, unmeasured, outcome.note, _balance(outcome), _cancellation(tolerance, numbers))
+        rows.append(
+            {
+                **case_and_source(outcome),
+                "reference": sources.REFERENCE,
+                "actuator": actuator.name,
+                "unit": unit,
+                **numbers,
+                "tolerance": tolerance.relative_error if tolerance else None,
+                "verdict": verdict,
+                "closure_drift": history.closure_drift if history else None,
+                "tracking_error": history.tracking_error if history else None,
+                "wall_time": outcome.wall_time,
+                "note": "; ".join(part for part in parts if part),
+            }
+        )
+    return rows
+
+
+def _peaks(reference: Outcome, units: Sequence[str]) -> list[dict[str, float]]:
+    """Peak, that of all actuators with the same unit, and scale of each actuator [unit]; NaN without a reference."""
+    if reference.history is None or reference.scale is None:
+        return [dict.fromkeys(("peak", "case_peak", "scale"), np.nan) for _ in units]
+    peaks = np.abs(reference.history.effort).max(0, initial=0.0)
+    same_unit = [max(peak for peak, other in zip(peaks, units, strict=True) if other == unit) for unit in units]
+    columns = zip(peaks, same_unit, reference.scale, strict=True)
+    return [dict(zip(("peak", "case_peak", "scale"), map(float, values), strict=True)) for values in columns]
+
+
+def _errors(outcome: Outcome, reference: Outcome, actuator: int) -> dict[str, float]:
+    """Largest, root mean square and relative error of one actuator; NaN where nothing compares."""
+    errors = dict.fromkeys(("max_error", "rms_error", "relative_error"), np.nan)
+    name, expected = outcome.case.mechanism.actuators[actuator].name, reference.history
+    candidate = None if outcome is reference else outcome.compared
+    if candidate is None or expected is None or reference.scale is None or not _comparable(candidate, expected, name):
+        return errors
+    error = candidate.effort[:, candidate.actuators.index(name)] - expected.effort[:, expected.actuators.index(name)]
+    errors["max_error"] = float(np.abs(error).max())
+    errors["rms_error"] = float(np.sqrt(np.mean(error**2)))
+    if reference.scale[actuator] > 0:
+        errors["relative_error"] = errors["max_error"] / float(reference.scale[actuator])
+    return errors
+
+
+def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: str) -> bool:
+    same_grid = candidate.t.shape == reference.t.shape and np.allclose(candidate.t, reference.t, rtol=0, atol=1e-9)
+    return same_grid and len(reference.t) > 0 and actuator in candidate.actuators and actuator in reference.actuators
+
+
+def _own_doubt(reference: Outcome, tolerances: Mapping[str, Tolerance]) -> str:
+    """What speaks against the reference in its own numbers, or nothing."""
+    return _beyond(reference, tolerances[sources.REFERENCE]) if reference.history else "it did not run"
+
+
+def _verdict(
+    outcome: Outcome, doubt: str, evidence: Evidence, numbers: Mapping[str, float], resolution: float | None
+) -> tuple[str, str]:
+    """Verdict of one actuator, and the reason where it is not plain; `doubt` says what speaks against the reference."""
+    tolerance = evidence.tolerances.get(outcome.source)
+    if outcome.history is None:
+        return outcome.failure, ""
+    if outcome.source == sources.REFERENCE:
+        return ("disagree", doubt) if doubt else ("reference", "")
+    if doubt:
+        return "not comparable", f"the reference cannot be trusted: {doubt}"
+    if tolerance is None:
+        return "not comparable", "no tolerance is registered for this source"
+    if tolerance.relative_error is None:
+        return "informational", ""
+    for reader in (outcome.source.split("/")[0], FILE):
+        if (outcome.case.key, reader) in evidence.lost:
+            return "not comparable", evidence.lost[outcome.case.key, reader]
+    return _judged(numbers, tolerance.relative_error, resolution, _beyond(outcome, tolerance))
+
+
+def _judged(numbers: Mapping[str, float], limit: float, resolution: float | None, beyond: str) -> tuple[str, str]:
+    """Verdict on the numbers of one actuator, which `beyond` says exceed another limit than that of the error."""
+    if numbers["scale"] == 0:
+        return "not comparable", "nothing acts: no force has any power where this actuator moves"
+    if not np.isfinite(numbers["relative_error"]):
+        return "not comparable", "no effort of this actuator on the reference's time grid, or one that is no number"
+    if beyond:
+        return "disagree", beyond
+    return judge_effort(numbers["max_error"], limit * numbers["scale"], resolution)
+
+
+def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[str, str]:
+    """Verdict on an effort by its error alone, and the reason where it is not plain.
+
+    Args:
+        error: Largest error over time [N or N m].
+        limit: Largest that agrees [N or N m].
+        resolution: What the source resolves [N or N m]; NaN if it cannot be told, None if it was not measured.
+    """
+    if error <= limit:
+        return "agree", ""
+    if resolution is None:
+        return "disagree", ""
+    if np.isnan(resolution):
+        return "disagree", "what this route resolves could not be measured"
+    figures = f"error {error:.3g}, resolution {resolution:.3g}, limit {limit:.3g}"
+    if error <= TELLING * resolution:
+        return "not comparable", f"below what this route resolves: {figures}"
+    return "disagree", figures
+
+
+def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
+    """The first limit besides the effort error that an outcome exceeds, or nothing."""
+    history = outcome.history
+    measured = {
+        "closure_drift": history.closure_drift if history else None,
+        "tracking_error": history.tracking_error if history else None,
+        "power_imbalance": 0.0 if outcome.at_rest else outcome.power_imbalance,
+        "term_sum": outcome.term_sum,
+    }
+    for name, value in measured.items():
+        limit = getattr(tolerance, name)
+        if limit is not None and not (value is not None and value <= limit):
+            got = "not reported" if value is None else f"{value:.3g}"
+            return f"{name.replace('_', ' ')} {got}, want at most {limit:g}"
+    return ""
+
+
+def _balance(outcome: Outcome) -> str:
+    if outcome.at_rest:
+        return "no motion, no balance to take"
+    if outcome.power_imbalance is None:
+        return ""
+    return f"power balance {outcome.power_imbalance:.1e} of the powers at work"
+
+
+def _cancellation(tolerance: Tolerance | None, numbers: Mapping[str, float]) -> str:
+    """What the limit leaves open where an effort is the small rest of large terms."""
+    limit, peak, scale = tolerance.relative_error if tolerance else None, numbers["peak"], numbers["scale"]
+    if limit is None or not limit * scale > CANCELLED * peak:
+        return ""
+    if peak == 0:
+        return "terms cancel: the effort is zero throughout"
+    return f"terms cancel to 1/{scale / peak:.0f}: agreement is to {100 * limit * scale / peak:.2g} % of the effort"

@@ -1,0 +1,162 @@
+"""One source on one case: what it found, or why it found nothing. Runs in a worker process."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analytic.dynamics.energy import power_imbalance
+from analytic.dynamics.powers import effort_scale
+from analytic.kinematics.redundancy import moving_part, undriven_dofs
+from analytic.motion.prescribe import depends_on_gravity, prescribe
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.errors import HarnessError, NotRepresentableError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+from validation.execution.errors import internal_error
+from validation.judge import sources
+
+START = "positions, velocities and accelerations of our own dynamics (analytic); the simulation is its own from there"
+"""Where a simulation starts in dofs that nothing drives."""
+MOST_UNFORCED = 1e-6
+"""Largest error of logged accelerations of dofs that nothing drives, relative to the largest acceleration [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one source found on one case."""
+
+    case: Case
+    source: str
+    history: EffortHistory | None
+    """The efforts; None if there are none."""
+    projected: EffortHistory | None = None
+    """The part of an engine's efforts that moves the robot, where it is redundantly actuated."""
+    failure: str = ""
+    """The verdict if there are no efforts: `not run` or `not comparable`."""
+    note: str = ""
+    """Why there are none, or what a reader of the numbers must know."""
+    wall_time: float | None = None
+    """Time it took [s]."""
+    power_imbalance: float | None = None
+    """Power in less rate of change of energy, relative to the powers at work [-]; analytic sources in motion only."""
+    at_rest: bool = False
+    """Whether nothing moves, so that an analytic source has no power to balance."""
+    scale: Array | None = None
+    """What errors of each actuator are divided by [N or N m], shape (na,); the reference only."""
+    term_sum: float | None = None
+    """Largest distance of the efforts from the signed sum of their terms, over the scale [-]; the reference only."""
+
+    @property
+    def compared(self) -> EffortHistory | None:
+        """What is compared with the reference: efforts are unique only up to their internal part."""
+        return self.projected or self.history
+
+
+def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
+    """Compute the efforts of a source, and turn whatever goes wrong into an outcome that says so."""
+    if motion.unforced > MOST_UNFORCED and sources.simulates(source):
+        note = (
+            "the logged motion is not one that this robot makes by itself in this configuration: accelerations of dofs "
+            f"that nothing drives are off by {motion.unforced:.2g} of the largest, so a simulation goes elsewhere"
+        )
+        return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
+    outcome = outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
+    return _with_origin_of_start(outcome, motion) if sources.simulates(source) else outcome
+
+
+def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:
+    """The outcome of a simulation; settings and note say where the state of undriven dofs at its start comes from."""
+    history = outcome.history
+    if history is None or not undriven_dofs(outcome.case.mechanism, motion.q[0]):
+        return outcome
+    settings = {**history.settings, "start of what nothing drives": START}
+    note = "; ".join(filter(None, (outcome.note, f"what nothing drives starts with {START}")))
+    return replace(outcome, history=replace(history, settings=settings), note=note)
+
+
+def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], EffortHistory]) -> Outcome:
+    """What comes of computing the efforts of a source, with its power balance and the part that moves the robot."""
+    outcome = attempt(case, source, compute)
+    history = outcome.history
+    if history is None:
+        return outcome
+    if source == sources.REFERENCE:
+        outcome = _with_scale(outcome, case, motion, history)
+    if source in sources.ANALYTIC:
+        imbalance = power_imbalance(case.mechanism, motion, history.effort)
+        return replace(outcome, power_imbalance=imbalance, at_rest=imbalance is None)
+    projected = _projected(case, motion, history)
+    notes = (history.note, _internal(case, history, projected))
+    return replace(outcome, projected=projected, note="; ".join(part for part in notes if part))
+
+
+def _with_scale(outcome: Outcome, case: Case, motion: Motion, history: EffortHistory) -> Outcome:
+    """The reference with the scales of its efforts, and how far these are from the sum of their terms."""
+    terms = effort_scale(case.mechanism, motion)
+    difference = np.abs(terms.effort - history.effort).max(0, initial=0.0)
+    smallest = np.finfo(float).tiny  # an effort where nothing acts must be zero
+    return replace(outcome, scale=terms.scale, term_sum=float((difference / np.maximum(terms.scale, smallest)).max()))
+
+
+def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Outcome:
+    """The efforts that a source computes; whatever goes wrong becomes an outcome that says so."""
+    start = time.perf_counter()
+    try:
+        history = compute()
+    except NotRepresentableError as error:
+        return Outcome(case=case, source=source, history=None, failure="not comparable", note=str(error))
+    except HarnessError as error:
+        return Outcome(case=case, source=source, history=None, failure="not run", note=str(error))
+    except Exception as error:  # a bug of ours or of an engine is a result too: the other rows must not be lost
+        return Outcome(case=case, source=source, history=None, failure="not run", note=internal_error(error))
+    return Outcome(case=case, source=source, history=history, note=history.note, wall_time=time.perf_counter() - start)
+
+
+def _projected(case: Case, motion: Motion, history: EffortHistory) -> EffortHistory | None:
+    """The part of the efforts that moves the robot, if it is redundantly actuated and they are on its time grid."""
+    Pi = moving_part(case.mechanism, motion)
+    names = tuple(actuator.name for actuator in case.mechanism.actuators)
+    if Pi is None or history.actuators != names or len(history.t) != len(motion.t):
+        return None
+
+    def moving(effort: Array) -> Array:
+        return (Pi @ effort[..., None])[..., 0]
+
+    ladder = tuple(replace(rung, effort=moving(rung.effort)) for rung in history.ladder)
+    return replace(history, effort=moving(history.effort), ladder=ladder)
+
+
+def _internal(case: Case, history: EffortHistory, projected: EffortHistory | None) -> str:
+    if projected is None:
+        return ""
+    internal = float(np.abs(history.effort - projected.effort).max())
+    moving, weighed = float(np.abs(projected.effort).max()), weighting(case.mechanism)
+    return (
+        "redundantly actuated: given and compared is the part of the efforts that moves the robot; its own split has "
+        f"an internal part of up to {internal:.3g}, against {moving:.3g}{'; ' * bool(weighed)}{weighed}"
+    )
+
+
+def weighting(mechanism: Mechanism) -> str:
+    """How efforts of different actuators are weighed, where that is not plain."""
+    if (mechanism.effort_scales == 1).all():
+        return "1 N m weighs as 1 N" if len(set(mechanism.actuator_units)) > 1 else ""
+    scales = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
+    return "of equal weight are " + ", ".join(f"{a.effort_scale:g} {unit} of {a.name}" for a, unit in scales)
+
+
+def motion_key(case: Case) -> tuple[str, str, str, str]:
+    """What a motion depends on: robot, variant and mode; and the configuration, or nothing if it is the same in all."""
+    return (*case.key[:3], case.configuration if depends_on_gravity(case) else "")
+
+
+def prescribe_or_error(case: Case, dt: float | None) -> Motion | HarnessError:
+    """The motion of a case, or the error that says why there is none."""
+    try:
+        return prescribe(case, dt=dt)
+    except HarnessError as error:
+        return error

@@ -1,0 +1,103 @@
+"""What the verdicts of a case rest on: a closed form, two independent lineages of code, or agreement alone.
+
+The reference is ours, and so is the Lagrangian model beside it: both are one lineage, which cannot vouch for itself. An
+engine and its ports are one lineage, too. Two lineages besides ours, or the closed form of a paper, make a verdict more
+than the agreement of two programs.
+
+For what a source shares with the reference it cannot vouch: a fault there is in both. `loopcheck mutants` seeds one in
+each thing that can be shared; a source that does not notice it must have said so, here or in its engine.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import engines
+from analytic.dynamics.lagrange import Lagrange
+from analytic.papers import Paper
+from validation.judge import sources
+from validation.judge.results import Results
+from validation.judge.verdicts import CaseVerdict, Key, case_verdicts
+
+CLOSED_FORM = "closed form"
+"""Lineage of the models that are taken from a paper."""
+OURS = "loopcheck"
+"""Lineage of the reference."""
+
+Shared: TypeAlias = Literal[
+    "geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity", "velocity term", "ranks"
+]
+"""What a source can have in common with the reference, beside the motion that is asked for."""
+FROM_FILES: tuple[Shared, ...] = get_args(Shared)[:8]
+"""Numbers of the robot's files: a fault in one is noticed where the files are read past our own reading."""
+IN_WORDS: Mapping[str, str] = {
+    "geometry": "frames, axes and closure points",
+    "inertia": "masses, mass centres and inertias",
+    "gears": "what actuators drive, and their gears",
+    "springs": "springs",
+    "dampers": "dampers",
+    "rotors": "inertia of rotors",
+    "loads": "external wrenches",
+    "gravity": "gravity",
+    "velocity term": "J̇v of the loops",
+    "ranks": "how many dofs are driven",
+}
+OF_OURS: Mapping[str, tuple[Shared, ...]] = {
+    Lagrange.name: (*FROM_FILES, "ranks"),
+    Paper.name: ("geometry", "inertia", "loads", "gravity"),
+}
+
+
+class Basis(NamedTuple):
+    """What the verdicts of a case rest on."""
+
+    closed_form: bool
+    """Whether the closed form of the paper agrees with the reference."""
+    lineages: tuple[str, ...]
+    """Lineages besides ours of which a source agrees with the reference and none disagrees."""
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether there is a closed form or two lineages."""
+        return self.closed_form or len(self.lineages) > 1
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        form = [CLOSED_FORM] if self.closed_form else []
+        if len(self.lineages) > 1:
+            return "; ".join([*form, f"{len(self.lineages)} lineages: {', '.join(self.lineages)}"])
+        if form:
+            return "; ".join([*form, *self.lineages])
+        return f"agreement only: {', '.join(self.lineages) or OURS}"
+
+
+def lineage(source: str) -> str:
+    """Whose code computes a source."""
+    if source == Paper.name:
+        return CLOSED_FORM
+    return OURS if source in sources.ANALYTIC else engines.lineage(source.split("/")[0])
+
+
+def shares(source: str) -> tuple[str, ...]:
+    """What a source has in common with the reference; the reference itself has everything."""
+    if source in sources.ANALYTIC:
+        return OF_OURS.get(source, get_args(Shared))
+    return engines.shares(source.split("/")[0])
+
+
+def bases(results: Results) -> Mapping[Key, Basis]:
+    """What the verdicts of each case rest on; cases in which nothing agrees have no basis."""
+    lineages = results.run.get("lineages") or {}
+    found = {case: (_basis(of_case, lineages), of_case) for case, of_case in case_verdicts(results).items()}
+    return {case: basis for case, (basis, of_case) in found.items() if _agreeing(of_case)}
+
+
+def _basis(of_case: Mapping[str, CaseVerdict], lineages: Mapping[str, str]) -> Basis:
+    agreeing = {lineages.get(source, OURS) for source in _agreeing(of_case)}
+    doubtful = {lineages.get(source, OURS) for source, found in of_case.items() if found.verdict == "disagree"}
+    sure = agreeing - doubtful
+    return Basis(CLOSED_FORM in sure, tuple(sorted(sure - {CLOSED_FORM, OURS})))
+
+
+def _agreeing(of_case: Mapping[str, CaseVerdict]) -> list[str]:
+    return [source for source, found in of_case.items() if found.verdict == "agree"]

@@ -1,0 +1,96 @@
+"""What an engine should simulate: the inventory of the model itself."""
+
+import numpy as np
+
+from analytic.dynamics.lagrange import lengths
+from analytic.kinematics.closures import closure_jacobian, closure_residual
+from analytic.kinematics.tree import Poses, poses, retract, twist_matrices
+from robots.arrays import Array
+from robots.inventory import FREEDOM, Inventory, off_axis
+from robots.mechanism import Joint, Mechanism
+
+STEP = 1e-40
+"""Imaginary step [m or rad]."""
+
+
+def expected_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inventory:
+    """The inventory of a mechanism in a pose.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nq,).
+        rest_force: Force that holds the tree at rest there [N or N m], shape (nv,).
+    """
+    at = poses(mechanism, q[None])
+    R = at.R[0]
+    force, moment = _loads(mechanism, at)
+    axis, anchor = _lines(mechanism, at)
+    joints = mechanism.joints
+    dofs = [joint for joint, s in zip(joints, mechanism.dof_slices, strict=True) for _ in range(s.start, s.stop)]
+    tendons = mechanism.tendons
+    W = mechanism.rates_of([tendon.length for tendon in tendons])
+    inertias = np.array([body.inertia for body in mechanism.bodies])
+    return Inventory(
+        bodies=tuple(body.name for body in mechanism.bodies),
+        joints=tuple(joint.name for joint in joints),
+        dofs=tuple(joint.name for joint in dofs),
+        actuators=tuple(actuator.name for actuator in mechanism.actuators),
+        mass=np.array([body.mass for body in mechanism.bodies]),
+        total_mass=sum(body.mass for body in mechanism.bodies),
+        center=at.c[0],
+        moments=np.linalg.eigvalsh(inertias),
+        inertia=R @ inertias @ R.swapaxes(1, 2),
+        freedom=np.array([FREEDOM[joint.kind] for joint in joints]),
+        axis=axis,
+        anchor=anchor,
+        armature=np.diag([joint.armature for joint in dofs]) + (W.T * [t.armature for t in tendons]) @ W,
+        damping=np.diag([joint.damping for joint in dofs])
+        + (W.T * [t.damping for t in tendons]) @ W
+        + _damping_between_points(mechanism, q),
+        friction=np.zeros(mechanism.nv),  # left out by every source
+        stiffness=np.array([joint.stiffness for joint in joints]),
+        spring_reference=np.array([_rest(joint) for joint in joints]),
+        gravity=mechanism.gravity,
+        force=force,
+        moment=moment,
+        rest_force=rest_force,
+        J=closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q[None])[0],
+        opening=float(np.abs(closure_residual(mechanism, at, q[None])).max(initial=0.0)),
+        transmission=mechanism.selection,
+    )
+
+
+def _damping_between_points(mechanism: Mechanism, q: Array) -> Array:
+    """Damping of the straight tendons on the joint velocities [N s/m or N m s/rad], shape (nv, nv)."""
+    moved = retract(mechanism, np.tile(q, (mechanism.nv, 1)), 1j * STEP * np.eye(mechanism.nv))
+    slopes = lengths(mechanism, poses(mechanism, moved)).imag / STEP  # (nv, springs)
+    return (slopes * [spring.damping for spring in mechanism.point_springs]) @ slopes.T
+
+
+def _rest(joint: Joint) -> float:
+    """Where the spring of a hinge or slide is at rest [m or rad]; zero without one."""
+    is_scalar = joint.kind in ("hinge", "slide")
+    return float(joint.spring_reference[0]) if joint.stiffness and is_scalar else 0.0
+
+
+def _lines(mechanism: Mechanism, at: Poses) -> tuple[Array, Array]:
+    """Axis [-] and anchor [m] of each joint as `Inventory` has them, each of shape (nj, 3)."""
+    axes, anchors = np.zeros((len(mechanism.joints), 3)), np.zeros((len(mechanism.joints), 3))
+    for j, (joint, dofs) in enumerate(zip(mechanism.joints, mechanism.dof_slices, strict=True)):
+        if joint.kind in ("hinge", "slide"):
+            axes[j] = at.axes[0, dofs.start]
+        if joint.kind in ("hinge", "ball"):
+            anchors[j] = off_axis(at.anchors[0, dofs.start], axes[j])
+    return axes, anchors
+
+
+def _loads(mechanism: Mechanism, at: Poses) -> tuple[Array, Array]:
+    """External force on each body [N] and moment about its mass centre [N m], each of shape (nb, 3)."""
+    held = [-body.gravity_compensation * body.mass * mechanism.gravity for body in mechanism.bodies]
+    force, moment = np.array(held) + 0.0, np.zeros((len(mechanism.bodies), 3))  # no negative zeros
+    for load in mechanism.wrenches:
+        b = load.body
+        arm = at.p[0, b] + at.R[0, b] @ load.point - at.c[0, b]
+        force[b] += load.force
+        moment[b] += load.moment + np.cross(arm, load.force)
+    return force, moment

@@ -1,0 +1,102 @@
+"""What a source resolves: by how much its efforts change where only what says nothing of the robot is changed.
+
+The motion is moved by two units in the last place; what simulates is also solved 100 times tighter, and stepped twice
+as finely with constraints half as soft. An error that is no larger than such changes tells nothing of the engine.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Refinable, Source
+from robots.motion import Motion, altered
+from robots.robot import Case
+from validation.judge import sources
+from validation.judge.evaluate import outcome_of
+
+SEED = 0
+"""Which numbers of the motion move up, and which down."""
+ULPS = 2
+"""By how many units in the last place they move."""
+MOVED, TIGHTENED, REFINED = (
+    f"motion moved by {ULPS} ulps",
+    "tolerances 100 times tighter",
+    "steps and compliance halved",
+)
+"""What is changed."""
+
+
+class Variant(NamedTuple):
+    """A source that should give the same efforts as another."""
+
+    name: str
+    """What is changed."""
+    source: Source
+    motion: Motion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """What a source resolves in a case."""
+
+    effort: Mapping[str, float]
+    """Largest change of the effort by name of the actuator [N or N m]; NaN where it could not be measured."""
+    note: str = ""
+    """Which changes gave no efforts, and why."""
+
+
+def measure_resolution(case: Case, motion: Motion, name: str, efforts: EffortHistory) -> Resolution:
+    """What a source resolves in a case; runs in a worker process.
+
+    Args:
+        case: The case.
+        motion: Its motion.
+        name: Name of the source, as `mujoco/forward`.
+        efforts: What of its efforts is compared with the reference.
+    """
+    changes = dict(effort_changes(case, motion, name, efforts))
+    measured = [change for change in changes.values() if not isinstance(change, str)]
+    largest = np.max(measured, axis=0) if measured else np.full(len(efforts.actuators), np.nan)
+    return Resolution(
+        effort=dict(zip(efforts.actuators, largest.tolist(), strict=True)),
+        note="; ".join(f"no efforts with {what}: {why}" for what, why in changes.items() if isinstance(why, str)),
+    )
+
+
+def effort_changes(case: Case, motion: Motion, name: str, efforts: EffortHistory) -> Iterator[tuple[str, Array | str]]:
+    """What each change does to the efforts of a source, as `measure_resolution` takes them.
+
+    Yields:
+        What is changed, and the largest change of the effort of each actuator over time [N or N m], shape (na,); or
+        why there are no efforts.
+    """
+    for variant in variants(name, motion):
+        compute = partial(variant.source.compute_efforts, case, variant.motion)
+        outcome = outcome_of(case, motion, name, compute)
+        if outcome.compared is None:
+            yield variant.name, outcome.note
+        else:
+            yield variant.name, np.abs(outcome.compared.effort - efforts.effort).max(axis=0)
+
+
+def variants(name: str, motion: Motion) -> Iterator[Variant]:
+    """The changes that say nothing of the robot: of the motion, and of the settings of a source that simulates."""
+    route = sources.load(name)
+    yield Variant(MOVED, route, moved(motion, np.random.default_rng(SEED)))
+    if isinstance(route, Refinable):
+        yield Variant(TIGHTENED, route.tightened(), motion)
+        yield Variant(REFINED, route.refined(), motion)
+
+
+def moved(motion: Motion, rng: np.random.Generator) -> Motion:
+    """The motion with each number moved by two units in the last place, up or down.
+
+    Args:
+        motion: The motion.
+        rng: Says which numbers move up.
+    """
+    return altered(motion, lambda values: values + rng.choice((-ULPS, ULPS), size=values.shape) * np.spacing(values))

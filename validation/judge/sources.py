@@ -1,0 +1,57 @@
+"""All sources by name: the analytic ones and the routes of the engines."""
+
+import inspect
+from collections.abc import Mapping
+
+import engines
+from analytic.dynamics.lagrange import Lagrange
+from analytic.dynamics.noc import Noc
+from analytic.papers import Paper
+from robots.efforts import Source
+from robots.errors import NotFoundError
+from robots.robot import Robot
+
+REFERENCE = Noc.name
+ANALYTIC: Mapping[str, type[Source]] = {source.name: source for source in (Noc, Lagrange, Paper)}
+
+
+def names(robot: Robot) -> tuple[str, ...]:
+    """Names of the sources that a robot is run with unless others are named, the reference first.
+
+    `analytic/paper` is one only if the robot comes from a paper, an engine only if it does not wait to be named.
+    """
+    analytic = [name for name in ANALYTIC if name != Paper.name or robot.paper is not None]
+    of_engines = [name for name in engines.names() if not engines.on_request(name.split("/")[0])]
+    return tuple(name for name in (*analytic, *of_engines) if name not in robot.without)
+
+
+def load(name: str) -> Source:
+    """The source of that name.
+
+    Raises:
+        NotFoundError: If there is none.
+        EngineNotInstalledError: If it is a route of an engine that is not installed.
+    """
+    return ANALYTIC[name]() if name in ANALYTIC else engines.load(name)
+
+
+def want_known(wanted: tuple[str, ...]) -> None:
+    """Check names of sources.
+
+    Raises:
+        NotFoundError: If one is unknown; the message lists the known ones.
+    """
+    known = (*ANALYTIC, *engines.names())
+    for name in wanted:
+        if name not in known:
+            raise NotFoundError("source", name, known)
+
+
+def simulates(name: str) -> bool:
+    """Whether a source moves the robot by itself, and so cannot follow a motion that the dynamics do not make."""
+    return name not in ANALYTIC and engines.simulates(name)
+
+
+def description(name: str) -> str:
+    """What a source exercises, the first sentence of its class."""
+    return (inspect.getdoc(type(load(name))) or "").split("\n")[0]

@@ -1,0 +1,250 @@
+"""Quantities of an engine beside those of the model, tier by tier, each with what an error of one would be."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.dynamics.lagrange import LagrangeModel
+from analytic.kinematics.closures import closure_names, null_space, solve_dependent
+from robots.arrays import Array
+from robots.inventory import Inventory, Matrices
+from robots.mechanism import Mechanism
+
+CLOSURE_ACCELERATION = "closure acceleration"
+"""J̇ q̇ by the kinematics of an engine, which its `kkt` takes."""
+ZERO = 1e-12
+"""Singular values below this fraction of the largest come from round-off [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantityCheck:
+    """One quantity of an engine held against the model's."""
+
+    quantity: str
+    unit: str
+    elements: Sequence[str]
+    """What has it, at least one."""
+    wanted: Array
+    """Entries of all elements [unit], shape (elements, entries)."""
+    found: Array
+    """The same in the engine [unit], shape (elements, entries)."""
+    scale: Array
+    """An error of one [unit], shape (elements or 1, entries or 1)."""
+    note: str = ""
+
+    @property
+    def error(self) -> Array:
+        """Errors of all entries [-], shape (elements, entries)."""
+        return np.abs(self.found - self.wanted) / self.scale
+
+
+def static(wanted: Inventory, found: Inventory, M: Array) -> Iterator[QuantityCheck]:
+    """What an engine simulates beside the model: how much there is of everything, then what it is like.
+
+    Args:
+        wanted: The model's inventory.
+        found: The engine's.
+        M: The model's inertia matrix in the same pose [kg, kg m or kg m²], shape (nv, nv).
+    """
+    alike = {"": True}
+    for kind in ("bodies", "joints", "dofs", "actuators"):
+        names, others = getattr(wanted, kind), getattr(found, kind)
+        alike[kind] = names == others
+        yield _names(kind, names, others)
+    scales = _scales(wanted, M)
+    for name, (field, kind, unit) in QUANTITIES.items():
+        elements = getattr(wanted, kind) if kind else ("robot",)
+        if elements and alike[kind]:
+            values, others = (np.reshape(getattr(one, field), (len(elements), -1)) for one in (wanted, found))
+            yield QuantityCheck(
+                quantity=name,
+                unit=unit,
+                elements=elements,
+                wanted=values,
+                found=others,
+                scale=scales.get(field, _by_element(values)),
+                note=f"rebuilt: {found.rebuilt[field]}" if field in found.rebuilt and values.any() else "",
+            )
+    yield from _rigid(wanted, found)
+
+
+QUANTITIES = {
+    "kind of joint": ("freedom", "joints", "-"),
+    "axis": ("axis", "joints", "-"),
+    "anchor": ("anchor", "joints", "m"),
+    "mass": ("mass", "bodies", "kg"),
+    "total mass": ("total_mass", "", "kg"),
+    "mass centre": ("center", "bodies", "m"),
+    "principal moments": ("moments", "bodies", "kg m²"),
+    "inertia": ("inertia", "bodies", "kg m²"),
+    "armature": ("armature", "dofs", "kg or kg m²"),
+    "damping": ("damping", "dofs", "N s/m or N m s/rad"),
+    "dry friction": ("friction", "dofs", "N or N m"),
+    "stiffness": ("stiffness", "joints", "N/m or N m/rad"),
+    "spring reference": ("spring_reference", "joints", "m or rad"),
+    "gravity": ("gravity", "", "m/s²"),
+    "external force": ("force", "bodies", "N"),
+    "external moment": ("moment", "bodies", "N m"),
+    "gear": ("transmission", "actuators", "-"),
+    "force at rest": ("rest_force", "dofs", "N or N m"),
+    "opening of the loops": ("opening", "", "m or rad"),
+}
+"""Field of the inventory, what has it, and its unit, by name; causes before effects, to name the cause first."""
+
+
+def _scales(wanted: Inventory, M: Array) -> dict[str, Array]:
+    """Errors of one where they are not the size of each element.
+
+    Armature and damping where there is none are seen beside the inertia and what would stop it in a second, damping
+    also beside the force at rest: it is measured as what is left of that.
+    """
+    size = _largest(wanted.center, wanted.anchor)
+    force, moment = _largest(wanted.force), _largest(wanted.moment, size * wanted.force)
+    weight = wanted.total_mass * float(np.linalg.norm(wanted.gravity))
+    scales = {
+        **dict.fromkeys(("center", "anchor", "opening"), size),
+        **dict.fromkeys(("freedom", "axis"), 1.0),
+        "spring_reference": _largest(wanted.spring_reference),
+        "force": force,
+        "moment": moment,
+        "rest_force": _largest(wanted.rest_force, weight),
+    }
+    by_dof = {}
+    beside = np.maximum(np.diag(M), np.abs(wanted.rest_force))
+    for name, values, least in (("armature", wanted.armature, np.diag(M)), ("damping", wanted.damping, beside)):
+        size_of_dof = np.sqrt(np.where(np.diag(values) > 0, np.diag(values), least))
+        by_dof[name] = size_of_dof[:, None] * size_of_dof
+    return {**{name: np.full((1, 1), scale) for name, scale in scales.items()}, **by_dof}
+
+
+def _rigid(wanted: Inventory, found: Inventory) -> Iterator[QuantityCheck]:
+    """The constraints: their number, their rank, the dof they leave, and which motions they forbid."""
+    (free, nv), (others, nv_found) = ((null_space(one.J).shape[1], one.J.shape[1]) for one in (wanted, found))
+    yield _number("constraint rows", len(wanted.J), len(found.J))
+    yield _number("rank of the constraints", nv - free, nv_found - others)
+    yield _number("dof", free, others)
+    if wanted.dofs == found.dofs and len(wanted.J) + len(found.J):
+        yield _forbidden(wanted.dofs, wanted.J[None], found.J[None])
+
+
+def instantaneous(
+    mechanism: Mechanism, terms: LagrangeModel, found: Matrices, rates: tuple[Array, Array]
+) -> Iterator[QuantityCheck]:
+    """What an engine computes at some states beside the model's terms.
+
+    Args:
+        mechanism: Robot.
+        terms: Its terms at the states.
+        found: Those of the engine, first at the states and then at rest in the same positions.
+        rates: Joint velocities [m/s or rad/s] and accelerations [m/s² or rad/s²], each of shape (nt, nv).
+    """
+    nt, dofs = len(terms.M), _names_of_dofs(mechanism)
+    moving, rest = slice(0, nt), slice(nt, None)
+    inertial = (terms.M @ rates[1][..., None])[..., 0]
+    force = np.full((1, 1), _largest(inertial, terms.coriolis, terms.gravity, terms.dissipation, terms.load))
+    diagonal = np.sqrt(np.diagonal(terms.M, axis1=1, axis2=2))
+    diagonal = np.where(diagonal > 0, diagonal, _largest(diagonal))
+    yield QuantityCheck(
+        quantity="mass matrix",
+        unit="kg, kg m or kg m²",
+        elements=dofs,
+        wanted=_by_dof(terms.M),
+        found=_by_dof(found.M[moving]),
+        scale=_by_dof(diagonal[:, :, None] * diagonal[:, None]),
+    )
+    for quantity, wanted, values in (
+        ("velocity terms", terms.coriolis, found.bias[moving] - found.bias[rest]),
+        ("weights, springs and loads", terms.gravity - terms.load, found.bias[rest] - found.passive[rest]),
+        ("dampers", terms.dissipation, found.passive[rest] - found.passive[moving]),
+    ):
+        yield QuantityCheck(
+            quantity=quantity,
+            unit="N or N m",
+            elements=dofs,
+            wanted=_by_dof(wanted),
+            found=_by_dof(values),
+            scale=force,
+        )
+    if terms.Phi.size + found.J.size:
+        yield _forbidden(dofs, terms.Phi, found.J[moving])
+    biases = {CLOSURE_ACCELERATION: found.closure_bias, f"{CLOSURE_ACCELERATION} in its solver": found.solver_bias}
+    for quantity, bias in biases.items():
+        if bias is not None and bias.size:
+            yield _closure_acceleration(mechanism, terms, quantity, (found.J[moving], bias[moving]), rates[1])
+
+
+def _closure_acceleration(
+    mechanism: Mechanism, terms: LagrangeModel, quantity: str, loops: tuple[Array, Array], qdd: Array
+) -> QuantityCheck:
+    """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed."""
+    names, (J, bias) = closure_names(mechanism), loops
+    closing = solve_dependent(terms.Phi, terms.closure_bias[..., None])
+    wanted = -(J @ closing)[..., 0]
+    return QuantityCheck(
+        quantity=quantity,
+        unit="m/s² or rad/s²",
+        elements=names if len(names) == J.shape[1] else [f"row {row}" for row in range(J.shape[1])],
+        wanted=wanted.T,
+        found=bias.T,
+        scale=np.full((1, 1), _largest(np.abs(J) @ np.abs(qdd)[..., None], bias)),
+    )
+
+
+def _forbidden(dofs: Sequence[str], Phi: Array, J: Array) -> QuantityCheck:
+    """Directions of motion that one set of constraints alone forbids; rows may differ by any factor."""
+    rest = [side for at in zip(Phi, J, strict=True) for side in (_beyond(*at), _beyond(*at[::-1]))]
+    found = np.concatenate(rest).T
+    return QuantityCheck(
+        quantity="forbidden directions",
+        unit="-",
+        elements=dofs,
+        wanted=np.zeros(found.shape),
+        found=found,
+        scale=np.ones((1, 1)),
+    )
+
+
+def _beyond(rows: Array, others: Array) -> Array:
+    """What of some rows is not in the space of others, relative to their largest entry, shape of the rows."""
+    if not rows.size or not others.size:
+        return rows / _largest(rows)
+    _, values, V = np.linalg.svd(others, full_matrices=False)
+    V = V[values > ZERO * values[0]]
+    return (rows - rows @ V.T @ V) / _largest(rows)
+
+
+def _names(kind: str, names: Sequence[str], others: Sequence[str]) -> QuantityCheck:
+    """How many there are; where the engine has as many but others, how many are the same."""
+    lost, added = (", ".join(n for n in a if n not in b) for a, b in ((names, others), (others, names)))
+    note = "; ".join(f"{what}: {which}" for what, which in (("lost", lost), ("added", added)) if which)
+    same = sum(a == b for a, b in zip(names, others, strict=False))
+    return _number(f"number of {kind}", len(names), same if len(others) == len(names) else len(others), note)
+
+
+def _number(quantity: str, wanted: int, found: int, note: str = "") -> QuantityCheck:
+    one = np.ones((1, 1))
+    return QuantityCheck(
+        quantity=quantity, unit="-", elements=("robot",), wanted=wanted * one, found=found * one, scale=one, note=note
+    )
+
+
+def _by_element(values: Array) -> Array:
+    """The largest entry of each element; where it is zero, that of all elements."""
+    largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
+    return np.where(largest > 0, largest, _largest(largest))
+
+
+def _by_dof(values: Array) -> Array:
+    """Values per sample and dof with the dofs first, shape (nv, any)."""
+    return np.moveaxis(values, 1, 0).reshape(values.shape[1], -1)
+
+
+def _names_of_dofs(mechanism: Mechanism) -> tuple[str, ...]:
+    pairs = zip(mechanism.joints, mechanism.dof_slices, strict=True)
+    return tuple(joint.name for joint, dofs in pairs for _ in range(dofs.start, dofs.stop))
+
+
+def _largest(*values: Array | float) -> float:
+    """Largest size of some numbers; one if all are zero."""
+    return max(float(np.abs(value).max(initial=0.0)) for value in values) or 1.0

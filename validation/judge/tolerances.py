@@ -1,0 +1,107 @@
+"""The registered tolerances: data in `tolerances.toml`, each with its measured noise, its margin and its reason."""
+
+import hashlib
+import math
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
+
+from robots.errors import NotFoundError, ToleranceError
+from validation.judge.sources import REFERENCE
+
+REGISTER = Path(__file__).with_name("tolerances.toml")
+MARGINS = (50.0, 10_000.0)
+"""Least and largest tolerance over noise that needs no reason of its own [-]."""
+
+
+class Tolerance(BaseModel):
+    """What a source must reach to agree with the reference; all limits are the largest values allowed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    relative_error: PositiveFloat | None = None
+    """Effort error over the scale of its actuator [-]; None if the source is informational."""
+    closure_drift: PositiveFloat | None = None
+    """Opening of the loops in the source's own state [m or rad]."""
+    tracking_error: PositiveFloat | None = None
+    """Distance of an actuated joint from the motion [m or rad]."""
+    power_imbalance: PositiveFloat | None = None
+    """Power in less rate of change of energy, relative to the powers at work [-]."""
+    term_sum: PositiveFloat | None = None
+    """Distance of the efforts from the signed sum of their terms, over the scale of their actuator [-]."""
+    noise: PositiveFloat | None = None
+    """Measured noise of `relative_error` [-]."""
+    noise_from: str = ""
+    """How the noise was measured."""
+    reason: str
+    """Why this value, or why the source is not judged."""
+    margin_reason: str = ""
+    """Why the margin is outside `MARGINS`, where it is."""
+
+    @property
+    def margin(self) -> float | None:
+        """Tolerance over noise [-]."""
+        return None if self.relative_error is None or self.noise is None else self.relative_error / self.noise
+
+    @property
+    def has_fair_margin(self) -> bool:
+        """Whether the tolerance is neither tight nor loose over its noise, or says why it is."""
+        low, high = MARGINS
+        return bool(self.margin_reason) or (self.margin is not None and low <= self.margin <= high)
+
+
+class Register(BaseModel):
+    """The file of tolerances."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    routes: Mapping[str, Tolerance] = Field(default_factory=dict)
+    audits: Mapping[str, Tolerance] = Field(default_factory=dict)
+
+
+def registered() -> Mapping[str, Tolerance]:
+    """Tolerances by name of the source."""
+    return _register().routes
+
+
+def audits() -> Mapping[str, Tolerance]:
+    """Tolerances of the audit by tier: errors of quantities relative to their size."""
+    return _register().audits
+
+
+@cache
+def _register() -> Register:
+    return Register.model_validate(tomllib.loads(REGISTER.read_text(encoding="utf-8")))
+
+
+def with_own_limits(limits: Mapping[str, float]) -> Mapping[str, Tolerance]:
+    """The registered tolerances with a user's own limits of the relative error instead.
+
+    Args:
+        limits: By name of the source [-].
+
+    Raises:
+        NotFoundError: If a source has no registered tolerance.
+        ToleranceError: If it is the reference, or a limit is not a positive number.
+    """
+    tolerances = dict(registered())
+    for name, limit in limits.items():
+        if name not in tolerances:
+            raise NotFoundError("source", name, tolerances)
+        if name == REFERENCE:
+            raise ToleranceError(f"tolerance of {name}: it is the reference, so it has no error to limit")
+        if not 0 < limit < math.inf:
+            raise ToleranceError(f"tolerance of {name}: want a positive number, got {limit:g}")
+        before = tolerances[name].relative_error
+        said = "not judged" if before is None else f"{before:g}"
+        reason = f"The user's own limit, instead of the registered one: {said}."
+        tolerances[name] = tolerances[name].model_copy(update={"relative_error": limit, "reason": reason})
+    return tolerances
+
+
+def digest() -> str:
+    """SHA-256 of the file of tolerances."""
+    return hashlib.sha256(REGISTER.read_bytes()).hexdigest()

@@ -1,0 +1,100 @@
+"""What a run has found: a verdict for each source in a case, and their counts."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from validation.judge.results import Results
+
+CASE = ["robot", "variant", "mode", "configuration"]
+SEVERITY = ("disagree", "not run", "not comparable", "agree", "informational", "reference")
+"""Verdicts, the worst first: a source is shown with the worst of its actuators."""
+WORST_FIRST = ("disagree", "not run", "not comparable", "agree", "as expected", "informational", "reference")
+"""What a finding can be, the worst first: several cases together are shown with the worst of them."""
+MEANING: Mapping[str, str] = {
+    "agree": "for every actuator, the largest error over time is within the tolerance",
+    "disagree": "for at least one actuator it is not, or another limit of the source is exceeded; the note says which",
+    "not comparable": "the source simulates another robot or resolves no such error, or nothing finite is there to "
+    "compare; the note says why",
+    "not run": "there is no result; the note says why",
+    "as expected": "not comparable, as the robot's file says of this mode: not counted",
+    "informational": "shown for what it is, never judged",
+}
+JUDGED = ("agree", "disagree", "not comparable", "not run")
+
+FILE = "model file"
+"""Stands in the place of an engine in the audit: the files of the robot, read past our own reading."""
+
+Key: TypeAlias = tuple[str, str, str, str]
+"""Robot, variant, mode and configuration."""
+
+
+class CaseVerdict(NamedTuple):
+    """What is found about a source in a case."""
+
+    verdict: str
+    """The worst of its actuators, or `as expected`; `reference` for the reference, unless it failed."""
+    error: float
+    """Largest error of its actuators, each relative to its own scale [-]; NaN if there is none."""
+    tolerance: float
+    """What it may be [-]; NaN if it is not judged."""
+    note: str
+
+
+def case_verdicts(results: Results) -> Mapping[Key, Mapping[str, CaseVerdict]]:
+    """What was found, by case and source."""
+    robots = about_robots(results)
+    found: dict[Key, dict[str, CaseVerdict]] = {}
+    for names, rows in results.summary.groupby([*CASE, "source"], sort=False):
+        robot, variant, mode, configuration, source = map(str, names)
+        expected = (robots[robot].get("expected") or {}).get(mode, "")
+        found.setdefault((robot, variant, mode, configuration), {})[source] = _finding(rows, expected)
+    return found
+
+
+def _finding(rows: pd.DataFrame, expected: str) -> CaseVerdict:
+    """What the rows of a source in a case say, seen against the verdict that is expected of the mode, if any."""
+    verdict = min(rows["verdict"], key=SEVERITY.index)
+    notes = [str(note) for note in rows["note"].fillna("") if note]
+    if expected and verdict == expected:
+        verdict = "as expected"
+    elif expected and verdict == "agree":
+        verdict, notes = "disagree", [f"expected: {expected}", *notes]
+    return CaseVerdict(
+        verdict=verdict,
+        error=float(rows.loc[rows["scale"] != 0, "relative_error"].max(skipna=False)),
+        tolerance=float(rows["tolerance"].min()),
+        note="; ".join(dict.fromkeys(notes)),
+    )
+
+
+def worst(found: Sequence[CaseVerdict]) -> CaseVerdict:
+    """Several findings as one: the worst verdict, and the largest error there is."""
+    errors = [finding.error for finding in found if not math.isnan(finding.error)]
+    first = min(found, key=lambda finding: WORST_FIRST.index(finding.verdict))
+    return first._replace(error=max(errors, default=math.nan))
+
+
+def gravest(found: Sequence[CaseVerdict]) -> CaseVerdict:
+    """Several findings as one: the worst verdict, and the largest error of those that have it."""
+    verdict = worst(found).verdict
+    return worst([finding for finding in found if finding.verdict == verdict])
+
+
+def verdict_counts(results: Results) -> Mapping[str, int]:
+    """How many comparisons, of a source in a case each, have which verdict; the reference is none."""
+    found = [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
+    return {verdict: found.count(verdict) for verdict in MEANING}
+
+
+def about_robots(results: Results) -> Mapping[str, Mapping[str, Any]]:
+    """What the run says about each robot, those of the tables first."""
+    said = results.run.get("robots") or {}
+    return {str(name): said.get(name) or {} for name in [*results.summary["robot"].unique(), *said]}
+
+
+def reference_of(summary: pd.DataFrame) -> str:
+    """The source that rows of the summary are held against."""
+    return str(summary["reference"].iloc[0]) if len(summary) else "analytic/noc"

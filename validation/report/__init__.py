@@ -1,0 +1,1 @@
+"""How results are shown: blocks, figures, pages, terminal. Knows no study."""

@@ -1,0 +1,48 @@
+"""Makes the blocks of a report that take long, in worker processes if there are several."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from validation.execution.journal import Task
+from validation.execution.workers import Workers, worker_pool
+from validation.report.blocks import Block, Section
+
+
+def completed(sections: Sequence[Section], workers: Workers) -> list[Section]:
+    """The sections with the blocks that each of their tasks returns in its place.
+
+    Args:
+        sections: Parts whose blocks may be tasks that return lists of blocks.
+        workers: Who makes them; a single one is this process.
+    """
+    tasks = [task._replace(on_failure=_not_drawn) for section in sections for task in _tasks(section)]
+    if workers.count == 1 or len(tasks) < 2:
+        made: list[Any] = [task.function(*task.args) for task in tasks]
+    else:
+        with worker_pool(workers) as pool:
+            made = pool.results(tasks, "figures")
+    results = iter(made)
+    return [_filled(section, results) for section in sections]
+
+
+def _not_drawn(reason: str) -> list[Block]:
+    return [f"Not drawn: {reason}."]
+
+
+def _tasks(block: Block) -> Iterator[Task]:
+    if isinstance(block, Task):
+        yield block
+    elif isinstance(block, Section):
+        for inner in block.blocks:
+            yield from _tasks(inner)
+
+
+def _filled(part: Section, results: Iterator[Any]) -> Section:
+    blocks: list[Block] = []
+    for block in part.blocks:
+        if isinstance(block, Task):
+            blocks += next(results)
+        else:
+            blocks.append(_filled(block, results) if isinstance(block, Section) else block)
+    return replace(part, blocks=blocks)

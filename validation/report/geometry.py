@@ -1,0 +1,95 @@
+"""Points of the bodies over time, to draw the robot with: joints, closures and the traced point."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from analytic.kinematics.tree import Poses, poses
+from robots.arrays import AnyArray, Array
+from robots.mechanism import WORLD, Mechanism
+from robots.motion import Motion
+
+TRACE = "trace"
+SAME = 1e-9
+"""Points closer than this are one [m]."""
+FRAMES = 60
+"""Largest number of steps of an animation."""
+
+
+def point_rows(mechanism: Mechanism, motion: Motion, trace: str | None) -> Iterator[Mapping[str, Any]]:
+    """Rows of the table of points: t, body, point, x, y, z.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+        trace: Site whose path is drawn, or None.
+
+    Raises:
+        NotFoundError: If there is no such site.
+    """
+    at = poses(mechanism, motion.q)
+    for body, name, path in _points(mechanism, at, trace):
+        for t, (x, y, z) in zip(motion.t, np.broadcast_to(path, (len(motion.t), 3)), strict=True):
+            yield {"t": t, "body": body, "point": name, "x": x, "y": y, "z": z}
+
+
+def paths(mechanism: Mechanism, q: Array, trace: str | None) -> Mapping[str, Array]:
+    """Paths of the points of each body, by its name [m], each of shape (points, nt, 3); the traced point as a body.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions over time [m or rad], shape (nt, nq).
+        trace: Site whose path is drawn, or None.
+
+    Raises:
+        NotFoundError: If there is no such site.
+    """
+    found: dict[str, list[AnyArray]] = {}
+    for body, _, path in _points(mechanism, poses(mechanism, q), trace):
+        found.setdefault(body, []).append(np.broadcast_to(path, (len(q), 3)))
+    return {body: np.stack(of_body) for body, of_body in found.items()}
+
+
+def is_planar(points: Array) -> bool:
+    """Whether nothing moves out of the plane that a drawing of the points shows.
+
+    Args:
+        points: Paths of points [m], shape (points, nt, 3).
+    """
+    across = min((2, 1, 0), key=lambda axis: np.ptp(points[..., axis]))
+    return bool(np.ptp(points[..., across], axis=1).max() < SAME)
+
+
+def steps_shown(count: int) -> AnyArray:
+    """Which of some samples an animation shows: few enough, evenly spaced, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(FRAMES, count)).round().astype(int))
+
+
+def _points(mechanism: Mechanism, at: Poses, trace: str | None) -> Iterator[tuple[str, str, AnyArray]]:
+    """Name of the body, name of the point and its path, (nt, 3) or (3,)."""
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        child, parent = joint.body, mechanism.bodies[joint.body].parent
+        yield _name(mechanism, child), joint.name, _path(at, child, joint.anchor)
+        if joint.kind == "slide" and parent == WORLD:
+            yield (
+                "world",
+                joint.name,
+                mechanism.bodies[child].position + mechanism.bodies[child].rotation @ joint.anchor,
+            )
+        elif joint.kind != "free":
+            yield _name(mechanism, parent), joint.name, at.anchors[:, dofs.start]
+    for closure in mechanism.rigid_closures:
+        for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2)):
+            yield _name(mechanism, body), closure.name, _path(at, body, point)
+    if trace is not None:
+        site = mechanism.site(trace)
+        yield TRACE, site.name, _path(at, site.body, site.position)
+
+
+def _name(mechanism: Mechanism, body: int) -> str:
+    return "world" if body == WORLD else mechanism.bodies[body].name
+
+
+def _path(at: Poses, body: int, point: AnyArray) -> AnyArray:
+    return point if body == WORLD else at.p[:, body] + at.R[:, body] @ point

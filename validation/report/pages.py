@@ -1,0 +1,48 @@
+"""Writes a list of parts as a self-contained HTML page and as the same in Markdown."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup, escape
+
+from robots.errors import OutputError
+from validation.execution.files import drafts
+from validation.report.blocks import Block, Picture, Section, line, pipes
+from validation.report.charts import plotly_script
+
+
+def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: str) -> None:
+    """Write `<stem>.html` and `<stem>.md` into a folder; either both are replaced or, on an error, none.
+
+    Raises:
+        OutputError: If the folder cannot be written.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=lambda name: str(name).endswith(".html"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"line": line, "pipes": pipes, "breakable": _breakable}
+    charted = any(_has_chart(section) for section in sections)
+    try:
+        with drafts(folder) as draft:
+            for kind in ("html", "md"):
+                page = environment.get_template(f"report.{kind}")
+                text = page.render(title=title, sections=sections, plotly=plotly_script() if charted else "")
+                (draft / f"{stem}.{kind}").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot write {stem}.html: {error.strerror}") from error
+
+
+def _breakable(text: str) -> Markup:
+    """A text that may be broken behind a slash, so that the names of sources make narrow columns."""
+    return escape(text).replace("/", Markup("/<wbr>"))
+
+
+def _has_chart(block: Block) -> bool:
+    if isinstance(block, Section):
+        return any(_has_chart(inner) for inner in block.blocks)
+    return isinstance(block, Picture) and block.chart is not None

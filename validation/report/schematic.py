@@ -1,0 +1,271 @@
+"""Draws a robot from the points of its bodies: first and last pose, path of the traced point, turns of the bodies."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import cos, sin
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+
+from robots.arrays import Array
+from validation.report.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
+from validation.report.geometry import SAME, TRACE
+
+WORLD = "world"
+MOST_IN_PANEL = 4
+"""Entries of a legend that have room beside the curves."""
+MOST_NAMED = 40
+"""Places whose joints have room for their names."""
+BESIDE, ABOVE = np.radians(30), np.radians(25)
+"""From where a robot that moves in space is seen: beside X towards Y, and above the X-Y plane [rad]."""
+NEAR = 1e-3
+"""Points closer than this are named together [m]."""
+
+_GHOST: Mapping[str, Any] = {"color": "#c4c4c4"}
+_BY_CORNERS: Mapping[int, Mapping[str, Any]] = {
+    0: {},
+    1: {"color": COLORS[4]},
+    2: {"color": COLORS[0]},
+    3: {"color": COLORS[2]},
+}
+_SLIDE: Mapping[str, Any] = {"color": "#888888", "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
+_NAME: Mapping[str, Any] = {
+    "fontsize": 8,
+    "zorder": 5,
+    "path_effects": [withStroke(linewidth=2.5, foreground="white")],
+}
+_PATH: Mapping[str, Any] = {"color": "#D55E00", "linewidth": 1.8, "zorder": 4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A robot in a mode, projected onto a plane of the world."""
+
+    t: Array
+    """Time [s], shape (nt,)."""
+    axes: tuple[str, str]
+    """Names of the world axes that span the plane."""
+    planar: bool
+    """Whether nothing moves out of the plane."""
+    bodies: Mapping[str, Array]
+    """Characteristic points of the moving bodies [m], each of shape (nt, points, 2)."""
+    names: Mapping[str, tuple[str, ...]]
+    """Names of these points, and of those of the world: joints and closures."""
+    fixed: Array
+    """Points of the world [m], shape (points, 2)."""
+    traced: str
+    """Name of the traced point."""
+    path: Array
+    """Its path [m], shape (nt, 2); NaN if there is none."""
+
+
+def scene(points: pd.DataFrame) -> Scene | None:
+    """The scene of one mode of a robot from its rows of the table of points, or None if there are none."""
+    points = points.dropna(subset=["t", "x", "y", "z"]).drop_duplicates(["t", "body", "point"])
+    if points.empty:
+        return None
+    extent = points[["x", "y", "z"]].max() - points[["x", "y", "z"]].min()
+    across = min(("z", "y", "x"), key=lambda name: extent[name])
+    plane = [name for name in ("x", "y", "z") if name != across]
+    t = np.unique(points["t"].to_numpy(float))
+    wide = points.pivot(index="t", columns=["body", "point"], values=plane)
+    by_body = {
+        str(body): np.stack([wide[name][body].to_numpy(float) for name in plane], axis=-1)
+        for body in points["body"].unique()
+    }
+    names = {body: tuple(map(str, wide[plane[0]][body].columns)) for body in by_body}
+    path, fixed = by_body.pop(TRACE, None), by_body.pop(WORLD, None)
+    return Scene(
+        t=t,
+        axes=(plane[0].upper(), plane[1].upper()),
+        planar=bool(points.groupby(["body", "point"])[across].agg(lambda z: z.max() - z.min()).max() < SAME),
+        bodies=by_body,
+        names=names,
+        fixed=np.zeros((0, 2)) if fixed is None else fixed[0],
+        traced=str(points.loc[points["body"] == TRACE, "point"].iloc[0]) if path is not None else "",
+        path=np.full((len(t), 2), np.nan) if path is None else path[:, 0],
+    )
+
+
+@as_svg
+def robot_figure(of: Scene) -> Figure | None:
+    """The robot at the start and at the end, the path of the traced point, and how far each body has turned."""
+    traced, turning = bool(np.isfinite(of.path).any()), turns(of)
+    many = len(turning) > MOST_IN_PANEL
+    figure, panels = make_panels(2 + traced + bool(turning), legend=len(turning) * many, height=3.5)
+    for axes, sample, name in zip(panels, (0, -1), ("initial", "final"), strict=False):
+        if sample == -1:
+            _draw_pose(axes, of, 0, ghost=True)
+        _draw_pose(axes, of, sample)
+        axes.plot(*of.path.T, **_PATH)
+        axes.plot(*of.path[[sample]].T, **_PATH, marker="o", markeredgecolor="white", markersize=7)
+        _frame(axes, of, f"{name} pose, t = {of.t[sample]:g} s")
+    panels[0].set(xlim=panels[1].get_xlim(), ylim=panels[1].get_ylim())  # which shows both poses
+    if traced:
+        _draw_path(panels[2], of)
+    if turning:
+        _draw_turns(panels[-1], of.t, turning)
+    if many:
+        put_legend(figure, panels[-1:])
+    elif turning:
+        panels[-1].legend(loc="best", handlelength=4)
+    return figure
+
+
+@as_svg
+def linkage_figure(points: pd.DataFrame) -> Figure | None:
+    """A robot at its start, with the names of its joints and closures and the path of the traced point.
+
+    Args:
+        points: Its rows of the table of points, of one mode; what moves in space is seen from between X, Y and Z.
+    """
+    view = scene(points)
+    spatial = view is not None and not view.planar
+    if spatial:
+        x, y, z = (points[name].to_numpy(float) for name in ("x", "y", "z"))
+        toward, right = x * cos(BESIDE) + y * sin(BESIDE), y * cos(BESIDE) - x * sin(BESIDE)
+        view = scene(points.assign(x=right, y=z * cos(ABOVE) - toward * sin(ABOVE), z=0.0))
+    if view is None:
+        return None
+    figure = Figure(figsize=(5.5, 4.5))
+    axes = figure.add_axes((0.13, 0.11, 0.84, 0.84))
+    _draw_slides(axes, view)
+    _draw_pose(axes, view, 0)
+    axes.plot(*view.path.T, **_PATH)
+    _name_joints(axes, view)
+    _frame(axes, view, "")
+    if spatial:
+        axes.set_axis_off()  # of the paper, not of the world
+    return figure
+
+
+def _draw_slides(axes: Axes, view: Scene) -> None:
+    """A line from where a joint is on one body to where it is on the other, if it slides."""
+    places: dict[str, list[Array]] = {}
+    for body, points in {**view.bodies, WORLD: view.fixed[None]}.items():
+        for name, place in zip(view.names.get(body, ()), points[0], strict=True):
+            places.setdefault(name, []).append(place)
+    for joint in places.values():
+        axes.plot(*np.transpose(joint), **_SLIDE)
+
+
+def _name_joints(axes: Axes, view: Scene) -> None:
+    """Write the names of joints and closures where they are at the start, those of one place on one line."""
+    names: dict[tuple[int, int], dict[str, Array]] = {}
+    for body, points in view.bodies.items():
+        for name, place in zip(view.names[body], points[0], strict=True):
+            x, y = np.round(place / NEAR)
+            names.setdefault((int(x), int(y)), {})[name] = place
+    for places in names.values() if len(names) <= MOST_NAMED else ():
+        x, y = next(iter(places.values()))
+        axes.annotate(literal(", ".join(places)), (x, y), (5, 5), textcoords="offset points", **_NAME)
+
+
+@as_svg
+def pose_figure(of: Scene) -> Figure | None:
+    """The robot at the start, and the path of the traced point: what is seen where nothing can move."""
+    figure, (axes,) = make_panels(1, legend=0, width=5.0, height=3.7)
+    _draw_pose(axes, of, 0)
+    axes.plot(*of.path.T, **_PATH)
+    axes.plot(*of.path[[0]].T, **_PATH, marker="o", markeredgecolor="white", markersize=7)
+    _frame(axes, of, f"t = {of.t[0]:g} s")
+    return figure
+
+
+def turns(of: Scene) -> Mapping[str, Array]:
+    """How far each body that turns has turned since the start, planar robots only [deg], each of shape (nt,)."""
+    found = {}
+    for name, edge in _longest_edges(of):
+        angle = np.unwrap(np.arctan2(edge[:, 1], edge[:, 0]))
+        if np.ptp(angle) > SAME:
+            found[name] = np.degrees(angle - angle[0])
+    return found
+
+
+def _longest_edges(of: Scene) -> Iterator[tuple[str, Array]]:
+    """The vector [m] from the first point of each body to the one farthest from it, shape (nt, 2)."""
+    for name, points in of.bodies.items() if of.planar else ():
+        edges = points - points[:, :1]
+        lengths = np.linalg.norm(edges[0], axis=-1)
+        if np.isfinite(edges).all() and lengths.max() > SAME:
+            yield name, edges[:, int(np.argmax(lengths))]
+
+
+def _draw_pose(axes: Axes, of: Scene, sample: int, *, ghost: bool = False) -> None:
+    """Draw every body as a marker, a line or a polygon, by the number of its points."""
+    if not ghost:
+        axes.plot(*of.fixed.T, linestyle="none", marker="^", color="black", markersize=7, zorder=3.5)
+    for points in of.bodies.values():
+        hull = corners(points[sample])
+        look = _GHOST if ghost else _BY_CORNERS[min(len(hull), 3)]
+        if len(hull) == 1:
+            axes.plot(*hull.T, **look, marker="s", markersize=9, zorder=2.5)
+        elif len(hull) == 2:
+            axes.plot(*hull.T, **look, marker="o", linewidth=3, zorder=3)
+        elif len(hull) > 2:
+            axes.fill(*hull.T, **look, alpha=0.25, zorder=2)
+            axes.plot(*np.vstack([hull, hull[:1]]).T, **look, marker="o", linewidth=2, zorder=3)
+
+
+def corners(points: Array) -> Array:
+    """Corners of the convex hull of a body's points, counterclockwise (Andrew's monotone chain).
+
+    Args:
+        points: Points of a body in the plane [m], shape (points, 2); NaN where there is none.
+
+    Returns:
+        The corners [m], shape (corners, 2).
+    """
+    kept: list[Array] = []
+    for point in points[np.isfinite(points).all(axis=1)]:
+        if all(np.linalg.norm(point - other) > SAME for other in kept):
+            kept.append(point)
+    kept.sort(key=tuple)
+    hull = kept if len(kept) < 3 else [*_chain(kept), *_chain(kept[::-1])]
+    return np.array(hull).reshape(-1, 2)
+
+
+def _chain(points: list[Array]) -> list[Array]:
+    """The points of one side of a hull, without the last, which begins the other side."""
+    chain: list[Array] = []
+    for point in points:
+        while len(chain) > 1 and _area(chain[-2], chain[-1], point) <= SAME**2:
+            chain.pop()
+        chain.append(point)
+    return chain[:-1]
+
+
+def _area(a: Array, b: Array, c: Array) -> float:
+    """Twice the area of a triangle [m²], positive if it turns left."""
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+def _draw_path(axes: Axes, of: Scene) -> None:
+    axes.plot(*of.path.T, **_PATH)
+    for sample, fill, name in ((0, "white", "start"), (-1, _PATH["color"], "end")):
+        axes.plot(*of.path[[sample]].T, **{**_PATH, "linestyle": "none"}, marker="o", markerfacecolor=fill, label=name)
+    axes.legend(loc="best")
+    _frame(axes, of, f"path of {literal(of.traced)}")
+
+
+def _draw_turns(axes: Axes, t: Array, turning: Mapping[str, Array]) -> None:
+    for k, (name, angle) in enumerate(turning.items()):
+        axes.plot(t, angle, color=COLORS[k % 6], linestyle=DASHES[k % 7], linewidth=1.6, label=literal(name))
+    axes.set(title="turn of the bodies since the start", xlabel="time [s]", ylabel="angle [deg]")
+
+
+def _frame(axes: Axes, of: Scene, title: str) -> None:
+    """Limits that hold all that is drawn, at equal scale in both directions."""
+    axes.locator_params(axis="x", nbins=5)
+    low, high = np.array(axes.dataLim.min), np.array(axes.dataLim.max)
+    axes.set(title=title, xlabel=f"{of.axes[0]} [m]", ylabel=f"{of.axes[1]} [m]", aspect="equal")
+    if not np.isfinite([low, high]).all():
+        return
+    place = np.array(axes.get_window_extent().size)
+    half = 0.575 * place * max(float(((high - low) / place).max()), SAME)
+    (x0, y0), (x1, y1) = (low + high) / 2 - half, (low + high) / 2 + half
+    axes.set(xlim=(x0, x1), ylim=(y0, y1))
