@@ -1,6 +1,7 @@
 """What a route returns of a robot that an engine has stepped as it is: a log, judged by its own motion."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from engines.computed_torque import ComputedTorque, following
 from robots.arrays import Array
 from robots.efforts import AsIs, EffortHistory
+from robots.errors import EngineError, ShapeError
 from robots.log import Held, Log
 from robots.motion import Motion
 from robots.robot import Case
@@ -42,6 +44,15 @@ class Record:
         """How long each effort was held [s]."""
         t = self.controller.t
         return float(t[-1] - t[0]) / (len(t) - 1)
+
+
+@contextmanager
+def finite(source: str) -> Iterator[None]:
+    """Turn numbers that are none, of the motion or of the run, into an `EngineError`."""
+    try:
+        yield
+    except ShapeError as error:
+        raise EngineError(f"{source}: {error}") from error
 
 
 def history(

@@ -13,7 +13,7 @@ class Mujoco(Engine):
     packages = frozenset({"mujoco"})
     lineage = "MuJoCo"
     shares = ("loads", "gravity")
-    simulating = frozenset({"default", "forward"})
+    simulating = frozenset({"as_is", "forward"})
     advice = (
         "MuJoCo: hold each actuated joint by a joint equality and read its constraint force after mj_forward. "
         "Before each step set its constant to x - qpos0 + (B v + a) / (K imp), with x, v, a the motion wanted "

@@ -18,6 +18,7 @@ from engines.mujoco.model import (
     constraint_jacobian,
     equality_rows,
     guarded,
+    opening,
     own_actuators_off,
     transmission,
     tree_terms,
@@ -156,8 +157,7 @@ class _Run:
         log["left_out"][k] = self._left_out()
         if not np.isfinite(data.qvel).all():
             raise EngineError(f"mujoco/as_is: the simulation is not finite any more at {data.time:g} s")
-        rows = equality_rows(data)
-        self.drift = max(self.drift, float(np.abs(data.efc_pos[rows]).max(initial=0.0)))
+        self.drift = max(self.drift, opening(model, data, equality_rows(data)))
 
     def _inputs(self, k: int) -> tuple[Array, Array, Array]:
         """Efforts wanted for a step [N or N m], the inputs they take, and the rates of these, shape (na,) each."""

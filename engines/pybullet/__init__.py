@@ -13,7 +13,7 @@ class Pybullet(Engine):
     packages = frozenset({"pybullet"})
     lineage = "Bullet"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
-    simulating = frozenset({"default", "forward"})
+    simulating = frozenset({"as_is", "forward"})
     advice = (
         "PyBullet: set the velocity motor of each actuated joint to (x(t + dt) - q) / dt with gain 1 and no "
         "force limit, read the effort by getJointState after the step, and switch all damping off. Start as "

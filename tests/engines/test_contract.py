@@ -71,9 +71,9 @@ def test_an_unknown_engine_is_refused() -> None:
 
 def test_every_route_is_there() -> None:
     assert set(engines.names()) >= {
-        *(f"mujoco/{route}" for route in ("kkt", "forward", "default", "inverse")),
+        *(f"mujoco/{route}" for route in ("kkt", "forward", "as_is", "inverse")),
         *(f"pinocchio/{route}" for route in ("kkt", "forward")),
-        *(f"pybullet/{route}" for route in ("kkt", "forward", "default")),
+        *(f"pybullet/{route}" for route in ("kkt", "forward", "as_is")),
         "exudyn/forward",
         *(f"mjx/{route}" for route in ("kkt", "forward", "kkt_single", "forward_single")),
     }

@@ -58,11 +58,11 @@ def opening(mechanism: Mechanism, q: Array) -> float:
 
 @pytest.fixture(scope="module")
 def short(prr_motion: Motion) -> Motion:
-    return prr_motion.assemble(prr_motion.t[:6])
+    return prr_motion.assemble(prr_motion.t[:12])
 
 
 @pytest.mark.parametrize("joint", ["q1", "q2", "q3"])
-@pytest.mark.parametrize("name", [*(f"{engine}/forward" for engine in ENGINES), "mujoco/default", "pybullet/default"])
+@pytest.mark.parametrize("name", [*(f"{engine}/forward" for engine in ENGINES), "mujoco/as_is", "pybullet/as_is"])
 def test_a_displaced_start_is_reported(name: str, joint: str, prr: Case, short: Motion) -> None:
     """Of a slider of a leg that closes both loops, the first or the last; the constraints draw it back, if at all."""
     names = [each.name for each in prr.mechanism.joints]

@@ -2,7 +2,7 @@
 
 import mujoco
 
-from engines.as_is import history
+from engines.as_is import finite, history
 from engines.computed_torque import bandwidth
 from engines.mujoco._actuators import actuators
 from engines.mujoco._as_is import compiled, plan, simulate, timeconst
@@ -23,21 +23,22 @@ class MujocoAsIs(Source):
         width = bandwidth(model.opt.timestep, softest)
         servo = actuators(model).servo
         driving = plan(case.mechanism, motion)
-        runs = [simulate(driving, model, width, sample=sample) for sample in (0, len(motion.t) // 2)]
-        return history(
-            self.name,
-            case,
-            motion,
-            (runs[0], runs[1]),
-            timeconst=softest,
-            settings={
-                "integrator": mujoco.mjtIntegrator(model.opt.integrator).name.removeprefix("mjINT_"),
-                "solver and loops": "those of the file (solref, solimp, iterations, tolerance)",
-                "contacts, limits, dry friction": "as in the file",
-                "actuators": _in_words(servo.sum(), (~servo).sum()),
-                "effort": "what acted over each step, by what the integrator does with a force",
-            },
-        )
+        with finite(self.name):
+            runs = [simulate(driving, model, width, sample=sample) for sample in (0, len(motion.t) // 2)]
+            return history(
+                self.name,
+                case,
+                motion,
+                (runs[0], runs[1]),
+                timeconst=softest,
+                settings={
+                    "integrator": mujoco.mjtIntegrator(model.opt.integrator).name.removeprefix("mjINT_"),
+                    "solver and loops": "those of the file (solref, solimp, iterations, tolerance)",
+                    "contacts, limits, dry friction": "as in the file",
+                    "actuators": _in_words(servo.sum(), (~servo).sum()),
+                    "effort": "what acted over each step, by what the integrator does with a force",
+                },
+            )
 
 
 def _in_words(servos: int, motors: int) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engines.as_is import Record, history
+from engines.as_is import Record, finite, history
 from engines.computed_torque import (
     ComputedTorque,
     Demand,
@@ -54,8 +54,9 @@ class PybulletAsIs(Source):
             controller = computed_torque(motion, demands, independent, steps, bandwidth(STEP))
             return _simulated(mechanism, motion, controller, independent, sample)
 
-        runs = (run(0), run(len(motion.t) // 2))
-        return history(self.name, case, motion, runs, timeconst=np.inf, settings=SETTINGS)
+        with finite(self.name):
+            runs = (run(0), run(len(motion.t) // 2))
+            return history(self.name, case, motion, runs, timeconst=np.inf, settings=SETTINGS)
 
 
 def _demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:

@@ -182,7 +182,9 @@ def _resolutions(
 ) -> Mapping[tuple[Key, str], Resolution]:
     """What each source resolves of which an effort disagrees; measured for those alone, by case and source."""
     pairs = unexplained(summarize(outcomes, evidence))
-    beyond = [outcome for outcome in outcomes if (outcome.case.key, outcome.source) in pairs]
+    beyond = [
+        outcome for outcome in outcomes if (outcome.case.key, outcome.source) in pairs and outcome.settled is None
+    ]  # of a simulation as it is, the floor of its log says what it resolves
     tasks = [
         Task(
             measure_resolution,
