@@ -43,24 +43,52 @@ class Noc:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         independent = independent_dofs(mechanism, motion)
-        model = noc_model(mechanism, motion.q, motion.qd, independent)
-        qdd, qd = motion.qdd[:, independent, None], motion.qd[:, independent, None]
-        force = (model.M @ qdd + model.C @ qd)[..., 0] + model.G
-        A = mechanism.selection @ model.L
-        undriven = undriven_dofs(mechanism, motion.q[len(motion.t) // 2])
-        driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
-        force = force + _force_of_coasting(model.M, coasting, force)
-        on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
+        needed = needed_efforts(mechanism, (motion.q, motion.qd, motion.qdd), independent)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=minimum_norm(A @ driving, on_driving, mechanism.effort_scales),
+            effort=needed.effort,
             settings={
                 "independent coordinates": ", ".join(_dof_names(mechanism)[i] for i in np.flatnonzero(independent)),
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeededEfforts:
+    """What the equations need for a motion."""
+
+    effort: Array
+    """Efforts of least norm of the actuators [N or N m], shape (nt, na)."""
+    unactuated: Array
+    """Generalized force that no actuator can give, left over along the joints where nothing drives [N or N m],
+    shape (nt, nv); zero of a motion whose unactuated dofs move as the dynamics want."""
+
+
+def needed_efforts(mechanism: Mechanism, states: tuple[Array, Array, Array], independent: AnyArray) -> NeededEfforts:
+    """The efforts that states need, whatever the accelerations of dofs that nothing drives.
+
+    Args:
+        mechanism: Robot.
+        states: Joint positions with closed loops (nt, nq), velocities and accelerations (nt, nv) that keep them closed.
+        independent: Mask of the independent dofs [-], shape (nv,).
+    """
+    q, qd, qdd = states
+    model = noc_model(mechanism, q, qd, independent)
+    force = (model.M @ qdd[:, independent, None] + model.C @ qd[:, independent, None])[..., 0] + model.G
+    A = mechanism.selection @ model.L
+    undriven = undriven_dofs(mechanism, q[len(q) // 2])
+    driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
+    left = np.zeros((len(q), mechanism.nv))
+    left[:, independent] = (coasting @ coasting.swapaxes(1, 2) @ force[..., None])[..., 0]
+    force = force + _force_of_coasting(model.M, coasting, force)
+    on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
+    return NeededEfforts(
+        effort=minimum_norm(A @ driving, on_driving, mechanism.effort_scales),
+        unactuated=left,
+    )
 
 
 def noc_model(mechanism: Mechanism, q: Array, qd: Array, independent: AnyArray) -> NocModel:
