@@ -200,7 +200,7 @@ def test_a_run_of_what_was_expected_alone_passes(tmp_path: Path) -> None:
 
 def test_a_run_writes_its_figures(loopcheck: Command, tmp_path: Path) -> None:
     chosen = ("--source", "mujoco/kkt", "--source", "mujoco/as_is", "--jobs", "1", "--out", tmp_path / "out")
-    files = ("--junit", tmp_path / "lc.xml", "--tolerance", "mujoco/as_is=0.001")
+    files = ("--junit", tmp_path / "lc.xml", "--tolerance", "mujoco/as_is=0.0001")
     assert loopcheck("check", MODELS / "four_bar.xml", *chosen, *files)[0] == 1
     xml = ElementTree.parse(tmp_path / "lc.xml").getroot()
     assert xml.attrib["failures"] == "2"  # mujoco/as_is in two configurations
