@@ -11,7 +11,7 @@ from analytic.kinematics.redundancy import independent_drives, undriven_dofs
 from analytic.logs.closed_motion import States, closed_states, drive_of, widest_gap
 from analytic.logs.filters import Filter
 from analytic.logs.noise import noise
-from analytic.motion.continuation import State, Tracer
+from analytic.motion.continuation import State, Tracer, close
 from analytic.motion.prescribe import assemble
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, NotFoundError
@@ -170,7 +170,8 @@ def _full(mechanism: Mechanism, log: Log, effort: Array) -> ClosedLog:
             tolerance=MOST_OPEN,
             time=float(log.t[sample]),
         )
-    middle = q[len(q) // 2]
+    # rows that are redundant where the loops are closed are none beside it, and would hold dofs that are free
+    middle = close(mechanism, q[[len(q) // 2]], np.ones(mechanism.nv, dtype=bool))[0][0]
     drives = independent_drives(mechanism, middle)
     closed = ClosedLog(
         log=log,
