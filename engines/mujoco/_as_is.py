@@ -204,7 +204,7 @@ class _Run:
         readings = {
             "commanded": np.where(torque, log["wanted"], np.nan),
             "reported": log["force"],
-            "qfrc_actuator": log["joint"],
+            "joint": log["joint"],
             "reaction": log["reaction"],
         }
         if log["left_out"].any():

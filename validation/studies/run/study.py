@@ -1,5 +1,6 @@
 """Every source and every audit of some cases, computed in worker processes and collected in tables."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from robots.errors import HarnessError, SingularityError
+from robots.log_files import write_log
 from robots.mjcf import files_of
 from robots.motion import Motion
 from robots.robot import Case, Robot
@@ -28,6 +30,11 @@ from validation.studies.run.record import Request, RunOutput, collect
 from validation.studies.run.terminal import summary, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
 
+LOGS = "logs"
+"""Folder of the logs behind simulations as they are."""
+NO_NAME = r"[^\w.+-]"
+"""What keyframes and variants may be called and files are not."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run(Study):
@@ -44,12 +51,17 @@ class Run(Study):
     """Step of the report grid [s]; by default that of `robots.motion.report_grid`."""
     limits: Mapping[str, float] = field(default_factory=dict)
     """The user's own limits of the relative error by source [-], instead of the registered ones."""
+    writes_logs: bool = True
+    """Whether the logs behind simulations as they are go into the folder."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
         sources.want_known(self.sources)
         request = Request(dt=self.dt, tolerances=with_own_limits(self.limits))
-        results = collect(self.cases, _computed(self, request, pool), request)
+        output = _computed(self, request, pool)
+        if self.writes_logs:
+            _write_logs(output.outcomes, folder / LOGS)
+        results = collect(self.cases, output, request)
         return Computed({name: getattr(results, name) for name in TABLES}, results.run)
 
     @staticmethod
@@ -90,7 +102,7 @@ def run(
         HarnessError: If a source is unknown, a limit makes no sense, or a motion cannot be assembled and this is not
             expected.
     """
-    study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {})
+    study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {}, writes_logs=False)
     return results_of(computed(study, Path(), workers=workers))
 
 
@@ -120,6 +132,15 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
         resolutions=_resolutions(outcomes, evidence, motions, pool),
         movies=NO_MOVIES if pool.log.interrupted else movies(cases, motions, pool),
     )
+
+
+def _write_logs(outcomes: Iterable[Outcome], folder: Path) -> None:
+    """Write the log behind each simulation as it is, for `judge` to take it again."""
+    for outcome in outcomes:
+        if outcome.history is not None and outcome.history.as_is is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            log = outcome.history.as_is.log
+            write_log(log, folder / f"{re.sub(NO_NAME, '_', log.name)}.csv")
 
 
 def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
