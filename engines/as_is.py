@@ -89,8 +89,8 @@ def history(
             "controller": f"{whole.controller.bandwidth:.4g} rad/s; feed-forward from the engine's own matrices",
         },
         as_is=AsIs(
-            log=_log(case, source, whole),
-            restarted=_log(case, source, second),
+            log=log_of(source, case, whole),
+            restarted=log_of(source, case, second),
             following=np.where(whole.holds_itself, 0.0, relative),
             timeconst=timeconst,
             at_limits=whole.at_limits,
@@ -98,7 +98,14 @@ def history(
     )
 
 
-def _log(case: Case, source: str, run: Record) -> Log:
+def log_of(source: str, case: Case, run: Record) -> Log:
+    """A run as a log.
+
+    Args:
+        source: Name of the route.
+        case: The case.
+        run: The run.
+    """
     mechanism = case.mechanism
     return Log(
         name="-".join((*case.key, source.split("/")[0])),

@@ -1,6 +1,6 @@
 """MuJoCo, from the MJCF itself."""
 
-from engines.contract import Audit, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
+from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
 
 
 class Mujoco(Engine):
@@ -48,6 +48,12 @@ class Mujoco(Engine):
         from engines.mujoco import free_motion
 
         return free_motion
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.mujoco import causes
+
+        return causes
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""

@@ -1,6 +1,6 @@
 """PyBullet (Bullet's multibody), from a URDF generated from the `Mechanism`."""
 
-from engines.contract import Audit, Engine, Faults, FreeMotion, Plant, Refinements
+from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements
 
 
 class Pybullet(Engine):
@@ -43,6 +43,12 @@ class Pybullet(Engine):
         from engines.pybullet import free_motion
 
         return free_motion
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.pybullet import causes
+
+        return causes
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""

@@ -2,32 +2,12 @@
 
 import numpy as np
 
-from engines.as_is import Record, finite, history
-from engines.computed_torque import (
-    ComputedTorque,
-    Demand,
-    bandwidth,
-    computed_torque,
-    demand,
-    drive_matrices,
-)
-from engines.projection import independent_drives, loop_motions
-from engines.pybullet._angles import from_angles, in_angles
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import closure_bias, closure_jacobian
-from engines.pybullet._loads import apply_loads, set_state
-from engines.pybullet._loops import close_loops, follow_curves, geared, opening
-from engines.pybullet._world import World, inertial_poses, joint_state, opened
-from engines.pybullet.routes.kkt import mass_matrix, tree_forces
-from robots.arrays import Array
+from engines.as_is import finite, history
+from engines.pybullet._as_is import demands, simulate
 from robots.efforts import EffortHistory, Source
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-STEP = 1 / 240
-"""PyBullet's default step [s]."""
 SETTINGS = {
     "loops": "createConstraint as it comes",
     "solver": "defaults: sequential impulse, 50 iterations, residual threshold 1e-7, erp 0.2",
@@ -44,110 +24,7 @@ class PybulletAsIs(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism = case.mechanism
-        independent, demands = _demands(mechanism, motion)
-
-        def run(sample: int) -> Record:
-            begin = float(motion.t[sample])
-            count = int(np.floor((motion.t[-1] - begin) / STEP + 1e-9)) + 1
-            steps = (begin, STEP, count)
-            controller = computed_torque(motion, demands, independent, steps, bandwidth(STEP))
-            return _simulated(mechanism, motion, controller, independent, sample)
-
+        known = demands(case.mechanism, motion)
         with finite(self.name):
-            runs = (run(0), run(len(motion.t) // 2))
-            return history(self.name, case, motion, runs, timeconst=np.inf, settings=SETTINGS)
-
-
-def _demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
-    """The independent drives, and what the motion takes at its samples by PyBullet's matrices."""
-    q, qd, qdd = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
-    with opened(mechanism) as world:
-        W = world.mechanism.rates_of(world.mechanism.drives)
-        independent = independent_drives(closure_jacobian(world, q[len(q) // 2]), W)
-        S, scale, demands = world.mechanism.selection, mechanism.effort_scales, []
-        for k, x in enumerate(q):
-            loop = loop_motions(closure_jacobian(world, x), W[independent])
-            v = loop.velocities(qd[k])
-            a = loop.accelerations(qdd[k], closure_bias(world, x, v))
-            demands.append(demand(loop, mass_matrix(world, x), tree_forces(world, x, v, a), S, scale))
-    return tuple(independent), demands
-
-
-def _simulated(
-    mechanism: Mechanism, motion: Motion, controller: ComputedTorque, independent: tuple[int, ...], sample: int
-) -> Record:
-    """A run from the exact state at a sample of the motion."""
-    q, qd, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
-    angles, rates, efforts, poses, read = [], [], [], [], []
-    with opened(mechanism) as world:
-        A, W = drive_matrices(world.mechanism, independent)
-        gears = geared(world, close_loops(world))
-        _leave_to_torques(world, q[sample], qd[sample])
-        driven = world.mechanism.actuated_joints
-        for k in range(len(controller.t)):
-            position, velocity = joint_state(world)
-            angles.append(position)
-            rates.append(velocity)
-            poses.append(inertial_poses(world))
-            efforts.append(controller.efforts(k, A @ position, W @ velocity))
-            if gears:
-                follow_curves(world, gears, position)
-            apply_loads(world)
-            _push(world, driven, efforts[-1] @ world.mechanism.selection)
-            pybullet.stepSimulation(physicsClientId=world.client)
-            read.append(_readings(world))
-        drift = opening(world, np.array(angles), np.array(poses)) if np.isfinite(angles).all() else np.inf
-    x, xd, acted = np.array(angles), np.array(rates), np.array(efforts)
-    if not (np.isfinite(x).all() and np.isfinite(xd).all() and np.isfinite(acted).all()):
-        raise EngineError("pybullet/as_is: the simulation is not finite any more")
-    positions, velocities = from_angles(mechanism, x, xd)
-    reported, reaction = np.array(read).transpose(1, 0, 2)
-    return Record(
-        controller=controller,
-        positions=x @ A.T,
-        q=positions,
-        qd=velocities,
-        acted=acted,
-        readings={"commanded": acted, "reported": reported, "reaction": reaction},
-        at_limits=0,
-        drift=drift,
-        holds_itself=False,
-    )
-
-
-def _leave_to_torques(world: World, q: Array, qd: Array) -> None:
-    """Set all joints, switch off the motors that PyBullet starts with, and switch the sensors of the drives on."""
-    where = {"physicsClientId": world.client}
-    pybullet.setTimeStep(STEP, **where)
-    set_state(world, q, qd)
-    for joint in world.moving:
-        pybullet.setJointMotorControl2(world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, **where)
-    for j in world.mechanism.actuated_joints:
-        pybullet.enableJointForceTorqueSensor(world.tree, world.joints[j], enableSensor=True, **where)
-
-
-def _push(world: World, driven: tuple[int, ...], effort: Array) -> None:
-    """Let efforts act on the driven joints in the next step [N or N m], shape (nv,); they add to the loads."""
-    links, forces = [world.joints[j] for j in driven], [float(effort[j]) for j in driven]
-    pybullet.setJointMotorControlArray(
-        world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, physicsClientId=world.client
-    )
-
-
-def _readings(world: World) -> tuple[list[float], list[float]]:
-    """What PyBullet says of each actuator's joint after a step: its motor's force, and its reaction along the axis."""
-    reported, reaction, where = [], [], {"physicsClientId": world.client}
-    for actuator in world.mechanism.actuators:
-        if not actuator.coordinate.is_joint:
-            reported.append(np.nan)
-            reaction.append(np.nan)
-            continue
-        j = actuator.coordinate.joints[0]
-        joint = world.mechanism.joints[j]
-        _, _, wrench, motor = pybullet.getJointState(world.tree, world.joints[j], **where)
-        on_link = wrench[:3] if joint.kind == "slide" else wrench[3:]
-        _, Q = world.inertial_frames[joint.body]
-        reported.append(motor)
-        reaction.append(float(joint.axis @ Q @ on_link))  # in the axes of the inertial frame, about its origin
-    return reported, reaction
+            runs = [simulate(case.mechanism, motion, known, sample=sample) for sample in (0, len(motion.t) // 2)]
+            return history(self.name, case, motion, (runs[0], runs[1]), timeconst=np.inf, settings=SETTINGS)
