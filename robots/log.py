@@ -15,8 +15,8 @@ from robots.arrays import Array, frozen
 from robots.errors import ShapeError
 from robots.mechanism import DOFS, POSITIONS, JointKind
 
-FEWEST = 9
-"""Samples of a log at least: sixth differences and a polynomial of fifth degree need so many."""
+FEWEST = 15
+"""Samples of a log at least: filters and differences of high order need so many."""
 EQUAL = 1e-3
 """Largest deviation of a step in time from the mean step, relative to that [-]: exporters round their times."""
 READINGS = ("commanded", "reported", "joint", "reaction", "sensor", "left_out")

@@ -43,10 +43,8 @@ class ClosedLog:
     """Velocities of the same, if they are logged [m/s or rad/s], shape (nt, nv or drives)."""
     effort: Array
     """Efforts in the order of the mechanism's actuators [N or N m], shape (nt, na)."""
-    is_full: bool
-    """Whether all joints are logged."""
-    nearby: Callable[[Array], Array]
-    """Joint positions near those at times [s] of shape (n,), of shape (n, nq), where only the drives are logged."""
+    nearby: CubicSpline | None
+    """Joint positions [m or rad] near those at a time [s], where only the drives are logged."""
     gap: float
     """Widest opening of a loop as logged [m or rad]; NaN where only the drives are logged."""
     gap_time: float
@@ -56,7 +54,7 @@ class ClosedLog:
     def directions(self) -> Array:
         """Joint velocities in which the noise of a column moves the robot [-], shape (columns, nv)."""
         mechanism = self.mechanism
-        if not self.is_full:
+        if self.nearby is not None:
             W = mechanism.rates_of(self.drives)
             return W / (W**2).sum(axis=1, keepdims=True)
         return np.eye(mechanism.nv)[self._dofs]
@@ -65,7 +63,7 @@ class ClosedLog:
     def deviations(self) -> tuple[Array, Array]:
         """Noise of positions [m or rad] and velocities [m/s or rad/s] along `directions`, each of shape (columns,)."""
         of_rates = np.zeros(0) if self.qd is None else noise(self.qd)
-        if not self.is_full:
+        if self.nearby is not None:
             return noise(self.q), of_rates if of_rates.size else np.zeros(self.q.shape[1])
         of_positions = noise(self.q)
         of_dofs = np.zeros(self.mechanism.nv)
@@ -93,7 +91,7 @@ class ClosedLog:
             bases: Numbers of the base samples [-], shape (n,).
         """
         x, v, a = kernels.motion(self.q, self.qd, bases)
-        if self.is_full:
+        if self.nearby is None:
             near = States(q=_normalized(self.mechanism, x), qd=v, qdd=a)
             states = closed_states(self.mechanism, self.drives, drive_of(self.mechanism, self.drives, near), near)
             return states, float(np.abs(states.q - near.q).max(initial=0.0))
@@ -145,7 +143,7 @@ def as_motion(mechanism: Mechanism, t: Array, states: States) -> Motion:
         qd=states.qd,
         qdd=states.qdd,
         law=law,
-        assemble=lambda times: assemble(mechanism, law, q, times),
+        assemble=partial(assemble, mechanism, law, q),
     )
 
 
@@ -163,9 +161,8 @@ def _full(mechanism: Mechanism, log: Log, effort: Array) -> ClosedLog:
     gap, sample, closure = widest_gap(mechanism, q)
     if gap > MOST_OPEN:
         raise LoopClosureError(
-            f"log '{log.name}': want loops of {mechanism.model.path.name} that are closed to {MOST_OPEN:g} (m or rad), "
-            f"got one open by {gap:.3g} at t = {log.t[sample]:g} s, closure '{closure}': are units and signs as the "
-            "model has them?",
+            f"log '{log.name}': want loops of {mechanism.model.path.name} that are closed to {MOST_OPEN:g} (m or rad), got "
+            f"one open by {gap:.3g} at t = {log.t[sample]:g} s, closure '{closure}'{_suspected_units(mechanism, q)}",
             residual=gap,
             tolerance=MOST_OPEN,
             time=float(log.t[sample]),
@@ -181,13 +178,30 @@ def _full(mechanism: Mechanism, log: Log, effort: Array) -> ClosedLog:
         q=q,
         qd=qd,
         effort=effort,
-        is_full=True,
-        nearby=lambda t: np.zeros((len(t), 0)),
+        nearby=None,
         gap=gap,
         gap_time=float(log.t[sample]),
     )
     _refuse_singularities(closed)
     return closed
+
+
+def _suspected_units(mechanism: Mechanism, q: Array) -> str:
+    """In which other units positions (nt, nq) close the loops, as a clause; nothing if in none."""
+    few = q[:: max(len(q) // COARSE, 1)].copy()
+    angles, lengths = (
+        [
+            columns.start
+            for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True)
+            if joint.kind == kind
+        ]
+        for kind in ("hinge", "slide")
+    )
+    for factor, columns, words in ((np.pi / 180, angles, "angles in degrees"), (1e-3, lengths, "lengths in mm")):
+        few[:, columns] *= factor
+        if columns and widest_gap(mechanism, few)[0] < MOST_OPEN:
+            return f": with {words} they are closed; declare the units"
+    return ""
 
 
 def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> ClosedLog:
@@ -211,7 +225,6 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> C
         q=q[:, places],
         qd=None if qd is None else qd[:, places],
         effort=effort,
-        is_full=False,
         nearby=CubicSpline(log.t[coarse], motion.q),
         gap=np.nan,
         gap_time=np.nan,

@@ -92,6 +92,8 @@ class Residual:
     """Widest opening of a loop as logged [m or rad]; NaN where only the drives are logged."""
     moved: float
     """Largest move of a joint onto the closures [m or rad]; NaN where only the drives are logged."""
+    start_peak: Array
+    """Largest residual before what is judged [N or N m], shape (na,); 0 where all is."""
 
     @property
     def residual(self) -> Array:
@@ -178,33 +180,33 @@ def residual_efforts(
         raise ShapeError(f"log '{log.name}': want more samples, got {len(log.t)}: no filter has room between its ends")
     best = min(expected, key=lambda e: e.cost)
     chosen = best.filter
-    bases = chosen.bases(len(log.t))
-    bases = bases[log.t[0] + log.dt * (bases + chosen.late) >= start]
-    if len(bases) < FEWEST_JUDGED:
+    found = evaluate(closed, chosen, chosen.bases(len(log.t)))
+    kept = found.t >= start
+    if kept.sum() < FEWEST_JUDGED:
         raise ShapeError(
-            f"log '{log.name}': want at least {FEWEST_JUDGED} samples to judge from {start:g} s on, got {len(bases)}"
+            f"log '{log.name}': want at least {FEWEST_JUDGED} samples to judge from {start:g} s on, got {kept.sum()}"
         )
-    found = evaluate(closed, chosen, bases)
-    motion = as_motion(closed.mechanism, found.t, found.states)
+    motion = as_motion(closed.mechanism, found.t[kept], found.states.rows(kept))
     scale = effort_scale(closed.mechanism, motion).scale
     return Residual(
         effort_time=effort_time,
         filter=chosen.name,
         motion=motion,
-        effort=found.effort,
-        needed=found.needed,
-        internal=found.internal,
-        unactuated=found.unactuated,
+        effort=found.effort[kept],
+        needed=found.needed[kept],
+        internal=found.internal[kept],
+        unactuated=found.unactuated[kept],
         scale=scale,
         floor=Floor(
             noise=best.noise,
             truncation=best.truncation,
             largest_truncation=best.largest_truncation,
             reference=ROUND_OFF * scale,
-            samples=len(bases),
+            samples=int(kept.sum()),
         ),
         gap=closed.gap,
         moved=found.moved,
+        start_peak=np.abs(found.residual[~kept]).max(axis=0, initial=0.0),
     )
 
 
