@@ -8,7 +8,8 @@ import numpy as np
 from analytic.dynamics.noc import noc_model
 from analytic.kinematics.closures import RANK_TOLERANCE
 from analytic.kinematics.redundancy import independent_dofs_at, independent_drives, minimum_norm
-from analytic.motion.continuation import CLOSED, SOUND, State, Tracer, close, conditioning, may_vanish
+from analytic.kinematics.state import State
+from analytic.motion.continuation import CLOSED, SOUND, ClosedPose, Tracer, close, conditioning, may_vanish
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, SingularityError
 from robots.mechanism import Mechanism
@@ -147,7 +148,7 @@ def _tracer_of(mechanism: Mechanism, q: Array, places: list[int]) -> Tracer:
 def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -> int:
     """Replace poses (nt, nq) after a sample until they meet a sound one; returns the number of that, or how many."""
     for k in range(first + 1, len(poses)):
-        q = tracer.advance(State(t=float(k - 1), q=poses[[k - 1]]), float(k)).q
+        q = tracer.advance(ClosedPose(t=float(k - 1), q=poses[[k - 1]]), float(k)).q
         if trusted[k] and np.abs(q - poses[k]).max() <= MEETING and _is_sound(tracer, q):
             break
         poses[k] = q[0]
@@ -155,7 +156,7 @@ def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -
         k = len(poses)
     run = np.arange(max(first - 2, 0), min(k + 3, len(poses)))  # and two sound samples on both sides, to see a dip
     Phi_u = tracer.dependent_jacobian(poses[run])
-    tracer.refuse_singularities([State(t=float(i), q=poses[[i]]) for i in run], Phi_u)
+    tracer.refuse_singularities([ClosedPose(t=float(i), q=poses[[i]]) for i in run], Phi_u)
     _refuse_unresolved(tracer.mechanism, Phi_u, run)
     return k
 
@@ -250,7 +251,7 @@ def plain_efforts(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArra
     _want_fitting(mechanism, q, drive, samples)
     qd, qdd = tracer.rates(q, drive)
     mask = independent_dofs_at(mechanism, q[len(q) // 2])
-    model = noc_model(mechanism, q, qd, mask)
+    model = noc_model(State(mechanism=mechanism, q=q, qd=qd), mask)
     force = (model.M @ qdd[:, mask, None] + model.C @ qd[:, mask, None])[..., 0] + model.G
     return minimum_norm(mechanism.selection @ model.L, force, mechanism.effort_scales)
 

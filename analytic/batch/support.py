@@ -22,7 +22,7 @@ KNOWN: Mapping[type, str] = {
     Mechanism: "model bodies joints closures actuators sites keyframes gravity wrenches left_out tendons "
     "q_slices dof_slices joints_of",
     Body: "name parent position rotation mass center inertia gravity_compensation",
-    Joint: "name kind body axis anchor reference armature damping stiffness spring_reference limits",
+    Joint: "name kind body axis anchor rest_position armature damping stiffness spring_reference limits",
     ConnectClosure: "name body1 point1 body2 point2",
     WeldClosure: "name body1 point1 body2 point2 rotation",
     CoordinateClosure: "name follower leader coefficients",

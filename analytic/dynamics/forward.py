@@ -17,12 +17,11 @@ from analytic.dynamics.lagrange import lagrange_model
 from analytic.dynamics.noc import noc_model
 from analytic.kinematics.closures import (
     RANK_TOLERANCE,
-    closure_jacobian,
     closure_jacobian_at,
-    closure_jacobian_rate,
     solve_dependent,
 )
-from analytic.kinematics.tree import poses, position_rate, twists
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import position_rate
 from analytic.motion.continuation import CLOSED, close, conditioning
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, SingularityError
@@ -56,19 +55,16 @@ def accelerations_by_noc(mechanism: Mechanism, q: Array, qd: Array, effort: Arra
     Returns:
         Accelerations [m/s² or rad/s²], shape (nt, nv).
     """
-    model = noc_model(mechanism, q, qd, independent)
+    state = State(mechanism=mechanism, q=q, qd=qd)
+    model = noc_model(state, independent)
     A = mechanism.selection @ model.L
     driving = (A.swapaxes(1, 2) @ effort[..., None])[..., 0]
     coriolis = (model.C @ qd[:, independent, None])[..., 0]
     free = np.linalg.solve(model.M, (driving - coriolis - model.G)[..., None])
-    at = poses(mechanism, q)
-    moving = twists(mechanism, at, qd)
-    Phi = closure_jacobian(mechanism, at, moving.K, q)
-    Phi_dot = closure_jacobian_rate(mechanism, at, moving, q, qd)
     qdd = np.zeros_like(qd)
     qdd[:, independent] = free[..., 0]
-    right = Phi @ qdd[..., None] + Phi_dot @ qd[..., None]
-    qdd[:, ~independent] = solve_dependent(Phi[..., ~independent], right)[..., 0]
+    right = state.Phi @ qdd[..., None] + state.Phi_dot @ qd[..., None]
+    qdd[:, ~independent] = solve_dependent(state.Phi[..., ~independent], right)[..., 0]
     return qdd
 
 
@@ -220,9 +216,8 @@ def dependent_velocities(mechanism: Mechanism, q: Array, free: Array, independen
     Returns:
         Velocities [m/s or rad/s], shape (nt, nv).
     """
-    at = poses(mechanism, q)
     qd = np.zeros((len(q), mechanism.nv))
     qd[:, independent] = free
-    Phi = closure_jacobian(mechanism, at, twists(mechanism, at, qd).K, q)
+    Phi = closure_jacobian_at(mechanism, q)
     qd[:, ~independent] = solve_dependent(Phi[..., ~independent], Phi @ qd[..., None])[..., 0]
     return qd

@@ -11,17 +11,16 @@ import numpy as np
 
 from analytic.kinematics.closures import (
     RANK_TOLERANCE,
-    closure_jacobian,
     closure_jacobian_at,
-    closure_jacobian_rate,
     closure_names,
     closure_residual,
     null_space,
 )
 from analytic.kinematics.redundancy import independent_drives, undriven_dofs
-from analytic.kinematics.tree import poses, position_rate, retract, twists
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import position_rate, retract
 from analytic.motion.automatic import SHORT_SPAN, SPAN, WELL_AWAY, swing, within_limits
-from analytic.motion.continuation import CLOSED, State, Tracer, close, conditioning, follow
+from analytic.motion.continuation import CLOSED, ClosedPose, Tracer, close, conditioning, follow
 from analytic.motion.laws import AUTOMATIC, RECORDED, prescription
 from analytic.motion.recorded import Recording, read_recording
 from analytic.motion.unactuated import MovingState, accelerations, at_rest, integrate_unactuated, settled
@@ -173,13 +172,11 @@ def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: s
     if recording.states is None:
         return assemble(mechanism, law, guess, t, where=where)
     q, qd, qdd = recording.states
-    at = poses(mechanism, q)
-    moving = twists(mechanism, at, qd)
-    Phi = closure_jacobian(mechanism, at, moving.K, q)
-    acceleration = Phi @ qdd[..., None] + closure_jacobian_rate(mechanism, at, moving, q, qd) @ qd[..., None]
+    state = State(mechanism=mechanism, q=q, qd=qd)
+    acceleration = state.Phi @ qdd[..., None] + state.Phi_dot @ qd[..., None]
     gaps = {
-        "positions": (closure_residual(mechanism, at, q), CLOSED),
-        "velocities": ((Phi @ qd[..., None])[..., 0], CLOSED * max(1.0, float(np.abs(qd).max()))),
+        "positions": (closure_residual(mechanism, state.poses, q), CLOSED),
+        "velocities": ((state.Phi @ qd[..., None])[..., 0], CLOSED * max(1.0, float(np.abs(qd).max()))),
         "accelerations": (acceleration[..., 0], CLOSED * max(1.0, float(np.abs(qdd).max()))),
     }
     for what, (gap, most) in gaps.items():
@@ -197,7 +194,7 @@ def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: s
     if tracer.undriven(q[[0]]):
         _want_mobile(tracer, q[0])
         return _logged_coasting(tracer, t, recording.states)
-    known = [State(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
+    known = [ClosedPose(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
     tracer.refuse_singularities(known, tracer.dependent_jacobian(q))
     W_T = mechanism.rates_of(mechanism.drives).T
     qd, qdd = tracer.rates(q, Drive(q=mechanism.values_of(mechanism.drives, q), qd=qd @ W_T, qdd=qdd @ W_T))

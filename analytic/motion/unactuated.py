@@ -14,13 +14,12 @@ from scipy.integrate import solve_ivp
 from analytic.dynamics.noc import tree_model
 from analytic.kinematics.closures import (
     RANK_TOLERANCE,
-    closure_jacobian,
     closure_jacobian_at,
-    closure_jacobian_rate,
     row_factors,
     solve_dependent,
 )
-from analytic.kinematics.tree import poses, position_rate, retract, twists
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import position_rate, retract
 from analytic.motion.continuation import CLOSED, Tracer, law_of_drives
 from robots.arrays import Array
 from robots.errors import MechanismError, SingularityError
@@ -94,19 +93,15 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
     Raises:
         SingularityError: If the closures do not hold the driven coordinates apart; it says when.
     """
-    mechanism = tracer.mechanism
-    at = poses(mechanism, q)
-    moving = twists(mechanism, at, qd)
-    Phi = closure_jacobian(mechanism, at, moving.K, q)
-    Phi_dot = closure_jacobian_rate(mechanism, at, moving, q, qd)
-    right = np.concatenate([-(Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
-    held = _held(tracer, Phi)
+    state = State(mechanism=tracer.mechanism, q=q, qd=qd)
+    right = np.concatenate([-(state.Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
+    held = _held(tracer, state.Phi)
     factors = row_factors(held)
     U, values, V_T = np.linalg.svd(factors * held, full_matrices=True)
     rank = _rank(tracer, t, values)
     particular = (U[..., :rank].swapaxes(1, 2) @ (factors * right[..., None]))[..., 0] / values[:, :rank]
     qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
-    tree, Z_T = tree_model(mechanism, at, moving, q, qd), V_T[:, rank:]
+    tree, Z_T = tree_model(state), V_T[:, rank:]
     force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
     try:
         free = np.linalg.solve(Z_T @ tree.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])

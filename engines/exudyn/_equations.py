@@ -100,9 +100,8 @@ def rates_of_bodies(mechanism: Mechanism, chain: Sequence[Frame], q: Array) -> A
         chain: Its frames.
         q: Joint positions [m or rad], shape (nq,).
     """
-    at_rest = np.zeros(mechanism.nv)
-    columns = [coordinates(chain, poses(mechanism, chain, q, unit, at_rest))[1] for unit in np.eye(mechanism.nv)]
-    return np.stack(columns, axis=1)
+    units, at_rest = np.eye(mechanism.nv), np.zeros((mechanism.nv, mechanism.nv))
+    return coordinates(chain, poses(mechanism, chain, q, units, at_rest))[1].T
 
 
 def rows_of(system: System, objects: Sequence[int]) -> list[int]:

@@ -58,11 +58,9 @@ def test_an_engine_is_its_folder(name: str) -> None:
     assert engine.simulating <= routes
     assert engine.requires.split(".")[0] in engine.packages
     if engines.installed(name):
-        parts = [engine.audit, engine.refinements, engine.faults, engine.free_motion, engine.plant]
-        parts = [*parts, engine.causes, engine.renderer]
-        for part in parts:
-            module = part()
-            assert module is None or Path(str(getattr(module, "__file__"))) == folder / f"{part.__name__}.py"  # noqa: B009
+        for part in ("audit", "refinements", "faults", "free_motion", "plant", "causes", "renderer"):
+            module = getattr(engine, part)()
+            assert module is None or Path(str(getattr(module, "__file__"))) == folder / f"{part}.py"  # noqa: B009
 
 
 def test_an_unknown_engine_is_refused() -> None:

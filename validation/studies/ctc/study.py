@@ -73,7 +73,8 @@ class Ctc(Study):
         return Conclusion(
             title="loopcheck: computed torque with sensed passive joints, 3rrr",
             sections=sections(result.tables, result.record),
-            summary=[f"{len(runs)} runs, {lost} diverged; report: {result.folder / 'ctc.html'}"],
+            summary=[f"{len(runs)} runs, {lost} diverged"],
+            last=[f"report: {result.folder / 'ctc.html'}"],
             verdicts=["not run" if note else MEASURED for note in runs["note"]],
             tables={"ctc_summary": summary(runs)},
         )

@@ -29,9 +29,8 @@ from validation.judge.tolerances import Tolerance, registered
 from validation.studies.check.cases import cases_of_file
 from validation.studies.judge.report import sections, summary
 from validation.studies.run.record import Request, RunOutput, collect
-from validation.studies.run.report import title
 from validation.studies.run.study import results_of
-from validation.studies.run.terminal import verdicts
+from validation.studies.run.terminal import title, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 LOGS = "logs"

@@ -66,7 +66,8 @@ class LadderStudy(Study):
         return Conclusion(
             title=TITLE,
             sections=sections(rungs, result.record),
-            summary=[*cheapest(rungs), f"what to set in full, and the diagrams: {page}"],
+            summary=list(cheapest(rungs)),
+            last=[f"what to set in full, and the diagrams: {page}"],
             verdicts=[MEASURED] * len(rungs),
             tables=derived(rungs),
         )

@@ -13,7 +13,6 @@ from validation.execution.workers import WorkerFailure, WorkerPool
 from validation.judge.results import frames_table
 from validation.judge.verdicts import Key
 from validation.report.geometry import is_planar, paths, steps_shown
-from validation.studies.run.pictures import draw
 
 TIME_LIMIT = 120.0
 """How long the drawing of a movie may take [s]; without a graphics card it takes a few seconds."""
@@ -42,6 +41,8 @@ def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) 
     spatial = [(case, motion) for case, motion in moving if _leaves_its_plane(case, motion)]
     if not spatial:
         return NO_MOVIES
+    from validation.studies.run.pictures import draw
+
     tasks = [
         Task(draw, (case.mechanism, case.robot.trace, motion.q[steps_shown(len(motion.t))])) for case, motion in spatial
     ]

@@ -11,6 +11,11 @@ from validation.judge.verdicts import CaseVerdict, about_robots, case_verdicts, 
 from validation.report.terminal import table, verdict_cell
 
 
+def title(results: Results) -> str:
+    """Title of the page."""
+    return f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
+
+
 def verdicts(results: Results) -> list[str]:
     """The verdict on each source in each case."""
     return [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]

@@ -65,7 +65,8 @@ class Sweep(Study):
         return Conclusion(
             title=f"loopcheck: sweep of {varied.robot}",
             sections=sections(case_verdicts),
-            summary=[*summary(case_verdicts), f"report: {result.folder / 'sweep.html'}"],
+            summary=list(summary(case_verdicts)),
+            last=[f"report: {result.folder / 'sweep.html'}"],
             verdicts=verdicts(case_verdicts),
             tables=derived(case_verdicts),
         )

@@ -48,7 +48,8 @@ class Versions(Study):
         results: dict[str, Results | str] = {}
         with rooms(folder) as place:
             try:
-                for environment in pool.progress.track(self.environments, description="versions"):
+                places = self.environments
+                for environment in pool.progress.track(places, total=len(places), description="versions"):
                     results[environment.mujoco] = _results_of(environment, place, self.arguments, folder)
             except KeyboardInterrupt:
                 pass
@@ -63,7 +64,8 @@ class Versions(Study):
         return Conclusion(
             title="loopcheck: versions of MuJoCo",
             sections=sections(found),
-            summary=[*summary(found), f"report: {result.folder / 'versions.html'}"],
+            summary=list(summary(found)),
+            last=[f"report: {result.folder / 'versions.html'}"],
             verdicts=list(found.table["verdict"]),
         )
 
