@@ -11,6 +11,7 @@ from robots.efforts import AsIs
 from robots.errors import HarnessError
 from robots.log import Held, Log
 from robots.mechanism import Mechanism
+from validation.judge.readings import differences
 
 FOLLOWS = 0.05
 """Largest distance of a drive from the motion, over its stroke, at which a controller follows it [-]."""
@@ -18,6 +19,8 @@ TENTH = 0.1
 """What a start changes counts as nothing from this part of the error that is left on [-]."""
 LEAST = 1e-6
 """It is never looked for below this, over the scale [-]."""
+SAME = 1e-9
+"""Readings that are nearer to the effort are the effort [-]."""
 FEWEST = 6
 """Samples that must be left after the start."""
 
@@ -125,7 +128,7 @@ def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
         start_peak=np.abs(before).max(axis=0, initial=0.0),
         window=window,
         reason="; ".join(reason for reason in reasons if reason),
-        note=_note(as_is, whole, window),
+        note="; ".join(part for part in (_note(as_is, whole, window), _other_readings(as_is.log, whole.scale)) if part),
     )
 
 
@@ -171,6 +174,14 @@ def _note(as_is: AsIs, whole: Series, window: float) -> str:
     if as_is.at_limits:
         parts.append(f"{as_is.at_limits} controls or forces at the end of their range")
     return "; ".join(parts)
+
+
+def _other_readings(log: Log, scale: Array) -> str:
+    """How far what an engine reports beside the effort that acted is from it."""
+    others = {kind: values for kind, values in log.readings.items() if kind != "left_out"}
+    off = {kind: size for kind, size in differences(log.effort, others, scale).items() if size > SAME}
+    said = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())
+    return f"readings that are not the effort that acted, by rms over the scale: {said}" if off else ""
 
 
 def _nothing(na: int, reason: str) -> Settled:

@@ -20,6 +20,7 @@ from robots.log import EffortTime, Held, Instantaneous, Log
 from robots.log_description import in_text
 from robots.robot import Case
 from validation.judge import sources
+from validation.judge.readings import in_words, reading_of
 
 ACCURACY = 1e-3
 """Largest residual over the scale of its actuator that agrees, unless another is asked for [-]."""
@@ -128,7 +129,8 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
             verdict, reason = "not comparable", "it hangs on when the efforts acted, which nobody says: --effort-time"
         if left_over and verdict in ("agree", "disagree"):
             verdict, reason = "not comparable", left_over
-        parts = (reason, _assumed(first, others), _gain(first, k) if verdict == "disagree" else "", *judged.doubts)
+        likely = _likely(judged, first, k) if verdict == "disagree" else ""
+        parts = (reason, _assumed(first, others), likely, *judged.doubts)
         found.append(Verdict(verdict, "; ".join(part for part in parts if part)))
     return found
 
@@ -229,6 +231,12 @@ def _assumed(first: Residual, others: Sequence[Residual]) -> str:
         return ""
     rest = ", ".join(f"{in_text(other.effort_time)} {_size(other):.2g}" for other in others)
     return f"efforts assumed {in_text(first.effort_time)}: residual over the scale {_size(first):.2g}, else {rest}"
+
+
+def _likely(judged: JudgedLog, residual: Residual, k: int) -> str:
+    """What a column is that is not the effort: a reading that is often taken for it, or a multiple."""
+    reading = in_words(reading_of(judged.case.mechanism, residual, k))
+    return "; ".join(part for part in (reading, _gain(residual, k)) if part)
 
 
 def _gain(residual: Residual, k: int) -> str:
