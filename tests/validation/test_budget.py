@@ -44,7 +44,7 @@ def test_shares_are_projections_that_add_to_one() -> None:
 
 @pytest.mark.parametrize(("together", "is_one"), [(0.1, False), (2.0, True)])
 def test_what_the_order_decides_is_shown_as_one(together: float, is_one: bool) -> None:
-    rows = pd.DataFrame(_of_actuator({}, parts(runs(together), (STEP, SOFTNESS, "solver")), 0))
+    rows = pd.DataFrame.from_records(list(_of_actuator({}, parts(runs(together), (STEP, SOFTNESS, "solver")), 0)))
     assert (BOTH in set(rows["part"])) is is_one
     assert (STEP in set(rows["part"])) is not is_one
     assert rows.loc[rows["part"] != "all", "share"].sum() == pytest.approx(1)
