@@ -161,8 +161,8 @@ def _full(mechanism: Mechanism, log: Log, effort: Array) -> ClosedLog:
     gap, sample, closure = widest_gap(mechanism, q)
     if gap > MOST_OPEN:
         raise LoopClosureError(
-            f"log '{log.name}': want loops of {mechanism.model.path.name} that are closed to {MOST_OPEN:g} (m or rad), "
-            f"got one open by {gap:.3g} at t = {log.t[sample]:g} s, closure '{closure}'{_suspected_units(mechanism, q)}",
+            f"log '{log.name}': want loops of {mechanism.model.path.name} closed to {MOST_OPEN:g} (m or rad), got "
+            f"one open by {gap:.3g} at t = {log.t[sample]:g} s, closure '{closure}'{_suspected_units(mechanism, q)}",
             residual=gap,
             tolerance=MOST_OPEN,
             time=float(log.t[sample]),

@@ -14,11 +14,12 @@ import numpy as np
 from analytic.logs.closed_log import closed_log
 from analytic.logs.rates import wrong_rates
 from analytic.logs.residual import Residual, residual_efforts
+from analytic.motion.laws import RECORDED
 from robots.arrays import Array
 from robots.errors import SingularityError
 from robots.log import EffortTime, Held, Instantaneous, Log
 from robots.log_description import in_text
-from robots.robot import Case
+from robots.robot import Case, MotionSpec
 from validation.judge import sources
 from validation.judge.readings import in_words, reading_of
 
@@ -80,10 +81,11 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf) -> JudgedLog:
         HarnessError: If the log does not fit the robot, or is too short.
     """
     doubts = tuple(wrong_rates(log))
-    own = replace(case, mode=log.name)
-    sound = (
-        replace(log, qd=None) if any(doubt.startswith("velocities") for doubt in doubts) and _is_scalar(log) else log
-    )
+    moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
+    own = replace(case, mode=log.name, robot=moved)
+    sound = log
+    if any(doubt.startswith("velocities") for doubt in doubts) and _is_scalar(log):
+        sound, doubts = replace(log, qd=None), (*doubts, "velocities are not used")
     try:
         closed = closed_log(case.mechanism, sound, case.guess)
         if log.effort_time is not None:
@@ -106,7 +108,7 @@ def shift_of(residual: Residual) -> float:
     rate = (residual.effort[2:] - residual.effort[:-2]) / (2 * residual.motion.dt * scale)
     left = residual.residual[1:-1] / scale
     size = float((rate**2).sum())
-    return -float((rate * left).sum()) / size if size else 0.0
+    return float((rate * left).sum()) / size if size else 0.0
 
 
 def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
