@@ -94,8 +94,8 @@ def misfit(mechanism: Mechanism, q: Array, guess: Array, sample: int) -> LoopClo
     pose, residual = _tracer_of(mechanism, q[None], places).close(pose, 0.0)
     if residual > CLOSED:
         return None
-    found = mechanism.values_of(mechanism.drives, pose)
-    return next(_misfits(mechanism, "positions", q[None], found, np.array([sample])), None)
+    driven = mechanism.values_of(mechanism.drives, pose)
+    return next(_misfits(mechanism, "positions", q[None], driven, np.array([sample])), None)
 
 
 def _want_fitting(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArray) -> None:
@@ -112,20 +112,20 @@ def _want_fitting(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArra
         return
     rates = _tracer_of(mechanism, drive.q, places).rates(q, Drive(*(x[:, places] for x in drive)))
     W_T = mechanism.rates_of(mechanism.drives).T
-    for name, given, found in zip(("velocities", "accelerations"), drive[1:], rates, strict=True):
-        for error in _misfits(mechanism, name, given, found @ W_T, samples):
+    for name, given, rate in zip(("velocities", "accelerations"), drive[1:], rates, strict=True):
+        for error in _misfits(mechanism, name, given, rate @ W_T, samples):
             raise error
 
 
 def _misfits(
-    mechanism: Mechanism, name: str, given: Array, found: Array, samples: AnyArray
+    mechanism: Mechanism, name: str, given: Array, consistent: Array, samples: AnyArray
 ) -> Iterator[LoopClosureError]:
     """The drives (nt, drives) that are not where the independent ones move them."""
-    error = np.abs(given - found) / (1 + np.abs(given))
+    error = np.abs(given - consistent) / (1 + np.abs(given))
     for k, drive in np.argwhere(error > CLOSED):
         yield LoopClosureError(
             f"{mechanism.model.path}: {name} of redundant drives do not fit each other at sample {samples[k]}: want "
-            f"{found[k, drive]:.9g} of '{mechanism.drives[drive].name}', which follows from the others, got "
+            f"{consistent[k, drive]:.9g} of '{mechanism.drives[drive].name}', which follows from the others, got "
             f"{given[k, drive]:.9g}",
             residual=float(error[k, drive]),
             tolerance=CLOSED,
@@ -194,8 +194,8 @@ def path_tracer(mechanism: Mechanism, q: Array) -> Tracer:
         mechanism: Robot.
         q: Positions of the drives [m or rad], shape (nt, drives).
     """
-    where = f"{mechanism.model.path}, batch with sample numbers as times"
-    return Tracer(mechanism=mechanism, law=Polyline(q), drives=mechanism.drives, where=where)
+    place = f"{mechanism.model.path}, batch with sample numbers as times"
+    return Tracer(mechanism=mechanism, law=Polyline(q), drives=mechanism.drives, where=place)
 
 
 def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray) -> Array:
@@ -214,7 +214,7 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
         LoopClosureError: If one cannot be assembled; `time` is its number.
     """
     tracer = path_tracer(mechanism, q)
-    found = np.zeros((len(samples), mechanism.nq))
+    q_of_samples = np.zeros((len(samples), mechanism.nq))
     for row, k in enumerate(samples):
         closed, residual = tracer.close(guess[[k]], float(k))
         if residual > CLOSED:
@@ -225,8 +225,8 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
                 tolerance=CLOSED,
                 time=float(k),
             )
-        found[row] = closed[0]
-    return found
+        q_of_samples[row] = closed[0]
+    return q_of_samples
 
 
 def plain_efforts(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArray) -> Array:

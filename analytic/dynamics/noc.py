@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.kinematics.closures import RANK_TOLERANCE, solve_dependent
-from analytic.kinematics.redundancy import independent_dofs, minimum_norm, rates_of_drives, undriven_dofs
+from analytic.kinematics.redundancy import independent_choices, minimum_norm, rates_of_drives, undriven_dofs
 from analytic.kinematics.state import State
 from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, skew
 from robots.arrays import AnyArray, Array
@@ -43,15 +43,19 @@ class Noc:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
-        independent = independent_dofs(mechanism, motion)
-        needed = needed_efforts(mechanism, (motion.q, motion.qd, motion.qdd), independent)
+        choices = independent_choices(mechanism, motion.q)
+        effort = np.zeros((len(motion.t), mechanism.na))
+        for independent, samples in choices:
+            effort[samples] = needed_efforts(
+                mechanism, (motion.q[samples], motion.qd[samples], motion.qdd[samples]), independent
+            ).effort
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=needed.effort,
+            effort=effort,
             settings={
-                "independent coordinates": ", ".join(_dof_names(mechanism)[i] for i in np.flatnonzero(independent)),
+                "independent coordinates": _choices_in_words(mechanism, motion, choices),
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
         )
@@ -90,6 +94,21 @@ def needed_efforts(mechanism: Mechanism, states: tuple[Array, Array, Array], ind
         effort=minimum_norm(A @ driving, on_driving, mechanism.effort_scales),
         unactuated=left,
     )
+
+
+def _choices_in_words(mechanism: Mechanism, motion: Motion, choices: list[tuple[AnyArray, AnyArray]]) -> str:
+    """The independent coordinates, and how often others are taken."""
+    names = _dof_names(mechanism)
+    of_samples = np.zeros(len(motion.t), dtype=int)
+    for k, (_, samples) in enumerate(choices):
+        of_samples[samples] = k
+    changes = np.flatnonzero(np.diff(of_samples))
+    parts = [", ".join(names[i] for i in np.flatnonzero(mask)) for mask, _ in choices]
+    if not changes.size:
+        return parts[0]
+    times = ", ".join(f"{motion.t[k + 1]:g}" for k in changes[:5])
+    count = f"the choice changes {len(changes)} times, at t = {times}{' ...' * (len(changes) > 5)} s"
+    return f"{' or '.join(parts)}; {count}"
 
 
 def noc_model(state: State, independent: AnyArray) -> NocModel:

@@ -63,11 +63,11 @@ def effort_scale(mechanism: Mechanism, motion: Motion) -> EffortScale:
 
 def _inertia(state: State) -> Array:
     """Inertia matrix of the spanning tree, summed body by body and rotor by rotor, shape (nt, nv, nv)."""
-    mechanism, at, K = state.mechanism, state.poses, state.twists.K
+    mechanism, body_poses, K = state.mechanism, state.poses, state.twists.K
     M = np.zeros((len(K), mechanism.nv, mechanism.nv))
     for b, body in enumerate(mechanism.bodies):
         w, v = K[:, b, :3], K[:, b, 3:]
-        I_W = at.R[:, b] @ body.inertia @ at.R[:, b].swapaxes(1, 2)
+        I_W = body_poses.R[:, b] @ body.inertia @ body_poses.R[:, b].swapaxes(1, 2)
         M += w.swapaxes(1, 2) @ I_W @ w + body.mass * v.swapaxes(1, 2) @ v
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         M[:, dofs, dofs] += joint.armature * np.eye(dofs.stop - dofs.start)
@@ -103,10 +103,10 @@ def _powers(state: State, qdd: Array, D: Array) -> TermPowers:
 
 def _powers_of_bodies(state: State, qdd: Array, along: Array) -> Iterator[tuple[Array, Array]]:
     """Inertia wrench and weight of every body, about its mass centre; its twists `along` of (nt, nb, 6, motions)."""
-    mechanism, at, moving = state.mechanism, state.poses, state.twists
+    mechanism, body_poses, moving = state.mechanism, state.poses, state.twists
     rate = np.einsum("tbij,tj->tbi", moving.K, qdd) + np.einsum("tbij,tj->tbi", moving.K_dot, state.qd)
     for b, body in enumerate(mechanism.bodies):
-        I_W = at.R[:, b] @ body.inertia @ at.R[:, b].swapaxes(1, 2)
+        I_W = body_poses.R[:, b] @ body.inertia @ body_poses.R[:, b].swapaxes(1, 2)
         w = moving.w[:, b]
         spin, spin_rate = ((I_W @ x[..., None])[..., 0] for x in (w, rate[:, b, :3]))
         yield _power_of_wrench(spin_rate + cross(w, spin), body.mass * rate[:, b, 3:], along[:, b])
@@ -116,13 +116,13 @@ def _powers_of_bodies(state: State, qdd: Array, along: Array) -> Iterator[tuple[
 
 def _powers_of_wrenches(state: State, along: Array) -> Iterator[tuple[Array, Array]]:
     """Every external wrench, at the point where its force acts."""
-    mechanism, at = state.mechanism, state.poses
+    mechanism, body_poses = state.mechanism, state.poses
     for load in mechanism.wrenches:
-        arm = point_of(at, load.body, load.point) - at.c[:, load.body]
+        arm = point_of(body_poses, load.body, load.point) - body_poses.c[:, load.body]
         angular, linear = along[:, load.body, :3], along[:, load.body, 3:]
-        there = np.concatenate([angular, linear + np.cross(angular, arm[..., None], axis=1)], axis=1)
+        directions = np.concatenate([angular, linear + np.cross(angular, arm[..., None], axis=1)], axis=1)
         moment, force = (np.broadcast_to(-part, arm.shape) for part in (load.moment, load.force))
-        yield _power_of_wrench(moment, force, there)
+        yield _power_of_wrench(moment, force, directions)
 
 
 def _power_of_wrench(moment: Array, force: Array, along: Array) -> tuple[Array, Array]:
@@ -166,9 +166,9 @@ def _powers_of_tendons(state: State, qdd: Array, D: Array) -> Iterator[tuple[Arr
 
 def _powers_of_point_springs(state: State, D: Array) -> Iterator[tuple[Array, Array]]:
     """Spring and damper of every pair of points."""
-    mechanism, at, moving = state.mechanism, state.poses, state.twists
+    mechanism, body_poses, moving = state.mechanism, state.poses, state.twists
     for spring in mechanism.point_springs:
-        (p1, V1), (p2, V2) = (_point_and_rates(at, moving, body, point) for body, point in spring.ends)
+        (p1, V1), (p2, V2) = (_point_and_rates(body_poses, moving, body, point) for body, point in spring.ends)
         length = np.linalg.norm(p2 - p1, axis=1)
         direction = (p2 - p1) / length[:, None]
         apart = V2 - V1
@@ -180,11 +180,11 @@ def _powers_of_point_springs(state: State, D: Array) -> Iterator[tuple[Array, Ar
             yield signed, np.abs(force)[:, None] * np.linalg.norm(along, axis=1)
 
 
-def _point_and_rates(at: Poses, moving: Twists, body: int, point: Array) -> tuple[Array, Array]:
+def _point_and_rates(body_poses: Poses, moving: Twists, body: int, point: Array) -> tuple[Array, Array]:
     """A point in W [m], shape (nt, 3), and its velocity per joint velocity [- or m], shape (nt, 3, nv)."""
-    p = point_of(at, body, point)
+    p = point_of(body_poses, body, point)
     if body == WORLD:
         return p, np.zeros_like(moving.K[:, 0, :3])
-    arm = p - at.c[:, body]
+    arm = p - body_poses.c[:, body]
     K = moving.K[:, body]
     return p, K[:, 3:] + np.cross(K[:, :3], arm[..., None], axis=1)

@@ -11,8 +11,8 @@ from analytic.kinematics.redundancy import independent_drives, undriven_dofs
 from analytic.logs.closed_motion import States, closed_states, drive_of, widest_gap
 from analytic.logs.filters import Filter
 from analytic.logs.noise import noise
+from analytic.motion.assembly import assemble
 from analytic.motion.continuation import ClosedPose, Tracer, close
-from analytic.motion.prescribe import assemble
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, NotFoundError
 from robots.log import Log

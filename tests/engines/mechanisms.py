@@ -108,6 +108,31 @@ TO_WORLD = """
   <actuator><motor name="slide" joint="slide"/></actuator>
 </mujoco>"""
 
+# As a user writes his first loop: shapes give the masses, and the motion is the automatic one, which comes near a
+# singularity, where iterative solvers converge slowly.
+#
+#        coupler
+#      o=========O end
+# crank \\         \\ rocker
+#        @         o
+#        #         #
+PLAIN_FOUR_BAR = """
+<mujoco>
+  <worldbody>
+    <body name="crank">
+      <joint name="crank" axis="0 1 0"/><geom type="capsule" size="0.02" fromto="0 0 0 0.0781 0 -0.0885"/>
+      <body name="coupler" pos="0.0781 0 -0.0885">
+        <joint name="elbow" axis="0 1 0"/><geom type="capsule" size="0.02" fromto="0 0 0 0.1538 0 -0.3484"/>
+      </body>
+    </body>
+    <body name="rocker" pos="0.566 0 0">
+      <joint name="rocker" axis="0 1 0"/><geom type="capsule" size="0.02" fromto="0 0 0 -0.3341 0 -0.4369"/>
+    </body>
+  </worldbody>
+  <equality><connect name="end" body1="coupler" body2="rocker" anchor="0.1538 0 -0.3484"/></equality>
+  <actuator><motor name="crank" joint="crank"/></actuator>
+</mujoco>"""
+
 # Three equal cranks: the planar loops are redundant, and two motors drive one degree of freedom.
 #
 #              bar

@@ -65,5 +65,5 @@ def in_this_process() -> Iterator[pytest.MonkeyPatch]:
     """Calls run in threads; what is patched meanwhile holds for them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "Processes", Threads)
-        patch.setattr(workers, "_context", lambda: None)  # a server that forks would be started for nothing
+        patch.setattr(workers, "worker_context", lambda: None)  # a server that forks would be started for nothing
         yield patch

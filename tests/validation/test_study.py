@@ -19,7 +19,8 @@ from tests.validation.conftest import in_this_process
 from validation.execution.files import LOCK, locked
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
-from validation.execution.workers import WorkerFailure, WorkerPool, Workers
+from validation.execution.workers import WorkerFailure, WorkerPool, Workers, worker_pool
+from validation.report import deferred
 from validation.report.blocks import Section
 from validation.studies import study
 from validation.studies.study import Computed, Conclusion, Study, StudyResult, exit_status, notes_of, rebuild, run_study
@@ -233,20 +234,19 @@ def test_a_page_is_made_again_from_its_folder(tmp_path: Path, monkeypatch: pytes
 
 
 def test_blocks_are_made_by_the_workers_that_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, Workers]] = []
+    asked: list[tuple[int, int | None]] = []
     pools: list[Workers] = []
 
-    def completed(sections: Sequence[Section], workers: Workers) -> Sequence[Section]:
-        asked.append((len(sections), workers))
+    def completed(sections: Sequence[Section], pool: WorkerPool | None) -> Sequence[Section]:
+        asked.append((len(sections), pool.count if pool else None))
         return sections
 
-    def worker_pool(workers: Workers, *args: Any) -> Any:
+    def counted(workers: Workers, *args: Any) -> Any:
         pools.append(workers)
-        return actual(workers, *args)
+        return worker_pool(workers, *args)
 
-    actual = study.worker_pool
-    monkeypatch.setattr(study, "completed", completed)
-    monkeypatch.setattr(study, "worker_pool", worker_pool)
+    monkeypatch.setattr(deferred, "completed", completed)
+    monkeypatch.setattr(study, "worker_pool", counted)
     run_study(Halves((2,)), tmp_path, workers=Workers(2))
     monkeypatch.setattr(study, "import_module", lambda _: SimpleNamespace(STUDY=Halves))
     rebuild(tmp_path, Workers(3))
@@ -254,8 +254,9 @@ def test_blocks_are_made_by_the_workers_that_are_given(tmp_path: Path, monkeypat
     study.write_conclusion(
         Halves, StudyResult(folder=tmp_path, tables={"halves": pd.DataFrame({"half": []})}, record={})
     )
-    assert pools == [Workers(2)]
-    assert asked == [(1, Workers(2)), (1, Workers(3)), (1, Workers()), (1, Workers(1))]
+    assert pools == [Workers(2), Workers(3), Workers()]
+    assert asked[:2] == [(1, 2), (1, 3)]
+    assert asked[3] == (1, None)
 
 
 def test_the_processor_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

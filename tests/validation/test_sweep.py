@@ -18,7 +18,7 @@ from scipy.optimize import least_squares
 from analytic.dynamics.noc import Noc
 from analytic.kinematics.closures import closure_residual
 from analytic.kinematics.tree import poses
-from analytic.motion.prescribe import assemble
+from analytic.motion.assembly import assemble
 from robots.errors import HarnessError, LoopClosureError
 from robots.mechanism import Mechanism
 from robots.robot import Case, load, make_case

@@ -59,8 +59,10 @@ def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) 
 
 def _first(cases: Sequence[Case], motions: Mapping[Key, Any]) -> list[Case]:
     """The first case of each mode of each robot that has a motion."""
-    found = {(case.robot.name, case.mode): case for case in reversed(cases) if isinstance(motions[case.key], Motion)}
-    return list(found.values())[::-1]
+    cases_of_modes = {
+        (case.robot.name, case.mode): case for case in reversed(cases) if isinstance(motions[case.key], Motion)
+    }
+    return list(cases_of_modes.values())[::-1]
 
 
 def _leaves_its_plane(case: Case, motion: Motion) -> bool:

@@ -55,6 +55,11 @@ def _about(robot: Mapping[str, Any]) -> Iterator[str]:
     """What kind of mechanism a robot is, what is unactuated, odd or left out, a line each."""
     if robot.get("in_words"):
         yield str(robot["in_words"])
-    for text, key in (("nothing drives", "undriven"), ("odd", "oddities"), ("left out", "left_out")):
+    for text, key in (
+        ("nothing drives", "undriven"),
+        ("odd", "oddities"),
+        ("motion", "motion"),
+        ("left out", "left_out"),
+    ):
         if robot.get(key):
             yield f"{text}: {'; '.join(robot[key])}"

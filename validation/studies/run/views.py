@@ -27,18 +27,18 @@ def verdict_cell(finding: CaseVerdict | None) -> Cell:
     return Cell(finding.verdict + number, finding.verdict)
 
 
-def rows_where(frame: pd.DataFrame, **wanted: str) -> pd.DataFrame:
+def rows_where(frame: pd.DataFrame, **values: str) -> pd.DataFrame:
     """The rows of a table with the wanted values."""
-    for column, value in wanted.items():
+    for column, value in values.items():
         frame = frame[frame[column] == value]
     return frame
 
 
-def part_of(results: Results, *tables: str, **wanted: str) -> Results:
+def part_of(results: Results, *tables: str, **values: str) -> Results:
     """The results with the wanted rows of some tables, and none of the others: what a worker needs."""
     frames = {field.name: getattr(results, field.name) for field in fields(results)}
     kept: dict[str, Any] = {
-        name: rows_where(frame, **wanted) if name in tables else frame.iloc[:0]
+        name: rows_where(frame, **values) if name in tables else frame.iloc[:0]
         for name, frame in frames.items()
         if isinstance(frame, pd.DataFrame)
     }
@@ -64,6 +64,8 @@ def looks_of_sources(results: Results) -> Mapping[str, figures.Look]:
     return figures.looks(source_names(results), reference=reference, informational=informational)
 
 
-def section_if(there: object, title: str, anchor: str, *blocks: Block, folded: bool | None = None) -> Sequence[Section]:
+def section_if(
+    content: object, title: str, anchor: str, *blocks: Block, folded: bool | None = None
+) -> Sequence[Section]:
     """A section, if there is something to show."""
-    return [Section(title=title, anchor=anchor, blocks=blocks, folded=folded)] if there else []
+    return [Section(title=title, anchor=anchor, blocks=blocks, folded=folded)] if content else []

@@ -28,8 +28,8 @@ NAMED = 3
 
 def answer(results: Results) -> Section:
     """The answer: one sentence, one picture of all sources, the robot moving; then what was run."""
-    counts, run, found = verdict_counts(results), results.run, _found_of_sources(results)
-    known = {
+    counts, run, findings = verdict_counts(results), results.run, _found_of_sources(results)
+    entries = {
         "command": " ".join(map(str, run.get("command") or ())),
         "start": run.get("start"),
         "duration [s]": run.get("duration_s"),
@@ -43,8 +43,8 @@ def answer(results: Results) -> Section:
         title="Answer",
         anchor="answer",
         blocks=[
-            _headline(list(about_robots(results)), found),
-            Task(_overview_picture, (found,)),
+            _headline(list(about_robots(results)), findings),
+            Task(_overview_picture, (findings,)),
             Task(first_movie, (part_of(results, "points", "frames"),)),
             f"{_sentence(counts)} {_grounds(results)}",
             *_overview(results),
@@ -53,15 +53,15 @@ def answer(results: Results) -> Section:
             "of an actuator is its largest distance from the reference over time; relative means divided by the scale "
             "of that actuator: the largest sum, over time, of the magnitudes of all that acts on it, body by body, "
             "inertia, weight and loads apart. Neither units nor actuators are mixed.",
-            Section(title="This run", anchor="this-run", folded=True, blocks=[facts(known)]),
+            Section(title="This run", anchor="this-run", folded=True, blocks=[facts(entries)]),
         ],
     )
 
 
-def _headline(robots: Sequence[str], found: Mapping[str, Sequence[CaseVerdict]]) -> str:
+def _headline(robots: Sequence[str], findings: Mapping[str, Sequence[CaseVerdict]]) -> str:
     """Which sources agree with the reference in every case and which do not, in one sentence."""
     subject = ", ".join(robots) if len(robots) <= NAMED else f"{len(robots)} robots"
-    whole = {source: gravest(several) for source, several in found.items()}
+    whole = {source: gravest(several) for source, several in findings.items()}
     by_verdict = {verdict: [s for s, finding in whole.items() if finding.verdict == verdict] for verdict in MEANING}
     judged, agreeing = sum(len(by_verdict[verdict]) for verdict in JUDGED), by_verdict["agree"]
     others = [f"{verdict}: {', '.join(by_verdict[verdict])}" for verdict in JUDGED[1:] if by_verdict[verdict]]
@@ -82,40 +82,42 @@ def _headline(robots: Sequence[str], found: Mapping[str, Sequence[CaseVerdict]])
 def _found_of_sources(results: Results) -> Mapping[str, Sequence[CaseVerdict]]:
     """What was found in each case, by source: of the reference, then of the judged and the informational ones."""
     of_cases = case_verdicts(results).values()
-    found = {name: [of_case[name] for of_case in of_cases if name in of_case] for name in source_names(results)}
+    findings = {name: [of_case[name] for of_case in of_cases if name in of_case] for name in source_names(results)}
     order = {"reference": 0, "informational": 2}
-    named = {name: several for name, several in found.items() if several}
+    named = {name: several for name, several in findings.items() if several}
     return dict(sorted(named.items(), key=lambda item: order.get(gravest(item[1]).verdict, 1)))
 
 
-def _overview_picture(found: Mapping[str, Sequence[CaseVerdict]]) -> list[Block]:
+def _overview_picture(findings: Mapping[str, Sequence[CaseVerdict]]) -> list[Block]:
     """The errors of all sources beside their tolerances."""
-    svg = figures.overview_figure(found)
-    said = (
-        f"{source} {gravest(several).verdict} {digits(gravest(several).error)}" for source, several in found.items()
+    svg = figures.overview_figure(findings)
+    descriptions = (
+        f"{source} {gravest(several).verdict} {digits(gravest(several).error)}" for source, several in findings.items()
     )
     caption = (
         "A mark is the largest error in a case; the largest with the worst verdict is written. Filled: judged by the "
         "tolerance, the black stroke. Hollow: not judged."
     )
-    return [Picture(svg, alt=f"largest error of each source: {', '.join(said)}", caption=caption)] if svg else []
+    return (
+        [Picture(svg, alt=f"largest error of each source: {', '.join(descriptions)}", caption=caption)] if svg else []
+    )
 
 
 def _overview(results: Results) -> Iterable[Block]:
     """The matrix of robots and configurations by sources: the worst of all modes and variants."""
-    found, anchors, names = case_verdicts(results), anchors_of_cases(results), source_names(results)
+    findings, anchors, names = case_verdicts(results), anchors_of_cases(results), source_names(results)
     groups: dict[tuple[str, str], list[Key]] = {}
-    for case in found:
+    for case in findings:
         groups.setdefault((case[0], case[3]), []).append(case)
     rows = []
     for (robot, configuration), of_group in groups.items():
-        told = [[found[case][name] for case in of_group if name in found[case]] for name in names]
+        columns = [[findings[case][name] for case in of_group if name in findings[case]] for name in names]
         link = anchors[of_group[0]]
         rows.append(
             [
                 Cell(robot, link=link),
                 Cell(configuration),
-                *(verdict_cell(worst(several) if several else None) for several in told),
+                *(verdict_cell(worst(several) if several else None) for several in columns),
             ]
         )
     if rows:

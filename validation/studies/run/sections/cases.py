@@ -15,19 +15,19 @@ from validation.studies.run.views import RUN_HEADERS, anchors_of_cases, looks_of
 
 def cases(results: Results) -> Section:
     """Efforts and errors of each case."""
-    found, anchors, styles = case_verdicts(results), anchors_of_cases(results), looks_of_sources(results)
+    findings, anchors, styles = case_verdicts(results), anchors_of_cases(results), looks_of_sources(results)
     of_case = ("summary", "efforts", "task_efforts")
     parts: list[Section] = []
-    for robot in dict.fromkeys(case[0] for case in found):
-        of_robot = [case for case in found if case[0] == robot]
+    for robot in dict.fromkeys(case[0] for case in findings):
+        of_robot = [case for case in findings if case[0] == robot]
         folds = []
         for case in of_robot:
-            seen = [finding.verdict for finding in found[case].values()]
+            verdicts = [finding.verdict for finding in findings[case].values()]
             folds.append(
                 Section(
                     title=" · ".join(case),
                     anchor=anchors[case],
-                    verdict=next((verdict for verdict in SEVERITY if verdict in seen), ""),
+                    verdict=next((verdict for verdict in SEVERITY if verdict in verdicts), ""),
                     folded=case[1] != of_robot[0][1],
                     blocks=[
                         Task(

@@ -23,6 +23,7 @@ def robots(results: Results) -> Section:
         lists = {
             "Nothing drives these; they follow from the dynamics:": about.get("undriven"),
             "Odd:": about.get("oddities"),
+            "Motion:": about.get("motion"),
             "Assumptions:": about.get("assumptions"),
             "Left out:": about.get("left_out"),
         }

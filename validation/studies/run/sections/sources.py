@@ -20,9 +20,9 @@ _LIMITS = {
 
 def sources(results: Results) -> Section:
     """How each source is computed, with which settings, and how far it may be off."""
-    said, settings, tolerances = (results.run.get(key) or {} for key in ("sources", "settings", "tolerances"))
-    names = list(dict.fromkeys([*source_names(results), *said, *settings]))
-    exercised = [[Cell(name), Cell(plain(said.get(name)))] for name in names]
+    descriptions, settings, tolerances = (results.run.get(key) or {} for key in ("sources", "settings", "tolerances"))
+    names = list(dict.fromkeys([*source_names(results), *descriptions, *settings]))
+    exercised = [[Cell(name), Cell(plain(descriptions.get(name)))] for name in names]
     options = [(name, key, value) for name in names for key, value in (settings.get(name) or {}).items()]
     limits = pd.DataFrame([{"source": name, **limit} for name, limit in (tolerances.get("routes") or {}).items()])
     limits = limits[sorted(limits.columns, key=[*_LIMITS, *limits.columns].index)].rename(columns=_LIMITS)

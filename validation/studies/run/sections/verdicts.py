@@ -21,7 +21,7 @@ SHARED_TEXT = (
 
 def verdicts(results: Results) -> Section:
     """The matrix of verdicts, what it rests on, and a ledger of all that does not agree."""
-    found, anchors, names, grounds = (
+    findings, anchors, names, grounds = (
         case_verdicts(results),
         anchors_of_cases(results),
         source_names(results),
@@ -33,13 +33,13 @@ def verdicts(results: Results) -> Section:
             Cell(grounds[case].text if case in grounds else NOTHING),
             *(verdict_cell(of_case.get(source)) for source in names),
         ]
-        for case, of_case in found.items()
+        for case, of_case in findings.items()
     ]
     shared = [
         [Cell(source), *(Cell("shared" if name in common else "its own") for name in IN_WORDS)]
         for source, common in (results.run.get("shares") or {}).items()
     ]
-    ledger = [row for case, of_case in found.items() for row in _ledger_rows(case, anchors[case], of_case)]
+    ledger = [row for case, of_case in findings.items() for row in _ledger_rows(case, anchors[case], of_case)]
     columns = ["case", "source", "verdict", "relative error [-]", "tolerance [-]", "what is known"]
     return Section(
         title="Verdicts",
@@ -71,8 +71,8 @@ def verdicts(results: Results) -> Section:
 
 def _ledger_rows(case: Key, anchor: str, of_case: Mapping[str, CaseVerdict]) -> Iterable[Sequence[Cell]]:
     """What of a case does not agree; sources of which the same is known share a row."""
-    told = [f for f in of_case.values() if f.verdict in ("disagree", "not run", "not comparable", "as expected")]
-    for verdict, note in dict.fromkeys((finding.verdict, finding.note) for finding in told):
+    notable = [f for f in of_case.values() if f.verdict in ("disagree", "not run", "not comparable", "as expected")]
+    for verdict, note in dict.fromkeys((finding.verdict, finding.note) for finding in notable):
         alike = {s: f for s, f in of_case.items() if (f.verdict, f.note) == (verdict, note)}
         largest = max(alike.values(), key=lambda finding: np.nan_to_num(finding.error))
         yield [
