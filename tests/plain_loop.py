@@ -42,6 +42,12 @@ def plain_loop(mechanism: Mechanism, model: Any, motion: Motion, effort: Array, 
         by_place = -(model.actuator_biasprm[:, 0] + model.actuator_biasprm[:, 1] * (G @ wanted.q[0]))
         data.ctrl[:] = np.where(servo, by_place / model.actuator_gainprm[:, 0], by_force)
         state = data.qpos.copy(), data.qvel.copy()
+        data.qfrc_applied[:] = 0
+        for load in mechanism.wrenches:
+            mujoco.mj_kinematics(model, data)
+            point = data.xpos[load.body + 1] + data.xmat[load.body + 1].reshape(3, 3) @ load.point
+            mujoco.mj_comPos(model, data)
+            mujoco.mj_applyFT(model, data, load.force, load.moment, point, load.body + 1, data.qfrc_applied)
         mujoco.mj_step(model, data)
         rows.append((t[0], *state, data.actuator_force.copy()))
     times, q, qd, acted = (np.array(column) for column in zip(*rows, strict=True))

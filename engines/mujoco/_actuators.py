@@ -51,8 +51,8 @@ class Actuators:
 
         Args:
             effort: The forces [N or N m], shape (na,).
-            length: Their lengths, shape (na,).
-            velocity: Their velocities, shape (na,).
+            length: Their lengths [m or rad, times their gears], shape (na,).
+            velocity: Their velocities [of those per s], shape (na,).
         """
         return (effort - _affine(self.bias, length, velocity)) / _affine(self.gain, length, velocity)
 
@@ -62,8 +62,8 @@ class Actuators:
         A servo that knows no length, as `velocity`, is at rest where it moves as wanted.
 
         Args:
-            length: Lengths wanted, shape (..., na).
-            velocity: Velocities wanted, shape (..., na).
+            length: Lengths wanted [m or rad, times their gears], shape (..., na).
+            velocity: Velocities wanted [of those per s], shape (..., na).
         """
         by_length = -(self.bias[:, 0] + self.bias[:, 1] * length)
         by_velocity = -(self.bias[:, 0] + self.bias[:, 2] * velocity)
@@ -73,7 +73,7 @@ class Actuators:
         """Controls for inputs: those themselves, or where an activation integrates them their rates.
 
         Args:
-            wanted: Inputs, shape (na,).
+            wanted: Inputs [N or N m per gain], shape (na,).
             rate: Their rates [1/s], shape (na,).
         """
         return np.where(self.dynamics == INTEGRATOR, rate, wanted)
@@ -87,9 +87,9 @@ class Actuators:
         """Forces of actuators [N or N m], shape (..., na).
 
         Args:
-            inputs: Their inputs, shape (..., na).
-            length: Their lengths, shape (..., na).
-            velocity: Their velocities, shape (..., na).
+            inputs: Their inputs [N or N m per gain], shape (..., na).
+            length: Their lengths [m or rad, times their gears], shape (..., na).
+            velocity: Their velocities [of those per s], shape (..., na).
         """
         force = _affine(self.gain, length, velocity) * inputs + _affine(self.bias, length, velocity)
         return np.clip(force, *self.force_range.T)
@@ -99,7 +99,7 @@ class Actuators:
 
         Args:
             force: Forces before [N or N m], shape (..., na); one that is clipped stays so.
-            inputs: Inputs, shape (..., na).
+            inputs: Inputs [N or N m per gain], shape (..., na).
             ahead: By how much lengths and velocities have moved on, each of shape (..., na).
         """
         by_length, by_velocity = (self.bias[:, k] + self.gain[:, k] * inputs for k in (1, 2))
@@ -109,7 +109,7 @@ class Actuators:
         """Which have a control or a force at the end of its range [-], shape (..., na).
 
         Args:
-            ctrl: Controls, before they are clipped, shape (..., na).
+            ctrl: Controls, before they are clipped [N or N m per gain], shape (..., na).
             force: Forces [N or N m], shape (..., na).
         """
         return (ctrl < self.ctrl_range[:, 0]) | (ctrl > self.ctrl_range[:, 1]) | self._clipped(force)
