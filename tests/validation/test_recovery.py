@@ -39,6 +39,7 @@ FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "ve
 COMMANDS: dict[str, tuple[Any, ...]] = {
     "run": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
     "check": (MODELS / "four_bar.xml", "--dt", "0.05", "--source", "mujoco/kkt"),
+    "budget": ("four_bar", "3prr"),
     "errata": ("3prr",),
     "benchmarks": ("slider_crank",),
     "mutants": ("3prr",),
