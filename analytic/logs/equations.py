@@ -66,7 +66,7 @@ def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
     needed = needed_efforts(mechanism, (states.q, states.qd, states.qdd), mask)
     t = log.t[0] + log.dt * (bases + kernels.late)
     acted = kernels.effort.applied(closed.effort, bases)
-    effort = (_moving(closed, states) @ acted[..., None])[..., 0]
+    effort = (moving_projector(closed, states) @ acted[..., None])[..., 0]
     return Evaluation(
         t=t,
         states=states,
@@ -99,7 +99,7 @@ def slopes(closed: ClosedLog, states: States) -> Slopes:
     by_nudge = needed.reshape(len(directions), 3, 2, m, mechanism.na)
     return Slopes(
         motion=((by_nudge[:, :, 0] - by_nudge[:, :, 1]) / (2 * NUDGE)).transpose(2, 3, 1, 0),
-        effort=_moving(closed, states),
+        effort=moving_projector(closed, states),
     )
 
 
@@ -130,8 +130,16 @@ def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_ve
     return np.sqrt((by_motion + by_effort).mean(axis=0))
 
 
-def _moving(closed: ClosedLog, states: States) -> Array:
-    """The projector on efforts that move the robot, (n, na, na)."""
+def moving_projector(closed: ClosedLog, states: States) -> Array:
+    """The projector on efforts that move the robot, which is the identity where no actuator is redundant.
+
+    Args:
+        closed: The log.
+        states: Closed states.
+
+    Returns:
+        Π [ratios of the units of the efforts], shape (n, na, na).
+    """
     mechanism = closed.mechanism
     if mechanism.na <= len(closed.drives):
         return np.broadcast_to(np.eye(mechanism.na), (len(states.q), mechanism.na, mechanism.na))

@@ -23,7 +23,7 @@ from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerPool
 from validation.judge import sources
 from validation.judge.evaluate import Outcome, evaluate
-from validation.judge.logs import ACCURACY, JudgedLog, judge_log, log_rows, summary_rows
+from validation.judge.logs import ACCURACY, JudgedLog, fit_rows, judge_log, log_rows, summary_rows
 from validation.judge.results import TABLES, Results, table
 from validation.judge.tolerances import Tolerance, registered
 from validation.studies.check.cases import cases_of_file
@@ -34,7 +34,7 @@ from validation.studies.run.study import results_of
 from validation.studies.run.terminal import verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 
-LOGS = "logs"
+LOGS, FITS = "logs", "fits"
 MOST_ROWS = 2000
 """Samples of a log that the tables show, evenly spread; all of them are judged [-]."""
 LOG_TABLE = table_of(
@@ -50,6 +50,16 @@ LOG_TABLE = table_of(
         **{name: number("m or rad") for name in ("gap", "moved")},
     }
 )
+FIT_TABLE = table_of(
+    {
+        **{name: text() for name in ("robot", "variant", "mode", "configuration", "source", "parameter", "unit")},
+        "value": number(),
+        "half_width": number(),
+        "alike": text(),
+        "before": number(),
+        "after": number(),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +72,8 @@ class Asked:
     """When efforts acted, instead of what the logs say."""
     start: float = -np.inf
     """What is before does not count [s]."""
+    fitted: tuple[str, ...] = ()
+    """What is fitted, `friction` or `mass:BODY`; the verdict is on what is left."""
 
     def __post_init__(self) -> None:
         if not 0 < self.accuracy < np.inf:
@@ -88,7 +100,7 @@ class Judge(Study):
 
     name: ClassVar[str] = "judge"
     page: ClassVar[str] = "report"
-    tables: ClassVar[Mapping[str, TableSpec]] = {**TABLES, LOGS: LOG_TABLE}
+    tables: ClassVar[Mapping[str, TableSpec]] = {**TABLES, LOGS: LOG_TABLE, FITS: FIT_TABLE}
 
     case: Case
     logs: Mapping[str, Path]
@@ -108,8 +120,12 @@ class Judge(Study):
         ]
         found: list[LogOutcome] = pool.results(tasks, "logs")
         results = results_of_logs(found, self.asked.accuracy)
-        rows = [row for one in found if one.judged for row in log_rows(one.judged)]
-        tables = {**{name: getattr(results, name) for name in TABLES}, LOGS: LOG_TABLE.frame(rows)}
+        judged = [one.judged for one in found if one.judged]
+        tables = {
+            **{name: getattr(results, name) for name in TABLES},
+            LOGS: LOG_TABLE.frame([row for one in judged for row in log_rows(one)]),
+            FITS: FIT_TABLE.frame([row for one in judged for row in fit_rows(one)]),
+        }
         return Computed(tables, {**results.run, "accuracy": self.asked.accuracy})
 
     @staticmethod
@@ -119,7 +135,7 @@ class Judge(Study):
         logs = result.tables[LOGS]
         return Conclusion(
             title=title(results),
-            sections=sections(results, logs),
+            sections=sections(results, logs, result.tables[FITS]),
             summary=[*summary(results, logs), f"report: {result.folder / 'report.html'}"],
             verdicts=verdicts(results),
         )
@@ -182,7 +198,7 @@ def judge_file(case: Case, name: str, path: Path, asked: Asked) -> LogOutcome:
         HarnessError: If the file is bad or does not fit the robot; the message says which file.
     """
     log = read_log(path, case.mechanism, name=name, effort_time=asked.effort_time)
-    return compared(judge_log(case, log, start=asked.start))
+    return compared(judge_log(case, log, start=asked.start, fitted=asked.fitted))
 
 
 def compared(judged: JudgedLog) -> LogOutcome:
@@ -198,7 +214,7 @@ def compared(judged: JudgedLog) -> LogOutcome:
         effort=residual.effort,
         closure_drift=None if np.isnan(residual.gap) else residual.gap,
         settings={
-            "filter": residual.filter,
+            "filter": residual.filter.name,
             "efforts": in_text(residual.effort_time),
             "step of the log [s]": f"{judged.log.dt:g}",
             "written by": judged.log.source,
