@@ -81,8 +81,10 @@ def loop_motions(J: Array, W: Array) -> LoopMotions:
 
     Args:
         J: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).
-        W: Rates of independent drives per joint velocity [-, or m per rad], shape (drives, nv).
+        W: Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv); of redundant ones those are
+            taken that determine the others best in this pose.
     """
+    W = W[independent_drives(J, W)]
     factors, nc = np.concatenate([_factors(J), 1 / np.linalg.norm(W, axis=1)]), len(J)
     H = factors[:, None] * np.concatenate([J, W])
     U, values, V_T = np.linalg.svd(H)

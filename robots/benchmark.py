@@ -77,5 +77,5 @@ def load_benchmark(name: str) -> Benchmark:
         raise MechanismError(f"{path}: want a table of TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise MechanismError(f"{path}: {where}: {first['msg']}") from error
+        place = ".".join(str(part) for part in first["loc"])
+        raise MechanismError(f"{path}: {place}: {first['msg']}") from error

@@ -41,7 +41,7 @@ def missing_files(spec: Any) -> tuple[MissingFile, ...]:
         "texture": (spec.textures, _try_texture),
         "skin": (spec.skins, _try_skin),
     }
-    found = []
+    missing = []
     for kind, (assets, attempt) in tried.items():
         for index, asset in enumerate(assets):
             for file in filter(None, (asset.file, *getattr(asset, "cubefiles", ()))):
@@ -54,8 +54,8 @@ def missing_files(spec: Any) -> tuple[MissingFile, ...]:
                     alone.compile()
                 except ValueError as error:
                     reason = " ".join(str(error).split("\n")[0].removeprefix("Error: ").split())
-                    found.append(MissingFile(kind=kind, index=index, file=file, reason=reason))
-    return tuple(found)
+                    missing.append(MissingFile(kind=kind, index=index, file=file, reason=reason))
+    return tuple(missing)
 
 
 def compile_without(spec: Any, missing: Sequence[MissingFile]) -> Any:

@@ -74,9 +74,9 @@ def load_spec(model: ModelFile) -> Any:
     """
     if not model.path.is_file():
         raise MechanismError(f"{model.path}: no such file, want an MJCF")
-    with captured_warnings() as said, _one_line(model):
+    with captured_warnings() as messages, _one_line(model):
         spec = mujoco.MjSpec.from_file(str(model.path))
-    if any("NaN" in warning for warning in said):
+    if any("NaN" in warning for warning in messages):
         raise MechanismError(f"{model.path}: want finite numbers, got {_first_nan(model)}")
     _name_all(spec)
     for kind, elements in model.overrides.items():
@@ -190,9 +190,9 @@ def _first_nan(model: ModelFile) -> str:
     """The first number of the file that is not one, with its line."""
     lines = model.path.read_text(encoding="utf-8", errors="replace").splitlines()
     for number, line in enumerate(lines, start=1):
-        found = re.search(r'(\w+)\s*=\s*"[^"]*\bnan\b[^"]*"', line, re.IGNORECASE)
-        if found:
-            return f"{found[0]} in line {number}"
+        match = re.search(r'(\w+)\s*=\s*"[^"]*\bnan\b[^"]*"', line, re.IGNORECASE)
+        if match:
+            return f"{match[0]} in line {number}"
     return "NaN in an included file"
 
 
@@ -215,10 +215,10 @@ def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping
     named = {element.name: element for element in elements[kind]}
     if name not in named:
         raise NotFoundError(f"{kind} in {model.path.name}", name, named)
-    known = [a for a, what in vars(type(named[name])).items() if getattr(what, "fset", None)]  # what can be set
+    settable = [a for a, what in vars(type(named[name])).items() if getattr(what, "fset", None)]  # what can be set
     for attribute, value in values.items():
-        if attribute not in known:
-            raise NotFoundError(f"attribute of {kind} '{name}' in {model.path.name}", attribute, known)
+        if attribute not in settable:
+            raise NotFoundError(f"attribute of {kind} '{name}' in {model.path.name}", attribute, settable)
         try:
             setattr(named[name], attribute, value)
         except (TypeError, ValueError) as error:
@@ -459,8 +459,8 @@ def _left_out(m: Any) -> Iterator[str]:
     limited = [m.joint(int(i)).name for i in np.flatnonzero(m.jnt_limited)]
     if limited:
         yield f"limits of joints {', '.join(limited)}"
-    for what, there in (("dry friction", m.tendon_frictionloss), ("limits", m.tendon_limited)):
-        tendons = [m.tendon(int(i)).name for i in np.flatnonzero(there)]
+    for what, applies in (("dry friction", m.tendon_frictionloss), ("limits", m.tendon_limited)):
+        tendons = [m.tendon(int(i)).name for i in np.flatnonzero(applies)]
         if tendons:
             yield f"{what} of tendons {', '.join(tendons)}"
     if np.any((m.geom_contype != 0) | (m.geom_conaffinity != 0)) or m.npair:

@@ -47,6 +47,9 @@ class Motion:
     unforced: float = 0.0
     """How far logged accelerations of dofs that nothing drives were from those of the dynamics, which they got [-]."""
 
+    notes: tuple[str, ...] = ()
+    """What a reader must know of it, a sentence each: where it starts, which limits it leaves."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "t", frozen(self.t, (None,), name="motion, t"))
         for name in ("q", "qd", "qdd"):

@@ -28,6 +28,17 @@ def want_readable(model: ModelFile) -> None:
     Raises:
         MechanismError: If the model is refused, or MuJoCo's compiler crashes, hangs or runs out of memory on it.
     """
+    with probed(model):
+        pass
+
+
+@contextmanager
+def probed(model: ModelFile) -> Iterator[None]:
+    """Read a model in another process meanwhile; at the end it is known to be readable.
+
+    Raises:
+        MechanismError: If the model is refused, or MuJoCo's compiler crashes, hangs or runs out of memory on it.
+    """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     reader = context.Process(target=_read, args=(model, sender), daemon=True)
@@ -35,6 +46,7 @@ def want_readable(model: ModelFile) -> None:
         reader.start()
     sender.close()  # so that a crash of the reader ends the pipe
     try:
+        yield
         if not receiver.poll(SECONDS):
             raise MechanismError(f"{model.path}: MuJoCo's compiler does not come to an end on it within {SECONDS:g} s")
         refusal = receiver.recv()

@@ -175,18 +175,18 @@ class _Draft:
             return
         (p_1, R_1), (p_2, R_2) = (self._pose_of(body, mechanism, q) for body in (tip, target))
         turn = rng.normal(size=4)
-        there = R_2.T @ (p_1 + R_1 @ point - p_2)
+        position = R_2.T @ (p_1 + R_1 @ point - p_2)
         axes = R_2.T @ R_1 @ rotation_of(turn[None])[0]
         tip.sites.append({"name": f"{name}a", "pos": _text(point), "quat": _text(turn)})
-        target.sites.append({"name": f"{name}b", "pos": _text(there), "xyaxes": _text(axes.T[:2].ravel())})
+        target.sites.append({"name": f"{name}b", "pos": _text(position), "xyaxes": _text(axes.T[:2].ravel())})
         self.equalities.append(f'<{kind} name="{name}" site1="{name}a" site2="{name}b"/>')
 
     def _pose_of(self, body: _Body, mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
         """Origin and axes of a body in the world."""
         if body is self.ground:
             return np.zeros(3), np.eye(3)
-        at, b = poses(mechanism, q[None]), [x.name for x in mechanism.bodies].index(body.name)
-        return at.p[0, b], at.R[0, b]
+        body_poses, b = poses(mechanism, q[None]), [x.name for x in mechanism.bodies].index(body.name)
+        return body_poses.p[0, b], body_poses.R[0, b]
 
     def _couple(self, mechanism: Mechanism, q: Array) -> None:
         """Let a joint follow another by a polynomial."""

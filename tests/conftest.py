@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case, Robot, load, make_case
+
+threadpool_limits(1)  # as in workers; two threads of each of two test processes wait for each other most of the time
 
 MODELS = Path(__file__).parent / "models"
 ZOO = tuple(sorted(path.stem for path in MODELS.glob("*.xml")))

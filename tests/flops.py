@@ -87,16 +87,16 @@ class _Numpy:
     def __getattr__(self, name: str) -> Any:
         if name == "linalg":
             return _Linalg()
-        found = getattr(np, name)
-        if isinstance(found, np.ufunc | type) or not callable(found):
-            return found
-        return lambda *args, **kwargs: _call(found, *args, **kwargs)
+        attribute = getattr(np, name)
+        if isinstance(attribute, np.ufunc | type) or not callable(attribute):
+            return attribute
+        return lambda *args, **kwargs: _call(attribute, *args, **kwargs)
 
 
 class _Linalg:
     def __getattr__(self, name: str) -> Any:
-        found = getattr(np.linalg, name)
-        return lambda *args, **kwargs: _call(found, *args, **kwargs)
+        attribute = getattr(np.linalg, name)
+        return lambda *args, **kwargs: _call(attribute, *args, **kwargs)
 
 
 def _call(func: Any, *args: Any, **kwargs: Any) -> Any:

@@ -73,7 +73,7 @@ class Moving:
     a: AnyArray
     """Acceleration of the origin, less gravity [m/s²], shape (3,)."""
 
-    def seen(self, turn: AnyArray) -> "Moving":
+    def in_axes(self, turn: AnyArray) -> "Moving":
         """The same in other axes.
 
         Args:
@@ -81,7 +81,7 @@ class Moving:
         """
         return Moving(w=turn.T @ self.w, alpha=turn.T @ self.alpha, a=turn.T @ self.a)
 
-    def at(self, arm: AnyArray) -> AnyArray:
+    def acceleration_at(self, arm: AnyArray) -> AnyArray:
         """Acceleration of a point, less gravity [m/s²], shape (3,).
 
         Args:
@@ -136,19 +136,19 @@ def links(mechanism: Mechanism, q: AnyArray) -> list[Link]:
         mechanism: Robot.
         q: Joint positions [m or rad], shape (nq,).
     """
-    found: list[Link] = []
+    bodies: list[Link] = []
     for b, body in enumerate(mechanism.bodies):
         R, p, offset = exact(body.rotation), body.position.astype(object), body.position.astype(object)
         if body.parent != WORLD:
-            parent = found[body.parent]
+            parent = bodies[body.parent]
             offset = parent.R @ offset
             R, p = parent.R @ R, parent.p + offset
         hinged = []
         for joint, columns, dofs in joints_of(mechanism, b):
             moved, R, p = _move(joint, dofs, q[columns], R, p)
             hinged.append(moved)
-        found.append(Link(R=R, p=p, offset=offset, joints=tuple(hinged)))
-    return found
+        bodies.append(Link(R=R, p=p, offset=offset, joints=tuple(hinged)))
+    return bodies
 
 
 def _move(joint: Joint, dofs: slice, x: AnyArray, R: AnyArray, p: AnyArray) -> tuple[Hinged, AnyArray, AnyArray]:
@@ -197,14 +197,14 @@ def motions(mechanism: Mechanism, bodies: list[Link], qd: AnyArray, qdd: AnyArra
         qd: Joint velocities [m/s or rad/s], shape (nv,).
         qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
     """
-    found: list[Moving] = []
+    motions_of_bodies: list[Moving] = []
     for body, link in zip(mechanism.bodies, bodies, strict=True):
-        at = world(mechanism) if body.parent == WORLD else found[body.parent]
-        at = replace(at, a=at.at(body.position.astype(object))).seen(exact(body.rotation))
+        moving = world(mechanism) if body.parent == WORLD else motions_of_bodies[body.parent]
+        moving = replace(moving, a=moving.acceleration_at(body.position.astype(object))).in_axes(exact(body.rotation))
         for hinged in link.joints:
-            at = _after(mechanism, hinged, at, qd[hinged.dofs], qdd[hinged.dofs])
-        found.append(at)
-    return found
+            moving = _after(mechanism, hinged, moving, qd[hinged.dofs], qdd[hinged.dofs])
+        motions_of_bodies.append(moving)
+    return motions_of_bodies
 
 
 def world(mechanism: Mechanism) -> Moving:
@@ -212,20 +212,20 @@ def world(mechanism: Mechanism) -> Moving:
     return Moving(w=ZERO, alpha=ZERO, a=-mechanism.gravity.astype(object))
 
 
-def _after(mechanism: Mechanism, hinged: Hinged, at: Moving, rate: AnyArray, change: AnyArray) -> Moving:
+def _after(mechanism: Mechanism, hinged: Hinged, moving: Moving, rate: AnyArray, change: AnyArray) -> Moving:
     """How the frame after a joint moves."""
     joint, arm = hinged.joint, hinged.arm
     if joint.kind == "free":
         return Moving(w=rate[3:], alpha=change[3:], a=hinged.turn.T @ (change[:3] - mechanism.gravity))
-    at = replace(at, a=at.at(arm))
+    moving = replace(moving, a=moving.acceleration_at(arm))
     if joint.kind == "slide":
         axis = exact(joint.axis)
-        return replace(at, a=at.a + 2 * cross(at.w, axis * rate[0]) + axis * change[0])
-    at = at.seen(hinged.turn)
+        return replace(moving, a=moving.a + 2 * cross(moving.w, axis * rate[0]) + axis * change[0])
+    moving = moving.in_axes(hinged.turn)
     if joint.kind == "hinge":
         rate, change = (exact(joint.axis) * x[0] for x in (rate, change))
-    at = replace(at, w=at.w + rate, alpha=at.alpha + change + cross(at.w, rate))
-    return replace(at, a=at.at(-arm))
+    moving = replace(moving, w=moving.w + rate, alpha=moving.alpha + change + cross(moving.w, rate))
+    return replace(moving, a=moving.acceleration_at(-arm))
 
 
 def tree_efforts(mechanism: Mechanism, bodies: list[Link], moving: list[Moving]) -> AnyArray:
@@ -269,7 +269,9 @@ def _on_joint(hinged: Hinged, moment: AnyArray, force: AnyArray) -> AnyArray:
 def _load(mechanism: Mechanism, b: int, link: Link, moving: Moving) -> tuple[AnyArray, AnyArray]:
     """Moment about the body's origin and force that move a body as it moves, less its weight and external loads."""
     body, R_T, arm = mechanism.bodies[b], link.R.T, mechanism.bodies[b].center.astype(object)
-    force = body.mass * (moving.at(arm) + body.gravity_compensation * (R_T @ mechanism.gravity.astype(object)))
+    force = body.mass * (
+        moving.acceleration_at(arm) + body.gravity_compensation * (R_T @ mechanism.gravity.astype(object))
+    )
     I = body.inertia.astype(object)
     moment = I @ moving.alpha + cross(moving.w, I @ moving.w) + cross(arm, force)
     for load in mechanism.wrenches:
@@ -346,21 +348,21 @@ def closure_bias(
         q: Joint positions [m or rad], shape (nq,).
         qd: Joint velocities [m/s or rad/s], shape (nv,).
     """
-    found: list[Scalar] = []
+    entries: list[Scalar] = []
     for closure in mechanism.closures:
         match closure:
             case CoordinateClosure():
                 rate = _sum((mechanism.dof_slices, qd), closure.leader)
-                found.append(-1.0 * _polynomial(mechanism, q, closure, order=2) * (rate * rate))
+                entries.append(-1.0 * _polynomial(mechanism, q, closure, order=2) * (rate * rate))
             case ConnectClosure():
                 (_, a1), (_, a2) = (_accelerating(mechanism, bodies, bias, *end) for end in _ends(closure))
-                found += [*(a1 - a2)]
+                entries += [*(a1 - a2)]
             case WeldClosure():
                 (alpha1, a1), (alpha2, a2) = (_accelerating(mechanism, bodies, bias, *end) for end in _ends(closure))
-                found += [*(a1 - a2), *(alpha2 - alpha1)]
+                entries += [*(a1 - a2), *(alpha2 - alpha1)]
             case _:
                 assert_never(closure)
-    return found
+    return entries
 
 
 def _ends(closure: RigidClosure) -> tuple[tuple[int, AnyArray], tuple[int, AnyArray]]:
@@ -379,8 +381,8 @@ def _accelerating(
     mechanism: Mechanism, bodies: list[Link], moving: list[Moving], body: int, point: AnyArray
 ) -> tuple[AnyArray, AnyArray]:
     """Angular acceleration of a body and acceleration of one of its points, less gravity, in world axes, each (3,)."""
-    at, R = (world(mechanism) if body == WORLD else moving[body]), _rotation(bodies, body)
-    return R @ at.alpha, R @ at.at(point)
+    frame, R = (world(mechanism) if body == WORLD else moving[body]), _rotation(bodies, body)
+    return R @ frame.alpha, R @ frame.acceleration_at(point)
 
 
 def _ends_of_chains(mechanism: Mechanism, closure: RigidClosure) -> list[tuple[int, AnyArray, int]]:
@@ -392,10 +394,10 @@ def _ends_of_chains(mechanism: Mechanism, closure: RigidClosure) -> list[tuple[i
 
 def _above(mechanism: Mechanism, body: int) -> list[int]:
     """A body and those that carry it, the world last."""
-    found = [body]
-    while found[-1] != WORLD:
-        found.append(mechanism.bodies[found[-1]].parent)
-    return found
+    chain = [body]
+    while chain[-1] != WORLD:
+        chain.append(mechanism.bodies[chain[-1]].parent)
+    return chain
 
 
 def _columns(
@@ -443,9 +445,9 @@ def _weights(mechanism: Mechanism, coordinate: Coordinate) -> Iterator[tuple[int
         yield mechanism.dof_slices[j].start, float(weight)
 
 
-def _sum(of: tuple[tuple[slice, ...], AnyArray], coordinate: Coordinate | None) -> Scalar:
+def _sum(coordinates: tuple[tuple[slice, ...], AnyArray], coordinate: Coordinate | None) -> Scalar:
     """A weighted sum of entries of q or qd, given with the places of the joints in it."""
-    slices, x = of
+    slices, x = coordinates
     if coordinate is None:
         return 0.0
     terms = zip(coordinate.joints, coordinate.weights, strict=True)
@@ -461,7 +463,7 @@ def _polynomial(mechanism: Mechanism, q: AnyArray, closure: CoordinateClosure, *
     if closure.leader is None:
         return float(closure.coefficients[0]) if order == 0 else 0.0
     x = _offset(mechanism, q, closure.leader)
-    found: Scalar = 0.0
+    value: Scalar = 0.0
     for coefficient in reversed(np.polynomial.Polynomial(closure.coefficients).deriv(order).coef):
-        found = found * x + float(coefficient)
-    return found
+        value = value * x + float(coefficient)
+    return value

@@ -43,7 +43,7 @@ class Graph:
     constants: list[float] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
     """Value of each node at the pose of the trace."""
-    known: dict[tuple[Op, tuple[int, ...], float], int] = field(default_factory=dict)
+    place_of_node: dict[tuple[Op, tuple[int, ...], float], int] = field(default_factory=dict)
 
     def input(self, value: float) -> "Symbol":
         """A new input with its value at the pose of the trace."""
@@ -56,9 +56,9 @@ class Graph:
     def node(self, op: Op, value: float, *args: "Symbol", constant: float = 0.0) -> "Symbol":
         """The node of an operation, the same as before if it is there."""
         key = (op, tuple(arg.place for arg in args), constant)
-        place = self.known.get(key)
+        place = self.place_of_node.get(key)
         if place is None:
-            place = self.known[key] = len(self.ops)
+            place = self.place_of_node[key] = len(self.ops)
             self.ops.append(op)
             self.args.append(key[1])
             self.constants.append(constant)

@@ -105,8 +105,8 @@ def _complete(mechanism: Mechanism, drive: Drive, guess: Array, columns: Columns
     """
     q, state = records[:, columns.q], records[:, columns.marks.start]
     if guess.ndim == 2:
-        lost = np.flatnonzero(state == 0)
-        q[lost] = plain_poses(mechanism, drive.q, guess, lost)
+        failed = np.flatnonzero(state == 0)
+        q[failed] = plain_poses(mechanism, drive.q, guess, failed)
     else:
         if not state[0]:
             q[0] = _start(mechanism, drive, guess)

@@ -66,8 +66,8 @@ class Equations:
         if lanes > whole:
             self.follow(Drive(*(x[whole * span :] for x in drive)), records[whole * span :])
         missed = np.flatnonzero(~self._arrivals(drive, starts, span, records[:, self.columns.q]))
-        known = (int(missed[0]) + 1 if missed.size else lanes) * span
-        records[known:, self.columns.marks] = 0
+        settled = (int(missed[0]) + 1 if missed.size else lanes) * span
+        records[settled:, self.columns.marks] = 0
 
     def _close(self, drive: Drive, samples: AnyArray, guess: Array) -> tuple[Array, AnyArray]:
         """Close the loops of some samples.

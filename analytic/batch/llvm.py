@@ -176,22 +176,24 @@ class Stream:
         """The same some samples on, each of so many bytes."""
         offset = self.writer.new(f"mul i64 {samples}, {step}")
         new = self.writer.new
-        return Stream(self.writer, tuple(new(f"getelementptr i8, ptr {at}, i64 {offset}") for at in self.places))
+        return Stream(
+            self.writer, tuple(new(f"getelementptr i8, ptr {pointer}, i64 {offset}") for pointer in self.places)
+        )
 
     def load(self, column: int) -> Value:
         """A column."""
         new, gathered = self.writer.new, "poison"
-        for k, at in enumerate(self.places):
-            entry = new(f"load double, ptr {new(f'getelementptr double, ptr {at}, i64 {column}')}")
+        for k, pointer in enumerate(self.places):
+            entry = new(f"load double, ptr {new(f'getelementptr double, ptr {pointer}, i64 {column}')}")
             gathered = new(f"insertelement {self.writer.vector} {gathered}, double {entry}, i64 {k}")
         return Value(self.writer, gathered)
 
     def store(self, column: int, value: Value) -> None:
         """Fill in a column."""
         new = self.writer.new
-        for k, at in enumerate(self.places):
+        for k, pointer in enumerate(self.places):
             entry = new(f"extractelement {self.writer.vector} {value.name}, i64 {k}")
-            to = new(f"getelementptr double, ptr {at}, i64 {column}")
+            to = new(f"getelementptr double, ptr {pointer}, i64 {column}")
             self.writer.lines.append(f"store double {entry}, ptr {to}")
 
 

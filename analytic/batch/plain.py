@@ -8,7 +8,8 @@ import numpy as np
 from analytic.dynamics.noc import noc_model
 from analytic.kinematics.closures import RANK_TOLERANCE
 from analytic.kinematics.redundancy import independent_dofs_at, independent_drives, minimum_norm
-from analytic.motion.continuation import CLOSED, SOUND, State, Tracer, close, conditioning, may_vanish
+from analytic.kinematics.state import State
+from analytic.motion.continuation import CLOSED, SOUND, ClosedPose, Tracer, close, conditioning, may_vanish
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, SingularityError
 from robots.mechanism import Mechanism
@@ -93,8 +94,8 @@ def misfit(mechanism: Mechanism, q: Array, guess: Array, sample: int) -> LoopClo
     pose, residual = _tracer_of(mechanism, q[None], places).close(pose, 0.0)
     if residual > CLOSED:
         return None
-    found = mechanism.values_of(mechanism.drives, pose)
-    return next(_misfits(mechanism, "positions", q[None], found, np.array([sample])), None)
+    driven = mechanism.values_of(mechanism.drives, pose)
+    return next(_misfits(mechanism, "positions", q[None], driven, np.array([sample])), None)
 
 
 def _want_fitting(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArray) -> None:
@@ -111,20 +112,20 @@ def _want_fitting(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArra
         return
     rates = _tracer_of(mechanism, drive.q, places).rates(q, Drive(*(x[:, places] for x in drive)))
     W_T = mechanism.rates_of(mechanism.drives).T
-    for name, given, found in zip(("velocities", "accelerations"), drive[1:], rates, strict=True):
-        for error in _misfits(mechanism, name, given, found @ W_T, samples):
+    for name, given, rate in zip(("velocities", "accelerations"), drive[1:], rates, strict=True):
+        for error in _misfits(mechanism, name, given, rate @ W_T, samples):
             raise error
 
 
 def _misfits(
-    mechanism: Mechanism, name: str, given: Array, found: Array, samples: AnyArray
+    mechanism: Mechanism, name: str, given: Array, consistent: Array, samples: AnyArray
 ) -> Iterator[LoopClosureError]:
     """The drives (nt, drives) that are not where the independent ones move them."""
-    error = np.abs(given - found) / (1 + np.abs(given))
+    error = np.abs(given - consistent) / (1 + np.abs(given))
     for k, drive in np.argwhere(error > CLOSED):
         yield LoopClosureError(
             f"{mechanism.model.path}: {name} of redundant drives do not fit each other at sample {samples[k]}: want "
-            f"{found[k, drive]:.9g} of '{mechanism.drives[drive].name}', which follows from the others, got "
+            f"{consistent[k, drive]:.9g} of '{mechanism.drives[drive].name}', which follows from the others, got "
             f"{given[k, drive]:.9g}",
             residual=float(error[k, drive]),
             tolerance=CLOSED,
@@ -147,7 +148,7 @@ def _tracer_of(mechanism: Mechanism, q: Array, places: list[int]) -> Tracer:
 def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -> int:
     """Replace poses (nt, nq) after a sample until they meet a sound one; returns the number of that, or how many."""
     for k in range(first + 1, len(poses)):
-        q = tracer.advance(State(t=float(k - 1), q=poses[[k - 1]]), float(k)).q
+        q = tracer.advance(ClosedPose(t=float(k - 1), q=poses[[k - 1]]), float(k)).q
         if trusted[k] and np.abs(q - poses[k]).max() <= MEETING and _is_sound(tracer, q):
             break
         poses[k] = q[0]
@@ -155,7 +156,7 @@ def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -
         k = len(poses)
     run = np.arange(max(first - 2, 0), min(k + 3, len(poses)))  # and two sound samples on both sides, to see a dip
     Phi_u = tracer.dependent_jacobian(poses[run])
-    tracer.refuse_singularities([State(t=float(i), q=poses[[i]]) for i in run], Phi_u)
+    tracer.refuse_singularities([ClosedPose(t=float(i), q=poses[[i]]) for i in run], Phi_u)
     _refuse_unresolved(tracer.mechanism, Phi_u, run)
     return k
 
@@ -193,8 +194,8 @@ def path_tracer(mechanism: Mechanism, q: Array) -> Tracer:
         mechanism: Robot.
         q: Positions of the drives [m or rad], shape (nt, drives).
     """
-    where = f"{mechanism.model.path}, batch with sample numbers as times"
-    return Tracer(mechanism=mechanism, law=Polyline(q), drives=mechanism.drives, where=where)
+    place = f"{mechanism.model.path}, batch with sample numbers as times"
+    return Tracer(mechanism=mechanism, law=Polyline(q), drives=mechanism.drives, where=place)
 
 
 def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray) -> Array:
@@ -213,7 +214,7 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
         LoopClosureError: If one cannot be assembled; `time` is its number.
     """
     tracer = path_tracer(mechanism, q)
-    found = np.zeros((len(samples), mechanism.nq))
+    q_of_samples = np.zeros((len(samples), mechanism.nq))
     for row, k in enumerate(samples):
         closed, residual = tracer.close(guess[[k]], float(k))
         if residual > CLOSED:
@@ -224,8 +225,8 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
                 tolerance=CLOSED,
                 time=float(k),
             )
-        found[row] = closed[0]
-    return found
+        q_of_samples[row] = closed[0]
+    return q_of_samples
 
 
 def plain_efforts(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArray) -> Array:
@@ -250,7 +251,7 @@ def plain_efforts(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArra
     _want_fitting(mechanism, q, drive, samples)
     qd, qdd = tracer.rates(q, drive)
     mask = independent_dofs_at(mechanism, q[len(q) // 2])
-    model = noc_model(mechanism, q, qd, mask)
+    model = noc_model(State(mechanism=mechanism, q=q, qd=qd), mask)
     force = (model.M @ qdd[:, mask, None] + model.C @ qd[:, mask, None])[..., 0] + model.G
     return minimum_norm(mechanism.selection @ model.L, force, mechanism.effort_scales)
 

@@ -22,7 +22,7 @@ KNOWN: Mapping[type, str] = {
     Mechanism: "model bodies joints closures actuators sites keyframes gravity wrenches left_out tendons "
     "q_slices dof_slices joints_of",
     Body: "name parent position rotation mass center inertia gravity_compensation",
-    Joint: "name kind body axis anchor reference armature damping stiffness spring_reference limits",
+    Joint: "name kind body axis anchor rest_position armature damping stiffness spring_reference limits",
     ConnectClosure: "name body1 point1 body2 point2",
     WeldClosure: "name body1 point1 body2 point2 rotation",
     CoordinateClosure: "name follower leader coefficients",
@@ -49,13 +49,13 @@ def _unknown(mechanism: Mechanism) -> Iterator[str]:
     parts = (mechanism.bodies, mechanism.joints, mechanism.closures, mechanism.actuators, mechanism.wrenches)
     coordinates = [actuator.coordinate for actuator in mechanism.actuators]
     for part in (mechanism, *(item for items in parts for item in items), *coordinates):
-        known = KNOWN.get(type(part), "").split()
-        if not known:
+        known_fields = KNOWN.get(type(part), "").split()
+        if not known_fields:
             yield f"a {type(part).__name__}"
         yield from (
             f"{type(part).__name__}.{field.name}"
             for field in fields(part)
-            if field.name not in known and not _is_default(field, getattr(part, field.name))
+            if field.name not in known_fields and not _is_default(field, getattr(part, field.name))
         )
     yield from _not_written_down(mechanism)
 

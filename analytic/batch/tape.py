@@ -95,29 +95,29 @@ def assemble_tape(graph: Graph, outputs: Sequence[Scalar]) -> Tape:
         graph: Operations, the inputs first.
         outputs: What is wanted, numbers included.
     """
-    wanted = [out.place for out in outputs if isinstance(out, Symbol)]
-    instructions = _fuse(graph, wanted)
+    places = [out.place for out in outputs if isinstance(out, Symbol)]
+    instructions = _fuse(graph, places)
     inputs = sum(op is Op.INPUT for op in graph.ops)
     return _allocate(instructions, outputs, inputs)
 
 
-def _fuse(graph: Graph, wanted: list[int]) -> list[_Instruction]:
+def _fuse(graph: Graph, outputs: list[int]) -> list[_Instruction]:
     """The instructions that are needed, with products fused into the sums that alone use them."""
     uses = [0] * len(graph.ops)
-    for place in wanted:
+    for place in outputs:
         uses[place] += 1
     for place in reversed(range(len(uses))):
         for arg in graph.args[place] if uses[place] else ():
             uses[arg] += 1
-    found: dict[int, _Instruction] = {}
+    instructions: dict[int, _Instruction] = {}
     absorbed: set[int] = set()
     for place in reversed(range(len(uses))):
         if not uses[place] or place in absorbed or graph.ops[place] is Op.INPUT:
             continue
         instruction, gone = _instruction(graph, place, uses)
-        found[place] = instruction
+        instructions[place] = instruction
         absorbed |= gone
-    return _paired(graph, [found[place] for place in sorted(found)])
+    return _paired(graph, [instructions[place] for place in sorted(instructions)])
 
 
 def _instruction(graph: Graph, place: int, uses: list[int]) -> tuple[_Instruction, set[int]]:
@@ -125,10 +125,10 @@ def _instruction(graph: Graph, place: int, uses: list[int]) -> tuple[_Instructio
     op, args = graph.ops[place], graph.args[place]
     if op in (Op.ADD, Op.SUB):
         kinds = [graph.ops[a] if uses[a] == 1 and graph.ops[a] in (Op.MUL, Op.SCALE) else None for a in args]
-        for (sum_, *wanted), (code, second) in FUSED.items():
-            if sum_ is op and all(want in (None, kind) for want, kind in zip(wanted, kinds, strict=True)):
-                taken = [a for a, want in zip(args, wanted, strict=True) if want is not None]
-                rest = [a for a, want in zip(args, wanted, strict=True) if want is None]
+        for (sum_, *wanted_kinds), (code, second) in FUSED.items():
+            if sum_ is op and all(want in (None, kind) for want, kind in zip(wanted_kinds, kinds, strict=True)):
+                taken = [a for a, want in zip(args, wanted_kinds, strict=True) if want is not None]
+                rest = [a for a, want in zip(args, wanted_kinds, strict=True) if want is None]
                 k = graph.constants[taken[0]] * (-1 if op is Op.SUB and second else 1)
                 sources = (*(f for a in taken for f in graph.args[a]), *rest)
                 return _Instruction(code=code, target=place, sources=sources, constant=k), set(taken)
@@ -142,13 +142,13 @@ def _paired(graph: Graph, instructions: list[_Instruction]) -> list[_Instruction
     for it in instructions:
         if it.code is Code.SINCOS:
             both.setdefault(it.sources[0], {})[graph.ops[it.target]] = it.target
-    found = []
+    paired = []
     for it in instructions:
         if it.code is not Code.SINCOS:
-            found.append(it)
+            paired.append(it)
         elif pair := both.pop(it.sources[0], None):
-            found.append(replace(it, target=pair.get(Op.SIN, UNUSED), second=pair.get(Op.COS, UNUSED)))
-    return found
+            paired.append(replace(it, target=pair.get(Op.SIN, UNUSED), second=pair.get(Op.COS, UNUSED)))
+    return paired
 
 
 def _allocate(instructions: list[_Instruction], outputs: Sequence[Scalar], inputs: int) -> Tape:

@@ -133,40 +133,40 @@ def _state(shape: _Shape, given: int) -> _State:
     return _State(graph=graph, q=q, given=drive, bodies=bodies, rows=rows, factors=factors)
 
 
-def _newton_step(shape: _Shape, at: _State) -> tuple[list[Scalar], list[Scalar]]:
+def _newton_step(shape: _Shape, state: _State) -> tuple[list[Scalar], list[Scalar]]:
     """The positions after a Newton step on the loops; the largest residual before it, and the largest step."""
     step = np.zeros(shape.mechanism.nv, dtype=object)
-    step[shape.dependent] = at.factors.solve([-row.residual for row in at.rows])
+    step[shape.dependent] = state.factors.solve([-row.residual for row in state.rows])
     size = _largest(abs(x) for x in step[shape.dependent])
-    return list(_retract(shape.mechanism, at.q, step)), [at.residual(), size]
+    return list(_retract(shape.mechanism, state.q, step)), [state.residual(), size]
 
 
 def _newton_tape(shape: _Shape) -> Tape:
-    at = _state(shape, 1)
-    moved, sizes = _newton_step(shape, at)
-    return assemble_tape(at.graph, [*moved, *sizes])
+    state = _state(shape, 1)
+    moved, sizes = _newton_step(shape, state)
+    return assemble_tape(state.graph, [*moved, *sizes])
 
 
 def _efforts_tape(shape: _Shape) -> Tape:
     mechanism, dependent = shape.mechanism, shape.dependent
-    at = _state(shape, 3)
-    rows, factors = at.rows, at.factors
-    moved, sizes = _newton_step(shape, at)
-    qd, qdd = (_independent_rates(shape, rates) for rates in at.given[1:])
+    state = _state(shape, 3)
+    rows, factors = state.rows, state.factors
+    moved, sizes = _newton_step(shape, state)
+    qd, qdd = (_independent_rates(shape, rates) for rates in state.given[1:])
     qd[dependent] = factors.solve([-_along(row, qd) for row in rows])
-    bias = motions(mechanism, at.bodies, qd, np.zeros(mechanism.nv, dtype=object))
-    changes = closure_bias(mechanism, at.bodies, bias, at.q, qd)
+    bias = motions(mechanism, state.bodies, qd, np.zeros(mechanism.nv, dtype=object))
+    changes = closure_bias(mechanism, state.bodies, bias, state.q, qd)
     qdd[dependent] = factors.solve([-(_along(row, qdd) + c) for row, c in zip(rows, changes, strict=True)])
-    moving = motions(mechanism, at.bodies, qd, qdd)
-    tau = tree_efforts(mechanism, at.bodies, moving) + joint_efforts(mechanism, at.q, qd, qdd)
+    moving = motions(mechanism, state.bodies, qd, qdd)
+    tau = tree_efforts(mechanism, state.bodies, moving) + joint_efforts(mechanism, state.q, qd, qdd)
     multipliers = factors.solve_transposed(list(tau[dependent]), len(rows))
     force = [tau[i] - _across(rows, i, multipliers) for i in shape.independent]
     effort, pivots = _least_effort(shape, rows, factors, force)
     pivots += factors.relative_pivots
     guard = (smallest(map(abs, pivots)) if pivots else 1.0) * _conditioning(shape)
     orientation = np.prod(np.array(factors.relative_pivots, object))
-    apart = _apart(shape, at, qd, qdd)
-    return assemble_tape(at.graph, [*moved, *effort, *sizes, guard, orientation, apart])
+    apart = _apart(shape, state, qd, qdd)
+    return assemble_tape(state.graph, [*moved, *effort, *sizes, guard, orientation, apart])
 
 
 def _conditioning(shape: _Shape) -> float:
@@ -207,11 +207,11 @@ def _least_effort(
     ]
     n = len(force)
     if len(A) == n:
-        found: list[Scalar] = [0.0] * n
+        gear_efforts: list[Scalar] = [0.0] * n
         for k, row in enumerate(A):
             (column,) = (i for i, a in enumerate(row) if isinstance(a, Symbol) or a != 0)
-            found[k] = force[column] / row[column]
-        return found, []
+            gear_efforts[k] = force[column] / row[column]
+        return gear_efforts, []
     scales = shape.mechanism.effort_scales.tolist()
     weighted = [[w * w * a for a in row] for w, row in zip(scales, A, strict=True)]
     normal = [
@@ -233,14 +233,14 @@ def _actuator_row(shape: _Shape, rows: list[Row], factors: Factors, joint: int, 
     return [-_across(rows, other, weights) for other in shape.independent]
 
 
-def _apart(shape: _Shape, at: _State, qd: AnyArray, qdd: AnyArray) -> Scalar:
+def _apart(shape: _Shape, state: _State, qd: AnyArray, qdd: AnyArray) -> Scalar:
     """How far actuated joints that follow are from what is given for them, over 1 + its size."""
-    found = []
+    gaps = []
     for k, (place, dof) in enumerate(zip(shape.places, shape.driven, strict=True)):
         if dof not in shape.independent:
-            for value, given in zip((at.q[place], qd[dof], qdd[dof]), at.given, strict=True):
-                found.append(abs(value - given[k]) / (abs(given[k]) + 1.0))
-    return _largest(found)
+            for value, given in zip((state.q[place], qd[dof], qdd[dof]), state.given, strict=True):
+                gaps.append(abs(value - given[k]) / (abs(given[k]) + 1.0))
+    return _largest(gaps)
 
 
 def _largest(values: Iterable[Any]) -> Scalar:

@@ -81,19 +81,19 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive
     for s in range(samples):
         given = np.concatenate([x[:, s].T for x in drive])
         begun = sum(weight * x for weight, x in zip(WEIGHTS[min(s, HISTORY)], past, strict=True))
-        found, closed = np.empty((len(efforts.outputs), lanes)), np.zeros(lanes, np.bool_)
+        values, closed = np.empty((len(efforts.outputs), lanes)), np.zeros(lanes, np.bool_)
         if 2 * near.sum() > alive.sum():
-            found, closed = _moved(efforts, begun, given, limit)
+            values, closed = _moved(efforts, begun, given, limit)
         dense = alive & closed
         near, left = dense.copy(), np.flatnonzero(alive & ~closed)
         if left.size:
-            found[:, left], closed[left], near[left] = _solved(
+            values[:, left], closed[left], near[left] = _solved(
                 newton, efforts, begun[:, left], given[:, left], limit[left]
             )
         alive = alive & closed
-        past = [found[:nq], *past[:-1]]
-        state = np.where(alive, _state(*found[2 - CHECKS :]), 0.0)
-        records[:, s] = np.concatenate([found[:-CHECKS], [state, dense]]).T
+        past = [values[:nq], *past[:-1]]
+        state = np.where(alive, _state(*values[2 - CHECKS :]), 0.0)
+        records[:, s] = np.concatenate([values[:-CHECKS], [state, dense]]).T
         if not alive.any():
             break
 
@@ -125,19 +125,19 @@ def _solved(newton: Tape, efforts: Tape, q: Array, drive: Array, limit: Array) -
             break
     contracts &= settled
     for _ in range(1 + MOST_REPEATS):
-        found, closed = _moved(efforts, q, drive, limit)
-        q = found[:nq]
+        values, closed = _moved(efforts, q, drive, limit)
+        q = values[:nq]
         if closed[contracts].all():
             break
-    return found, contracts & closed, near
+    return values, contracts & closed, near
 
 
 def _moved(efforts: Tape, q: Array, drive: Array, limit: Array) -> tuple[Array, AnyArray]:
     """What the tape of the efforts gives (outputs, lanes), and where loops are closed and all is finite (lanes,)."""
-    found = outputs(efforts, np.concatenate([q, drive]))
-    residual, size = found[-CHECKS], found[1 - CHECKS]
-    finite = np.isfinite(drive).all(axis=0) & np.isfinite(found[len(q) : -CHECKS]).all(axis=0)
-    return found, (residual <= limit) & (size <= CLOSE) & finite
+    values = outputs(efforts, np.concatenate([q, drive]))
+    residual, size = values[-CHECKS], values[1 - CHECKS]
+    finite = np.isfinite(drive).all(axis=0) & np.isfinite(values[len(q) : -CHECKS]).all(axis=0)
+    return values, (residual <= limit) & (size <= CLOSE) & finite
 
 
 def _state(guard: Array, orientation: Array, apart: Array) -> Array:

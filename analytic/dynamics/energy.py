@@ -28,9 +28,9 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
     Returns:
         Energy [J], shape (nt,).
     """
-    at = poses(mechanism, q)
-    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, at), qd)
-    w = np.einsum("tbji,tbj->tbi", at.R, t[..., :3])
+    body_poses = poses(mechanism, q)
+    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, body_poses), qd)
+    w = np.einsum("tbji,tbj->tbi", body_poses.R, t[..., :3])
     inertia = np.array([body.inertia for body in mechanism.bodies])
     T = (w * np.einsum("bij,tbj->tbi", inertia, w)).sum((1, 2)) / 2
     T = T + (t[..., 3:] ** 2).sum(2) @ np.array([body.mass for body in mechanism.bodies]) / 2
@@ -81,11 +81,11 @@ def _damped_power(mechanism: Mechanism, qd: Array, rates: Array) -> Array:
 
 def _power_of_wrenches(mechanism: Mechanism, motion: Motion) -> Array:
     """Power of the constant external wrenches [W], shape (nt,)."""
-    at = poses(mechanism, motion.q)
-    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, at), motion.qd)
+    body_poses = poses(mechanism, motion.q)
+    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, body_poses), motion.qd)
     power = np.zeros(len(motion.t))
     for load in mechanism.wrenches:
         w, v = t[:, load.body, :3], t[:, load.body, 3:]
-        point = at.p[:, load.body] + at.R[:, load.body] @ load.point
-        power += w @ load.moment + (v + np.cross(w, point - at.c[:, load.body])) @ load.force
+        point = body_poses.p[:, load.body] + body_poses.R[:, load.body] @ load.point
+        power += w @ load.moment + (v + np.cross(w, point - body_poses.c[:, load.body])) @ load.force
     return power

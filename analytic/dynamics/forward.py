@@ -17,12 +17,11 @@ from analytic.dynamics.lagrange import lagrange_model
 from analytic.dynamics.noc import noc_model
 from analytic.kinematics.closures import (
     RANK_TOLERANCE,
-    closure_jacobian,
     closure_jacobian_at,
-    closure_jacobian_rate,
     solve_dependent,
 )
-from analytic.kinematics.tree import poses, position_rate, twists
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import position_rate
 from analytic.motion.continuation import CLOSED, close, conditioning
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, SingularityError
@@ -56,19 +55,16 @@ def accelerations_by_noc(mechanism: Mechanism, q: Array, qd: Array, effort: Arra
     Returns:
         Accelerations [m/s² or rad/s²], shape (nt, nv).
     """
-    model = noc_model(mechanism, q, qd, independent)
+    state = State(mechanism=mechanism, q=q, qd=qd)
+    model = noc_model(state, independent)
     A = mechanism.selection @ model.L
     driving = (A.swapaxes(1, 2) @ effort[..., None])[..., 0]
     coriolis = (model.C @ qd[:, independent, None])[..., 0]
     free = np.linalg.solve(model.M, (driving - coriolis - model.G)[..., None])
-    at = poses(mechanism, q)
-    moving = twists(mechanism, at, qd)
-    Phi = closure_jacobian(mechanism, at, moving.K, q)
-    Phi_dot = closure_jacobian_rate(mechanism, at, moving, q, qd)
     qdd = np.zeros_like(qd)
     qdd[:, independent] = free[..., 0]
-    right = Phi @ qdd[..., None] + Phi_dot @ qd[..., None]
-    qdd[:, ~independent] = solve_dependent(Phi[..., ~independent], right)[..., 0]
+    right = state.Phi @ qdd[..., None] + state.Phi_dot @ qd[..., None]
+    qdd[:, ~independent] = solve_dependent(state.Phi[..., ~independent], right)[..., 0]
     return qdd
 
 
@@ -157,34 +153,34 @@ class _Path:
     """A solution of ẏ = rate(t, y) as far as it is known."""
 
     rate: Callable[[float, Array], Array]
-    known: list[tuple[float, Array]]
+    solution: list[tuple[float, Array]]
     """Times [s] and values at the ends of the steps."""
     pieces: list[Any] = field(default_factory=list)
     """Interpolants of the steps."""
 
     def go(self, end: float, first: float | None = None) -> None:
         """Steps to an end [s]; or one step towards it, if possible of a given length [s]."""
-        solver = DOP853(self.rate, *self.known[-1], end, first_step=first, **ACCURACY)
-        while self.known[-1][0] < end:
+        solver = DOP853(self.rate, *self.solution[-1], end, first_step=first, **ACCURACY)
+        while self.solution[-1][0] < end:
             solver.step()
             if solver.status == "failed":
                 raise _too_small_steps(solver.t)
             self.pieces.append(solver.dense_output())
-            self.known.append((solver.t, solver.y))
+            self.solution.append((solver.t, solver.y))
             if first is not None:
                 return
 
     def leap(self, over: SingularityError, end: float) -> None:
         """A step over a singularity, from the shortest distance that does, redoing what was nearer."""
-        for distance in (over.time - self.known[-1][0]) * LEAPS:
-            while self.pieces and self.known[-1][0] > over.time - distance:
-                del self.known[-1], self.pieces[-1]
-            if self.known[-1][0] > over.time - distance:
+        for distance in (over.time - self.solution[-1][0]) * LEAPS:
+            while self.pieces and self.solution[-1][0] > over.time - distance:
+                del self.solution[-1], self.pieces[-1]
+            if self.solution[-1][0] > over.time - distance:
                 break
             with suppress(SingularityError):
                 self.go(over.time - distance)
-                self.go(end, min(distance / AHEAD, end - self.known[-1][0]))
-                if self.known[-1][0] > over.time:
+                self.go(end, min(distance / AHEAD, end - self.solution[-1][0]))
+                if self.solution[-1][0] > over.time:
                     return
         raise over
 
@@ -200,12 +196,12 @@ def _integrated(
 ) -> Callable[[float], AnyArray]:
     """The solution from a value at the start, as a function of time; singularities are leapt over."""
     path = _Path(rate, [(start, y)])
-    while path.known[-1][0] < end:
+    while path.solution[-1][0] < end:
         try:
             path.go(end)
         except SingularityError as error:
             path.leap(error, end)
-    return OdeSolution([time for time, _ in path.known], path.pieces)
+    return OdeSolution([time for time, _ in path.solution], path.pieces)
 
 
 def dependent_velocities(mechanism: Mechanism, q: Array, free: Array, independent: AnyArray) -> Array:
@@ -220,9 +216,8 @@ def dependent_velocities(mechanism: Mechanism, q: Array, free: Array, independen
     Returns:
         Velocities [m/s or rad/s], shape (nt, nv).
     """
-    at = poses(mechanism, q)
     qd = np.zeros((len(q), mechanism.nv))
     qd[:, independent] = free
-    Phi = closure_jacobian(mechanism, at, twists(mechanism, at, qd).K, q)
+    Phi = closure_jacobian_at(mechanism, q)
     qd[:, ~independent] = solve_dependent(Phi[..., ~independent], Phi @ qd[..., None])[..., 0]
     return qd

@@ -2,7 +2,7 @@
 
 T(q, q̇) = ½ q̇ᵀ M(q) q̇ and V(q) are written down for the tree whose loops are cut. Their derivatives, that of the
 closure residual, and that of Φ(q) q̇ along q̇, are taken by the complex step, which is exact to round-off. Of the motion
-only q and the rates of independent drives are used; the other rates follow from these derivatives. With `noc` it shares
+only q and the rates of the drives are used; the other rates follow from these derivatives. With `noc` it shares
 poses, the directions of the joints, the closure residual and Φ, but no rate of a Jacobian and no Newton-Euler equation.
 """
 
@@ -48,12 +48,14 @@ class LagrangeModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RateSolver:
-    """What closures and independent drives hold of the rates: Φ q̇ = 0 and W q̇ = ṡ."""
+    """What closures and drives hold of the rates: Φ q̇ = 0 and W q̇ = ṡ."""
 
     inverse: Array
     """Rates per opening of the closures and per rate of the drives, least squares, shape (nt, nv, nc + drives)."""
     W: Array
     """Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv)."""
+    driven: int
+    """How many degrees of freedom the drives move; fewer than drives where they are redundant."""
     Z_T: Array
     """Orthonormal basis of the rates that nothing holds, in rows [-], shape (nt, undriven, nv)."""
 
@@ -84,20 +86,20 @@ class Lagrange:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
-        held = _held(mechanism, motion.q)
-        qd = held.rates(held.closed, motion.qd) + held.free(motion.qd)
+        constraints = _held(mechanism, motion.q)
+        qd = constraints.rates(constraints.closed, motion.qd) + constraints.free(motion.qd)
         model = lagrange_model(mechanism, motion.q, qd)
-        qdd = held.rates(-model.closure_bias, motion.qdd)
+        qdd = constraints.rates(-model.closure_bias, motion.qdd)
         inertial = (model.M @ qdd[..., None])[..., 0]
         force = inertial + model.coriolis + model.gravity + model.dissipation - model.load
-        force = force + _correction(model.M, held.Z_T, force)
+        force = force + _correction(model.M, constraints.Z_T, force)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=_eliminate_multipliers(model.Phi, mechanism, force, len(held.W)),
+            effort=_eliminate_multipliers(model.Phi, mechanism, force, constraints.driven),
             settings={
-                "state": "q, and rates of independent drives; the others by the complex step of the closures",
+                "state": "q, and rates of the drives; the others by the complex step of the closures",
                 "derivatives": f"complex step of {STEP:g}",
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
@@ -140,8 +142,7 @@ def _partials(function: Callable[[AnyArray], AnyArray], nt: int, nv: int) -> Arr
 
 
 def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
-    middle = q[len(q) // 2]
-    W = mechanism.rates_of(independent_drives(mechanism, middle))
+    middle, W = q[len(q) // 2], mechanism.rates_of(mechanism.drives)
     Phi = _partials(lambda step: _residual_near(mechanism, q, step), len(q), mechanism.nv)
     rows = np.concatenate([Phi, np.broadcast_to(W, (len(q), *W.shape))], axis=1)
     factors = row_factors(rows)
@@ -149,31 +150,32 @@ def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
     return _RateSolver(
         inverse=np.linalg.pinv(factors * rows, rcond=RANK_TOLERANCE) * factors.swapaxes(1, 2),
         W=W,
+        driven=len(independent_drives(mechanism, middle)),
         Z_T=np.linalg.svd(factors * rows)[2][:, mechanism.nv - undriven :],
     )
 
 
-def inertia_matrix(mechanism: Mechanism, at: Poses) -> AnyArray:
+def inertia_matrix(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     """Inertia matrix of the spanning tree: the kinetic energy is ½ q̇ᵀ M q̇.
 
     Args:
         mechanism: Robot.
-        at: Its poses; may be complex.
+        body_poses: Its poses; may be complex.
 
     Returns:
         M [kg, kg m or kg m²], shape (nt, nv, nv).
     """
-    K = twist_matrices(mechanism, at)
+    K = twist_matrices(mechanism, body_poses)
     armature = np.diag(_per_dof(mechanism, "armature"))
     for tendon in mechanism.tendons:
         w = mechanism.rates_of((tendon.length,))
         armature = armature + tendon.armature * w.T @ w
-    M = np.broadcast_to(armature, (len(at.p), mechanism.nv, mechanism.nv)).astype(K.dtype)
-    nt, rows = len(at.p), 3 * len(mechanism.bodies)
+    M = np.broadcast_to(armature, (len(body_poses.p), mechanism.nv, mechanism.nv)).astype(K.dtype)
+    nt, rows = len(body_poses.p), 3 * len(mechanism.bodies)
     masses = np.array([body.mass for body in mechanism.bodies])
     inertias = np.array([body.inertia for body in mechanism.bodies]).reshape(-1, 3, 3)
     J_v = K[:, :, 3:].reshape(nt, rows, mechanism.nv)
-    in_body = at.R.swapaxes(2, 3) @ K[:, :, :3]
+    in_body = body_poses.R.swapaxes(2, 3) @ K[:, :, :3]
     J_w, spin = (x.reshape(nt, rows, mechanism.nv) for x in (in_body, inertias @ in_body))
     M = M + J_v.swapaxes(1, 2) @ (np.repeat(masses, 3)[:, None] * J_v) + J_w.swapaxes(1, 2) @ spin
     return M
@@ -189,35 +191,35 @@ def potential_energy(mechanism: Mechanism, q: AnyArray) -> AnyArray:
     Returns:
         V [J], shape (nt,).
     """
-    at = poses(mechanism, q)
+    body_poses = poses(mechanism, q)
     masses = np.array([body.mass * (1 - body.gravity_compensation) for body in mechanism.bodies])
-    V = -(at.c @ mechanism.gravity) @ masses
+    V = -(body_poses.c @ mechanism.gravity) @ masses
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
         if joint.stiffness:
             V = V + joint.stiffness * _squared_stretch(joint, q[:, columns]) / 2
     for tendon in mechanism.tendons:
         length = mechanism.values_of((tendon.length,), q)[:, 0]
         V = V + tendon.stiffness * _beyond(length, tendon.rest) ** 2 / 2
-    for spring, length in zip(mechanism.point_springs, lengths(mechanism, at).T, strict=True):
+    for spring, length in zip(mechanism.point_springs, lengths(mechanism, body_poses).T, strict=True):
         V = V + spring.stiffness * _beyond(length, spring.rest) ** 2 / 2
     return V
 
 
-def lengths(mechanism: Mechanism, at: Poses) -> AnyArray:
+def lengths(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     """Lengths of the springs between two points.
 
     Args:
         mechanism: Robot.
-        at: Its poses; may be complex.
+        body_poses: Its poses; may be complex.
 
     Returns:
         Lengths [m], shape (nt, springs).
     """
-    found = np.zeros((len(at.p), len(mechanism.point_springs)), at.p.dtype)
+    length = np.zeros((len(body_poses.p), len(mechanism.point_springs)), body_poses.p.dtype)
     for k, spring in enumerate(mechanism.point_springs):
-        p1, p2 = (point_of(at, *end) for end in spring.ends)
-        found[:, k] = np.sqrt(((p2 - p1) ** 2).sum(1))  # not norm(): that is not holomorphic
-    return found
+        p1, p2 = (point_of(body_poses, *end) for end in spring.ends)
+        length[:, k] = np.sqrt(((p2 - p1) ** 2).sum(1))  # not norm(): that is not holomorphic
+    return length
 
 
 def _beyond(length: AnyArray, rest: Array | tuple[float, float]) -> AnyArray:
@@ -265,8 +267,9 @@ def _residual_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
 def _opening_rate_near(mechanism: Mechanism, q: Array, step: AnyArray, qd: Array) -> AnyArray:
     """Φ q̇ after a small step from q, q̇ the same, shape (nt, nc)."""
     moved = retract(mechanism, q, step)
-    at = poses(mechanism, moved)
-    return (closure_jacobian(mechanism, at, twist_matrices(mechanism, at), moved) @ qd[..., None])[..., 0]
+    body_poses = poses(mechanism, moved)
+    Phi = closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), moved)
+    return (Phi @ qd[..., None])[..., 0]
 
 
 def _lengths_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
@@ -275,12 +278,12 @@ def _lengths_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
 
 def _work_of_wrenches(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     """Work of the external wrenches over a small step from q, to first order in it [J], shape (nt,)."""
-    here, there = poses(mechanism, q), poses(mechanism, retract(mechanism, q, step))
+    here, displaced = poses(mechanism, q), poses(mechanism, retract(mechanism, q, step))
     work = np.zeros(len(q), step.dtype)
     for load in mechanism.wrenches:
         b = load.body
-        work += (there.p[:, b] + there.R[:, b] @ load.point) @ load.force
-        turn = there.R[:, b] @ here.R[:, b].swapaxes(1, 2)  # 1 + [small rotation]×
+        work += (displaced.p[:, b] + displaced.R[:, b] @ load.point) @ load.force
+        turn = displaced.R[:, b] @ here.R[:, b].swapaxes(1, 2)  # 1 + [small rotation]×
         rotation = np.stack([turn[:, 2, 1], turn[:, 0, 2], turn[:, 1, 0]], axis=1)
         work += rotation @ load.moment
     return work

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian, closure_jacobian_rate, solve_dependent
-from analytic.kinematics.redundancy import independent_dofs, minimum_norm, rates_of_drives, undriven_dofs
-from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, poses, skew, twists
+from analytic.kinematics.closures import RANK_TOLERANCE, solve_dependent
+from analytic.kinematics.redundancy import independent_choices, minimum_norm, rates_of_drives, undriven_dofs
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, skew
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory
 from robots.mechanism import WORLD, Mechanism
@@ -42,15 +43,14 @@ class Noc:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
-        independent = independent_dofs(mechanism, motion)
-        needed = needed_efforts(mechanism, (motion.q, motion.qd, motion.qdd), independent)
+        needed = needed_efforts(mechanism, motion.q, motion.qd, motion.qdd)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
             effort=needed.effort,
             settings={
-                "independent coordinates": ", ".join(_dof_names(mechanism)[i] for i in np.flatnonzero(independent)),
+                "independent coordinates": _choices_in_words(mechanism, motion, needed.choices),
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
         )
@@ -63,70 +63,78 @@ class NeededEfforts:
     effort: Array
     """Efforts of least norm of the actuators [N or N m], shape (nt, na)."""
     unactuated: Array
-    """Generalized force that no actuator can give, left over along the joints where nothing drives [N or N m],
-    shape (nt, nv); zero of a motion whose unactuated dofs move as the dynamics want."""
+    """Generalized force along the independent joints that no actuator can give [N or N m], shape (nt, nv).
+
+    Zero of a motion whose unactuated dofs move as the dynamics want."""
+    choices: list[tuple[AnyArray, AnyArray]]
+    """Masks of the independent dofs (nv,) and of the samples (nt,) that they were taken at."""
 
 
-def needed_efforts(mechanism: Mechanism, states: tuple[Array, Array, Array], independent: AnyArray) -> NeededEfforts:
+def needed_efforts(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> NeededEfforts:
     """The efforts that states need, whatever the accelerations of dofs that nothing drives.
 
     Args:
         mechanism: Robot.
-        states: Joint positions with closed loops (nt, nq), velocities and accelerations (nt, nv) that keep them closed.
-        independent: Mask of the independent dofs [-], shape (nv,).
+        q: Joint positions with closed loops [m or rad], shape (nt, nq).
+        qd: Joint velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
+        qdd: Joint accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
     """
-    q, qd, qdd = states
-    model = noc_model(mechanism, q, qd, independent)
-    force = (model.M @ qdd[:, independent, None] + model.C @ qd[:, independent, None])[..., 0] + model.G
-    A = mechanism.selection @ model.L
+    effort, unactuated = np.zeros((len(q), mechanism.na)), np.zeros((len(q), mechanism.nv))
     undriven = undriven_dofs(mechanism, q[len(q) // 2])
-    driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
-    left = np.zeros((len(q), mechanism.nv))
-    left[:, independent] = (coasting @ coasting.swapaxes(1, 2) @ force[..., None])[..., 0]
-    force = force + _force_of_coasting(model.M, coasting, force)
-    on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
-    return NeededEfforts(
-        effort=minimum_norm(A @ driving, on_driving, mechanism.effort_scales),
-        unactuated=left,
-    )
+    choices = independent_choices(mechanism, q)
+    for independent, samples in choices:
+        model = noc_model(State(mechanism=mechanism, q=q[samples], qd=qd[samples]), independent)
+        acceleration, velocity = qdd[samples][:, independent, None], qd[samples][:, independent, None]
+        force = (model.M @ acceleration + model.C @ velocity)[..., 0] + model.G
+        A = mechanism.selection @ model.L
+        driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
+        left = (coasting @ coasting.swapaxes(1, 2) @ force[..., None])[..., 0]
+        unactuated[np.ix_(samples, independent)] = left
+        force = force + _force_of_coasting(model.M, coasting, force)
+        on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
+        effort[samples] = minimum_norm(A @ driving, on_driving, mechanism.effort_scales)
+    return NeededEfforts(effort=effort, unactuated=unactuated, choices=choices)
 
 
-def noc_model(mechanism: Mechanism, q: Array, qd: Array, independent: AnyArray) -> NocModel:
+def _choices_in_words(mechanism: Mechanism, motion: Motion, choices: list[tuple[AnyArray, AnyArray]]) -> str:
+    """The independent coordinates, and how often others are taken."""
+    names = _dof_names(mechanism)
+    of_samples = np.zeros(len(motion.t), dtype=int)
+    for k, (_, samples) in enumerate(choices):
+        of_samples[samples] = k
+    changes = np.flatnonzero(np.diff(of_samples))
+    parts = [", ".join(names[i] for i in np.flatnonzero(mask)) for mask, _ in choices]
+    if not changes.size:
+        return parts[0]
+    times = ", ".join(f"{motion.t[k + 1]:g}" for k in changes[:5])
+    count = f"the choice changes {len(changes)} times, at t = {times}{' ...' * (len(changes) > 5)} s"
+    return f"{' or '.join(parts)}; {count}"
+
+
+def noc_model(state: State, independent: AnyArray) -> NocModel:
     """Natural orthogonal complement and dynamic model at given states (equations (3) to (20)).
 
     Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
+        state: Positions, and velocities that keep the loops closed.
         independent: Mask of the independent dofs [-], shape (nv,).
     """
-    at = poses(mechanism, q)
-    moving = twists(mechanism, at, qd)
-    L, L_dot = _joint_orthogonal_complement(
-        closure_jacobian(mechanism, at, moving.K, q), closure_jacobian_rate(mechanism, at, moving, q, qd), independent
-    )
-    return _model(mechanism, at, moving, (L, L_dot), (q, qd))
+    return _model(state, *_joint_orthogonal_complement(state.Phi, state.Phi_dot, independent))
 
 
-def tree_model(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> NocModel:
+def tree_model(state: State) -> NocModel:
     """The same model of the spanning tree, whose loops are cut: all its dofs are independent, L is the identity.
 
     Args:
-        mechanism: Robot.
-        at: Its poses.
-        moving: Its twists.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+        state: Positions and velocities.
     """
-    L = np.broadcast_to(np.eye(mechanism.nv), (len(q), mechanism.nv, mechanism.nv))
-    return _model(mechanism, at, moving, (L, np.zeros_like(L)), (q, qd))
+    nv = state.mechanism.nv
+    L = np.broadcast_to(np.eye(nv), (len(state.q), nv, nv))
+    return _model(state, L, np.zeros_like(L))
 
 
-def _model(
-    mechanism: Mechanism, at: Poses, moving: Twists, complement: tuple[Array, Array], state: tuple[Array, Array]
-) -> NocModel:
-    """Equations (11) to (20), with L and its rate, at positions and velocities."""
-    (L, L_dot), (q, qd) = complement, state
+def _model(state: State, L: Array, L_dot: Array) -> NocModel:
+    """Equations (11) to (20), with L and its rate."""
+    mechanism, at, moving = state.mechanism, state.poses, state.twists
     nt, nb = at.c.shape[:2]
     K, K_dot = moving.K.reshape(nt, 6 * nb, -1), moving.K_dot.reshape(nt, 6 * nb, -1)
     T = K @ L  # (11)
@@ -136,9 +144,9 @@ def _model(
     rotors = _rotors(mechanism)
     M = T_T @ _blocks(M_total, T) + L_T @ rotors @ L  # (13), and the rotors of the drives
     C = T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ rotors @ L_dot  # (14)
-    wrenches = _external_wrenches(mechanism, at) + _wrenches_of_point_springs(mechanism, at, moving)
+    wrenches = _external_wrenches(mechanism, at) + _wrenches_of_point_springs(state)
     G = -(T_T @ wrenches[..., None])[..., 0]  # (15)
-    passive = (L_T @ (_springs(mechanism, q) + _dampers(mechanism, qd))[..., None])[..., 0]
+    passive = (L_T @ (_springs(mechanism, state.q) + _dampers(mechanism, state.qd))[..., None])[..., 0]
     return NocModel(L=L, T=T, M=M, C=C, G=G + passive)
 
 
@@ -211,8 +219,9 @@ def _external_wrenches(mechanism: Mechanism, at: Poses) -> Array:
     return wrenches.reshape(nt, 6 * nb)
 
 
-def _wrenches_of_point_springs(mechanism: Mechanism, at: Poses, moving: Twists) -> Array:
+def _wrenches_of_point_springs(state: State) -> Array:
     """What springs and dampers between two points pull with, about the mass centres [N m, N], shape (nt, 6 nb)."""
+    mechanism, at, moving = state.mechanism, state.poses, state.twists
     nt, nb = at.c.shape[:2]
     wrenches = np.zeros((nt, nb, 6))
     for spring in mechanism.point_springs:

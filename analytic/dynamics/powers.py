@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.closures import closure_jacobian
 from analytic.kinematics.redundancy import actuator_motions
-from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, poses, twists
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of
 from robots.arrays import Array
 from robots.mechanism import WORLD, Mechanism
 from robots.motion import Motion
@@ -53,23 +53,21 @@ def effort_scale(mechanism: Mechanism, motion: Motion) -> EffortScale:
         mechanism: Robot.
         motion: Its motion; accelerations along undriven motions do not matter.
     """
-    at = poses(mechanism, motion.q)
-    moving = twists(mechanism, at, motion.qd)
-    Phi = closure_jacobian(mechanism, at, moving.K, motion.q)
-    D = actuator_motions(mechanism, Phi, _inertia(mechanism, at, moving.K))
-    powers = _powers(mechanism, at, moving, motion, D)
+    state = State(mechanism=mechanism, q=motion.q, qd=motion.qd)
+    powers = _powers(state, motion.qdd, actuator_motions(mechanism, state.Phi, _inertia(state)))
     largest = np.abs(powers.signed).sum(1).max(0, initial=0.0)
     return EffortScale(
         scale=np.maximum(largest, LEAST * powers.magnitude.sum(1).max(0, initial=0.0)), effort=powers.signed.sum(1)
     )
 
 
-def _inertia(mechanism: Mechanism, at: Poses, K: Array) -> Array:
+def _inertia(state: State) -> Array:
     """Inertia matrix of the spanning tree, summed body by body and rotor by rotor, shape (nt, nv, nv)."""
+    mechanism, body_poses, K = state.mechanism, state.poses, state.twists.K
     M = np.zeros((len(K), mechanism.nv, mechanism.nv))
     for b, body in enumerate(mechanism.bodies):
         w, v = K[:, b, :3], K[:, b, 3:]
-        I_W = at.R[:, b] @ body.inertia @ at.R[:, b].swapaxes(1, 2)
+        I_W = body_poses.R[:, b] @ body.inertia @ body_poses.R[:, b].swapaxes(1, 2)
         M += w.swapaxes(1, 2) @ I_W @ w + body.mass * v.swapaxes(1, 2) @ v
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         M[:, dofs, dofs] += joint.armature * np.eye(dofs.stop - dofs.start)
@@ -86,30 +84,29 @@ def own_powers(mechanism: Mechanism, motion: Motion) -> TermPowers:
         mechanism: Robot.
         motion: Its motion.
     """
-    at = poses(mechanism, motion.q)
-    return _powers(mechanism, at, twists(mechanism, at, motion.qd), motion, motion.qd[..., None])
+    return _powers(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd, motion.qd[..., None])
 
 
-def _powers(mechanism: Mechanism, at: Poses, moving: Twists, motion: Motion, D: Array) -> TermPowers:
-    """Powers of all terms along joint velocities D of shape (nt, nv, motions)."""
+def _powers(state: State, qdd: Array, D: Array) -> TermPowers:
+    """Powers of all terms along joint velocities D of shape (nt, nv, motions), at accelerations of shape (nt, nv)."""
+    along = state.twists.K @ D[:, None]
     terms = [
-        *_powers_of_bodies(mechanism, at, moving, motion, moving.K @ D[:, None]),
-        *_powers_of_wrenches(mechanism, at, moving.K @ D[:, None]),
-        *_powers_of_joints(mechanism, motion, D),
-        *_powers_of_tendons(mechanism, motion, D),
-        *_powers_of_point_springs(mechanism, at, moving, motion, D),
+        *_powers_of_bodies(state, qdd, along),
+        *_powers_of_wrenches(state, along),
+        *_powers_of_joints(state, qdd, D),
+        *_powers_of_tendons(state, qdd, D),
+        *_powers_of_point_springs(state, D),
     ]
     signed, magnitude = (np.stack(powers, axis=1) for powers in zip(*terms, strict=True))
     return TermPowers(signed=signed, magnitude=magnitude)
 
 
-def _powers_of_bodies(
-    mechanism: Mechanism, at: Poses, moving: Twists, motion: Motion, along: Array
-) -> Iterator[tuple[Array, Array]]:
+def _powers_of_bodies(state: State, qdd: Array, along: Array) -> Iterator[tuple[Array, Array]]:
     """Inertia wrench and weight of every body, about its mass centre; its twists `along` of (nt, nb, 6, motions)."""
-    rate = np.einsum("tbij,tj->tbi", moving.K, motion.qdd) + np.einsum("tbij,tj->tbi", moving.K_dot, motion.qd)
+    mechanism, body_poses, moving = state.mechanism, state.poses, state.twists
+    rate = np.einsum("tbij,tj->tbi", moving.K, qdd) + np.einsum("tbij,tj->tbi", moving.K_dot, state.qd)
     for b, body in enumerate(mechanism.bodies):
-        I_W = at.R[:, b] @ body.inertia @ at.R[:, b].swapaxes(1, 2)
+        I_W = body_poses.R[:, b] @ body.inertia @ body_poses.R[:, b].swapaxes(1, 2)
         w = moving.w[:, b]
         spin, spin_rate = ((I_W @ x[..., None])[..., 0] for x in (w, rate[:, b, :3]))
         yield _power_of_wrench(spin_rate + cross(w, spin), body.mass * rate[:, b, 3:], along[:, b])
@@ -117,14 +114,15 @@ def _powers_of_bodies(
         yield _power_of_wrench(np.zeros_like(w), np.broadcast_to(-weight, w.shape), along[:, b])
 
 
-def _powers_of_wrenches(mechanism: Mechanism, at: Poses, along: Array) -> Iterator[tuple[Array, Array]]:
+def _powers_of_wrenches(state: State, along: Array) -> Iterator[tuple[Array, Array]]:
     """Every external wrench, at the point where its force acts."""
+    mechanism, body_poses = state.mechanism, state.poses
     for load in mechanism.wrenches:
-        arm = point_of(at, load.body, load.point) - at.c[:, load.body]
+        arm = point_of(body_poses, load.body, load.point) - body_poses.c[:, load.body]
         angular, linear = along[:, load.body, :3], along[:, load.body, 3:]
-        there = np.concatenate([angular, linear + np.cross(angular, arm[..., None], axis=1)], axis=1)
+        directions = np.concatenate([angular, linear + np.cross(angular, arm[..., None], axis=1)], axis=1)
         moment, force = (np.broadcast_to(-part, arm.shape) for part in (load.moment, load.force))
-        yield _power_of_wrench(moment, force, there)
+        yield _power_of_wrench(moment, force, directions)
 
 
 def _power_of_wrench(moment: Array, force: Array, along: Array) -> tuple[Array, Array]:
@@ -136,44 +134,45 @@ def _power_of_wrench(moment: Array, force: Array, along: Array) -> tuple[Array, 
     return signed, magnitude
 
 
-def _powers_of_joints(mechanism: Mechanism, motion: Motion, D: Array) -> Iterator[tuple[Array, Array]]:
+def _powers_of_joints(state: State, qdd: Array, D: Array) -> Iterator[tuple[Array, Array]]:
     """Spring, damper and rotor of every joint, its dofs together."""
+    mechanism = state.mechanism
     for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
         for factor, rates in (
-            (joint.stiffness, joint_stretch(joint, motion.q[:, columns])),
-            (joint.damping, motion.qd[:, dofs]),
-            (joint.armature, motion.qdd[:, dofs]),
+            (joint.stiffness, joint_stretch(joint, state.q[:, columns])),
+            (joint.damping, state.qd[:, dofs]),
+            (joint.armature, qdd[:, dofs]),
         ):
             force = factor * rates
             magnitude = np.linalg.norm(force, axis=1)[:, None] * np.linalg.norm(D[:, dofs], axis=1)
             yield np.einsum("ti,tik->tk", force, D[:, dofs]), magnitude
 
 
-def _powers_of_tendons(mechanism: Mechanism, motion: Motion, D: Array) -> Iterator[tuple[Array, Array]]:
+def _powers_of_tendons(state: State, qdd: Array, D: Array) -> Iterator[tuple[Array, Array]]:
     """Spring, damper and rotor of every tendon."""
+    mechanism = state.mechanism
     for tendon in mechanism.tendons:
         w = mechanism.rates_of((tendon.length,))[0]
-        length = mechanism.values_of((tendon.length,), motion.q)[:, 0]
+        length = mechanism.values_of((tendon.length,), state.q)[:, 0]
         stretch = length - np.clip(length, *tendon.rest)
         for force in (
             tendon.stiffness * stretch,
-            tendon.damping * (motion.qd @ w),
-            tendon.armature * (motion.qdd @ w),
+            tendon.damping * (state.qd @ w),
+            tendon.armature * (qdd @ w),
         ):
             power = force[:, None] * np.einsum("i,tik->tk", w, D)
             yield power, np.abs(power)
 
 
-def _powers_of_point_springs(
-    mechanism: Mechanism, at: Poses, moving: Twists, motion: Motion, D: Array
-) -> Iterator[tuple[Array, Array]]:
+def _powers_of_point_springs(state: State, D: Array) -> Iterator[tuple[Array, Array]]:
     """Spring and damper of every pair of points."""
+    mechanism, body_poses, moving = state.mechanism, state.poses, state.twists
     for spring in mechanism.point_springs:
-        (p1, V1), (p2, V2) = (_point_and_rates(at, moving, body, point) for body, point in spring.ends)
+        (p1, V1), (p2, V2) = (_point_and_rates(body_poses, moving, body, point) for body, point in spring.ends)
         length = np.linalg.norm(p2 - p1, axis=1)
         direction = (p2 - p1) / length[:, None]
         apart = V2 - V1
-        speed = np.einsum("ti,tij,tj->t", direction, apart, motion.qd)
+        speed = np.einsum("ti,tij,tj->t", direction, apart, state.qd)
         stretch = length - np.clip(length, *spring.rest)
         for force in (spring.stiffness * stretch, spring.damping * speed):
             along = np.einsum("tij,tjk->tik", apart, D)
@@ -181,11 +180,11 @@ def _powers_of_point_springs(
             yield signed, np.abs(force)[:, None] * np.linalg.norm(along, axis=1)
 
 
-def _point_and_rates(at: Poses, moving: Twists, body: int, point: Array) -> tuple[Array, Array]:
+def _point_and_rates(body_poses: Poses, moving: Twists, body: int, point: Array) -> tuple[Array, Array]:
     """A point in W [m], shape (nt, 3), and its velocity per joint velocity [- or m], shape (nt, 3, nv)."""
-    p = point_of(at, body, point)
+    p = point_of(body_poses, body, point)
     if body == WORLD:
         return p, np.zeros_like(moving.K[:, 0, :3])
-    arm = p - at.c[:, body]
+    arm = p - body_poses.c[:, body]
     K = moving.K[:, body]
     return p, K[:, 3:] + np.cross(K[:, :3], arm[..., None], axis=1)

@@ -28,12 +28,12 @@ So do rows that are shorter than this fraction of the longest.
 """
 
 
-def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
+def closure_residual(mechanism: Mechanism, body_poses: Poses, q: AnyArray) -> AnyArray:
     """How far the loops are open, φ(q) (Kordjazi and Akbarzadeh 2011, equation (2)).
 
     Args:
         mechanism: Robot.
-        at: Its poses; may be complex.
+        body_poses: Its poses; may be complex.
         q: Joint positions they belong to [m or rad], shape (nt, nq).
 
     Returns:
@@ -46,10 +46,10 @@ def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
                 follower = _offset(mechanism, q, closure.follower)
                 rows.append((follower - _polynomial(mechanism, q, closure, order=0))[:, None])
             case ConnectClosure():
-                (p1, _), (p2, _) = _ends(closure, at)
+                (p1, _), (p2, _) = _ends(closure, body_poses)
                 rows.append(p1 - p2)
             case WeldClosure():
-                (p1, R1), (p2, R2) = _ends(closure, at)
+                (p1, R1), (p2, R2) = _ends(closure, body_poses)
                 E = R1.swapaxes(1, 2) @ R2 @ closure.rotation.T
                 turn = [E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]]
                 rows += [p1 - p2, np.stack(turn, axis=1) / 2]
@@ -58,14 +58,14 @@ def closure_residual(mechanism: Mechanism, at: Poses, q: AnyArray) -> AnyArray:
     return np.concatenate(rows, axis=1)
 
 
-def closure_jacobian(mechanism: Mechanism, at: Poses, K: AnyArray, q: AnyArray) -> AnyArray:
+def closure_jacobian(mechanism: Mechanism, body_poses: Poses, K: AnyArray, q: AnyArray) -> AnyArray:
     """Derivative of the closure residual with respect to the joint velocities' directions, Φ (equation (3)).
 
     The rows of a weld's rotation hold where the weld is closed.
 
     Args:
         mechanism: Robot.
-        at: Its poses; may be complex.
+        body_poses: Its poses; may be complex.
         K: Twist of each body per joint velocity [-, m or 1/m], shape (nt, nb, 6, nv).
         q: Joint positions [m or rad], shape (nt, nq).
 
@@ -81,22 +81,22 @@ def closure_jacobian(mechanism: Mechanism, at: Poses, K: AnyArray, q: AnyArray) 
                 follower, leader = _rates_of_ends(mechanism, closure)
                 rows.append((follower - slope[:, None] * leader)[:, None])
             case ConnectClosure():
-                rows.append(_apart(closure, at, K))
+                rows.append(_apart(closure, body_poses, K))
             case WeldClosure():
-                (_, R1), _ = _ends(closure, at)
+                (_, R1), _ = _ends(closure, body_poses)
                 turning = _angular(K, closure.body2) - _angular(K, closure.body1)
-                rows += [_apart(closure, at, K), R1.swapaxes(1, 2) @ turning]
+                rows += [_apart(closure, body_poses, K), R1.swapaxes(1, 2) @ turning]
             case _:
                 assert_never(closure)
     return np.concatenate(rows, axis=1)
 
 
-def closure_jacobian_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
+def closure_jacobian_rate(mechanism: Mechanism, body_poses: Poses, moving: Twists, q: Array, qd: Array) -> Array:
     """Time derivative of Φ while the loops stay closed.
 
     Args:
         mechanism: Robot.
-        at: Its poses.
+        body_poses: Its poses.
         moving: Its twists.
         q: Joint positions [m or rad], shape (nt, nq).
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
@@ -113,35 +113,37 @@ def closure_jacobian_rate(mechanism: Mechanism, at: Poses, moving: Twists, q: Ar
                 slope_rate = _polynomial(mechanism, q, closure, order=2) * (qd @ leader)
                 rows.append((-slope_rate[:, None] * leader)[:, None])
             case ConnectClosure():
-                rows.append(_apart_rate(closure, at, moving))
+                rows.append(_apart_rate(closure, body_poses, moving))
             case WeldClosure():
                 # the turning of R1 multiplies a relative velocity, which is zero for all motions that keep the weld
-                (_, R1), _ = _ends(closure, at)
+                (_, R1), _ = _ends(closure, body_poses)
                 turning = _angular(moving.K_dot, closure.body2) - _angular(moving.K_dot, closure.body1)
-                rows += [_apart_rate(closure, at, moving), R1.swapaxes(1, 2) @ turning]
+                rows += [_apart_rate(closure, body_poses, moving), R1.swapaxes(1, 2) @ turning]
             case _:
                 assert_never(closure)
     return np.concatenate(rows, axis=1)
 
 
-def _apart(closure: RigidClosure, at: Poses, K: AnyArray) -> AnyArray:
+def _apart(closure: RigidClosure, body_poses: Poses, K: AnyArray) -> AnyArray:
     """Velocity of the first closure point relative to the second per joint velocity, (nt, 3, nv)."""
-    (p1, _), (p2, _) = _ends(closure, at)
-    return _point_rows(at, K, closure.body1, p1) - _point_rows(at, K, closure.body2, p2)
+    (p1, _), (p2, _) = _ends(closure, body_poses)
+    return _point_rows(body_poses, K, closure.body1, p1) - _point_rows(body_poses, K, closure.body2, p2)
 
 
-def _apart_rate(closure: RigidClosure, at: Poses, moving: Twists) -> AnyArray:
+def _apart_rate(closure: RigidClosure, body_poses: Poses, moving: Twists) -> AnyArray:
     """Rate of `_apart`, (nt, 3, nv)."""
-    (p1, _), (p2, _) = _ends(closure, at)
-    return _point_rate_rows(at, moving, closure.body1, p1) - _point_rate_rows(at, moving, closure.body2, p2)
+    (p1, _), (p2, _) = _ends(closure, body_poses)
+    return _point_rate_rows(body_poses, moving, closure.body1, p1) - _point_rate_rows(
+        body_poses, moving, closure.body2, p2
+    )
 
 
-def _ends(closure: RigidClosure, at: Poses) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
+def _ends(closure: RigidClosure, body_poses: Poses) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
     """Both closure points in W, (nt, 3), with the rotations of their bodies, (nt, 3, 3)."""
     first, second = (
-        (np.broadcast_to(point, (len(at.p), 3)), np.broadcast_to(np.eye(3), (len(at.p), 3, 3)))
+        (np.broadcast_to(point, (len(body_poses.p), 3)), np.broadcast_to(np.eye(3), (len(body_poses.p), 3, 3)))
         if body == WORLD
-        else (at.p[:, body] + at.R[:, body] @ point, at.R[:, body])
+        else (body_poses.p[:, body] + body_poses.R[:, body] @ point, body_poses.R[:, body])
         for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2))
     )
     return first, second
@@ -151,18 +153,18 @@ def _angular(K: AnyArray, body: int) -> AnyArray:
     return np.zeros_like(K[:, 0, :3]) if body == WORLD else K[:, body, :3]
 
 
-def _point_rows(at: Poses, K: AnyArray, body: int, point: AnyArray) -> AnyArray:
+def _point_rows(body_poses: Poses, K: AnyArray, body: int, point: AnyArray) -> AnyArray:
     """Velocity of a point of a body per joint velocity, (nt, 3, nv)."""
     if body == WORLD:
         return np.zeros_like(K[:, 0, :3])
-    return K[:, body, 3:] - skew(point - at.c[:, body]) @ K[:, body, :3]
+    return K[:, body, 3:] - skew(point - body_poses.c[:, body]) @ K[:, body, :3]
 
 
-def _point_rate_rows(at: Poses, moving: Twists, body: int, point: Array) -> Array:
+def _point_rate_rows(body_poses: Poses, moving: Twists, body: int, point: Array) -> Array:
     """Rate of `_point_rows` for the point that moves with the body, (nt, 3, nv)."""
     if body == WORLD:
         return np.zeros_like(moving.K_dot[:, 0, :3])
-    arm = point - at.c[:, body]
+    arm = point - body_poses.c[:, body]
     arm_dot = cross(moving.w[:, body], arm)
     K, K_dot = moving.K[:, body], moving.K_dot[:, body]
     return K_dot[:, 3:] - skew(arm) @ K_dot[:, :3] - skew(arm_dot) @ K[:, :3]
@@ -230,8 +232,8 @@ def closure_jacobian_at(mechanism: Mechanism, q: Array) -> Array:
     Returns:
         Φ [m/rad or m/m], shape (nt, nc, nv).
     """
-    at = poses(mechanism, q)
-    return closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
+    body_poses = poses(mechanism, q)
+    return closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q)
 
 
 def null_space(Phi: Array) -> Array:

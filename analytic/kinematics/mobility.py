@@ -14,6 +14,8 @@ from robots.mechanism import WORLD, Mechanism
 
 LINKAGE = re.compile(r"link(age)?s?\b|(four|five|six|4|5|6)[-_ ]?bar|parallel|delta|stewart|hexapod|closed|loop", re.I)
 """Words in a file's name by which it claims to have loops."""
+FULL_TURN = 2 * np.pi
+"""A full turn in radians: limits that are all less, counted in degrees, seem to be radians [-]."""
 NEXT_TO_NOTHING = 1e-6
 """Mass of a body, relative to all, below which it is named [-]."""
 NEAR = 1e-3
@@ -71,15 +73,17 @@ def mobility(mechanism: Mechanism, q: Array) -> Mobility:
     )
 
 
-def in_words(found: Mobility) -> str:
+def in_words(analysis: Mobility) -> str:
     """What a mechanism is, in a sentence."""
-    loops = _counted(found.loops, "loop") if found.loops else "no loop, an ordinary tree"
+    loops = _counted(analysis.loops, "loop") if analysis.loops else "no loop, an ordinary tree"
     closed = (
-        f", closed by {_counted(found.closure_rows, 'equation')} of rank {found.rank}" if found.closure_rows else ""
+        f", closed by {_counted(analysis.closure_rows, 'equation')} of rank {analysis.rank}"
+        if analysis.closure_rows
+        else ""
     )
-    parts = f"{_counted(found.bodies, 'bod', 'ies', 'y')}, {_counted(found.joints, 'joint')}, {loops}{closed}"
-    moved = f"{found.driven} of them moved by {_counted(found.actuators, 'actuator')}: {found.actuation}"
-    return f"{parts}; {found.dof} dof, {moved}"
+    parts = f"{_counted(analysis.bodies, 'bod', 'ies', 'y')}, {_counted(analysis.joints, 'joint')}, {loops}{closed}"
+    moved = f"{analysis.driven} of them moved by {_counted(analysis.actuators, 'actuator')}: {analysis.actuation}"
+    return f"{parts}; {analysis.dof} dof, {moved}"
 
 
 def _counted(count: int, noun: str, many: str = "s", one: str = "") -> str:
@@ -116,6 +120,7 @@ def _undriven(mechanism: Mechanism, N: Array) -> Iterator[str]:
 def _oddities(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[str]:
     yield from _missing_loops(mechanism, q)
     yield from _idle_closures(mechanism, Phi)
+    yield from _radians_as_degrees(mechanism)
     moved = np.linalg.norm(mechanism.selection @ N, axis=1)
     for actuator, size in zip(mechanism.actuators, moved, strict=True):
         if size <= RANK_TOLERANCE * abs(actuator.gear):
@@ -127,6 +132,17 @@ def _oddities(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[
         yield f"next to no mass: {', '.join(light)}"
 
 
+def _radians_as_degrees(mechanism: Mechanism) -> Iterator[str]:
+    """Ranges so narrow, all of them, that they seem to be radians in a file that gives degrees."""
+    limited = {joint.name: joint.limits for joint in mechanism.joints if joint.kind == "hinge" and joint.limits}
+    widest = max((abs(limit) for limits in limited.values() for limit in limits), default=np.inf)
+    if widest <= np.deg2rad(FULL_TURN) and any(low < high for low, high in limited.values()):
+        yield (
+            f"ranges of all hinges are in {np.rad2deg(widest):.4g} degrees ({', '.join(limited)}): are they radians "
+            'in a file without <compiler angle="radian"/>?'
+        )
+
+
 def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:
     """Loops that a file without equalities seems to be meant to have."""
     if mechanism.closures:
@@ -134,11 +150,14 @@ def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:
     path = mechanism.model.path
     if LINKAGE.search(path.stem):
         yield f"{path.name} sounds like a linkage and has no equality that closes a loop: it is checked as a tree"
-    at = poses(mechanism, q[None])
+    body_poses = poses(mechanism, q[None])
     points = np.array(
-        [at.p[0, s.body] + at.R[0, s.body] @ s.position if s.body != WORLD else s.position for s in mechanism.sites]
+        [
+            body_poses.p[0, s.body] + body_poses.R[0, s.body] @ s.position if s.body != WORLD else s.position
+            for s in mechanism.sites
+        ]
     )
-    size = float(np.ptp(at.c[0], axis=0).max(initial=0.0))
+    size = float(np.ptp(body_poses.c[0], axis=0).max(initial=0.0))
     for j, site in enumerate(mechanism.sites):
         for k in range(j):
             other = mechanism.sites[k]

@@ -11,6 +11,11 @@ from robots.arrays import AnyArray, Array
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
 
+WELL_CONDITIONED = 1e-2
+"""What a driven dof must add to those before it to be an independent coordinate [-]."""
+WORSE = 0.1
+"""Fraction of the conditioning where it was made down to which a choice of independent coordinates is kept [-]."""
+
 
 def minimum_norm(A: Array, force: Array, scale: Array) -> Array:
     """Efforts of least norm that act on the independent coordinates as a given generalized force.
@@ -107,9 +112,7 @@ def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]
 
 
 def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
-    """Mask of the dofs taken as independent coordinates: driven ones first, as many as the robot has dofs.
-
-    Pivoting chooses those that determine the others best at the middle of the motion.
+    """Mask of the dofs taken as independent coordinates at the middle of a motion.
 
     Args:
         mechanism: Robot.
@@ -122,19 +125,47 @@ def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
 
 
 def independent_dofs_at(mechanism: Mechanism, q: Array) -> AnyArray:
-    """The same mask, chosen at a pose.
+    """Mask of dofs that determine all others: driven ones first, as far as they do so well, chosen by pivoting.
 
     Args:
         mechanism: Robot.
         q: Closed pose [m or rad], shape (nq,).
+
+    Returns:
+        Mask [-], shape (nv,); as many as the robot has dofs.
     """
     N = null_space(closure_jacobian_at(mechanism, q[None])[0])
     driven = mechanism.selection.any(axis=0)
     mask = np.zeros(mechanism.nv, dtype=bool)
-    for candidates in (np.flatnonzero(driven), np.flatnonzero(~driven)):
+    for candidates, least in ((np.flatnonzero(driven), WELL_CONDITIONED), (np.arange(mechanism.nv), RANK_TOLERANCE)):
         left = N @ null_space(N[mask])  # motions that do not move what is chosen already
-        mask[candidates[independent_rows(left[candidates])]] = True
+        mask[candidates[independent_rows(left[candidates], least)]] = True
     return mask
+
+
+def independent_choices(mechanism: Mechanism, q: Array) -> list[tuple[AnyArray, AnyArray]]:
+    """Dofs to take as independent coordinates along a motion: where a choice gets ill conditioned, another is made.
+
+    Args:
+        mechanism: Robot.
+        q: Closed poses [m or rad], shape (nt, nq).
+
+    Returns:
+        Mask of the dofs (nv,) and of the samples (nt,) that it is taken at, for each choice; every sample has one.
+    """
+    Phi = closure_jacobian_at(mechanism, q)
+    dof = null_space(Phi[len(q) // 2]).shape[1]
+    N = np.linalg.svd(row_factors(Phi) * Phi)[2][:, mechanism.nv - dof :] if Phi.size else np.eye(mechanism.nv)[None]
+    choices, left = [], np.arange(len(q))
+    while left.size:
+        middle = left[len(left) // 2]
+        mask = independent_dofs_at(mechanism, q[middle])
+        values = np.linalg.svd(np.broadcast_to(N, (len(q), *N.shape[1:]))[:, :, mask], compute_uv=False)
+        worst = values[:, -1] if dof else np.ones(len(q))
+        sound = left[worst[left] >= worst[middle] * WORSE]
+        choices.append((mask, np.isin(np.arange(len(q)), sound)))
+        left = np.setdiff1d(left, sound)
+    return choices
 
 
 def undriven_dofs(mechanism: Mechanism, q: Array) -> int:
@@ -160,11 +191,12 @@ def rates_of_drives(mechanism: Mechanism) -> Array:
     return W / np.linalg.norm(W, axis=1, keepdims=True)
 
 
-def independent_rows(A: Array) -> list[int]:
+def independent_rows(A: Array, least: float = RANK_TOLERANCE) -> list[int]:
     """Rows that span all others, chosen by pivoting.
 
     Args:
         A: Rows of length one times an orthonormal basis [-], shape (rows, columns).
+        least: What a row must add to those before it [-].
 
     Returns:
         Their indices, ascending.
@@ -173,4 +205,22 @@ def independent_rows(A: Array) -> list[int]:
         return []
     R, order = qr(A.T, pivoting=True, mode="r")
     size = np.abs(np.diag(R))
-    return sorted(int(k) for k in order[: int((size > RANK_TOLERANCE).sum())])
+    return sorted(int(k) for k in order[: int((size > least).sum())])
+
+
+def drive_motions(mechanism: Mechanism, q: Array) -> Array:
+    """Rates of the driven coordinates along the motions that keep the loops closed: their singular values judge ranks.
+
+    Args:
+        mechanism: Robot.
+        q: Closed poses [m or rad], shape (nt, nq).
+
+    Returns:
+        Rows of length one times the projector on these motions [-], shape (nt, drives, nv).
+    """
+    Phi = closure_jacobian_at(mechanism, q)
+    rows = row_factors(Phi) * Phi
+    free = (
+        np.eye(mechanism.nv) - np.linalg.pinv(rows, rcond=RANK_TOLERANCE) @ rows if rows.size else np.eye(mechanism.nv)
+    )
+    return np.broadcast_to(rates_of_drives(mechanism) @ free, (len(q), len(mechanism.drives), mechanism.nv))

@@ -189,11 +189,11 @@ def joints_of(mechanism: Mechanism, body: int) -> Iterator[tuple[Joint, slice, s
         yield mechanism.joints[j], mechanism.q_slices[j], mechanism.dof_slices[j]
 
 
-def point_of(at: Poses, body: int, point: Array) -> AnyArray:
+def point_of(body_poses: Poses, body: int, point: Array) -> AnyArray:
     """A point that is fixed in a body or in the world, in W.
 
     Args:
-        at: Poses of the bodies; may be complex.
+        body_poses: Poses of the bodies; may be complex.
         body: Index of the body, or `WORLD`.
         point: The point in the frame of the body [m], shape (3,).
 
@@ -201,8 +201,8 @@ def point_of(at: Poses, body: int, point: Array) -> AnyArray:
         Positions [m], shape (nt, 3).
     """
     if body == WORLD:
-        return np.broadcast_to(point, (len(at.p), 3))
-    return at.p[:, body] + at.R[:, body] @ point
+        return np.broadcast_to(point, (len(body_poses.p), 3))
+    return body_poses.p[:, body] + body_poses.R[:, body] @ point
 
 
 def rotational_dofs(mechanism: Mechanism) -> AnyArray:
@@ -222,63 +222,63 @@ def supports(mechanism: Mechanism) -> AnyArray:
     return moved
 
 
-def twist_matrices(mechanism: Mechanism, at: Poses) -> AnyArray:
+def twist_matrices(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     """Twist of each body per joint velocity, K in t = K qd (Kordjazi and Akbarzadeh 2011, equation (7)).
 
     Args:
         mechanism: Robot.
-        at: Its poses; may be complex.
+        body_poses: Its poses; may be complex.
 
     Returns:
         K, angular part first [-, m or 1/m], shape (nt, nb, 6, nv).
     """
     turns, moved = rotational_dofs(mechanism), supports(mechanism)
-    arm = at.c[:, :, None] - at.anchors[:, None]  # from each joint to each mass centre, (nt, nb, nv, 3)
-    axes = np.broadcast_to(at.axes[:, None], arm.shape)
+    arm = body_poses.c[:, :, None] - body_poses.anchors[:, None]  # from each joint to each mass centre, (nt, nb, nv, 3)
+    axes = np.broadcast_to(body_poses.axes[:, None], arm.shape)
     angular = np.where(turns[:, None], axes, 0)
     linear = np.where(turns[:, None], cross(axes, arm), axes)
     K = np.concatenate([angular, linear], axis=-1) * moved[:, :, None]
     return K.swapaxes(2, 3)
 
 
-def twists(mechanism: Mechanism, at: Poses, qd: Array) -> Twists:
+def twists(mechanism: Mechanism, body_poses: Poses, qd: Array) -> Twists:
     """Twist matrices and their time derivatives.
 
     The direction of a dof and its anchor are fixed in a body, or between two joints of a body, and move with it.
 
     Args:
         mechanism: Robot.
-        at: Its poses.
+        body_poses: Its poses.
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
 
     Returns:
         K, its rate, and the velocities of the bodies.
     """
-    K = twist_matrices(mechanism, at)
+    K = twist_matrices(mechanism, body_poses)
     t = np.einsum("tbij,tj->tbi", K, qd)
     w, v = t[..., :3], t[..., 3:]
-    axes_dot, anchors_dot = _rates_of_joints(mechanism, at, qd, w, v)
+    axes_dot, anchors_dot = _rates_of_joints(mechanism, body_poses, qd, w, v)
     turns, moved = rotational_dofs(mechanism), supports(mechanism)
-    arm, arm_dot = at.c[:, :, None] - at.anchors[:, None], v[:, :, None] - anchors_dot[:, None]
-    axes, axes_dot = (np.broadcast_to(a[:, None], arm.shape) for a in (at.axes, axes_dot))
+    arm, arm_dot = body_poses.c[:, :, None] - body_poses.anchors[:, None], v[:, :, None] - anchors_dot[:, None]
+    axes, axes_dot = (np.broadcast_to(a[:, None], arm.shape) for a in (body_poses.axes, axes_dot))
     angular = np.where(turns[:, None], axes_dot, 0)
     linear = np.where(turns[:, None], cross(axes_dot, arm) + cross(axes, arm_dot), axes_dot)
     K_dot = np.concatenate([angular, linear], axis=-1) * moved[:, :, None]
     return Twists(K=K, K_dot=K_dot.swapaxes(2, 3), w=w, v=v)
 
 
-def _rates_of_joints(mechanism: Mechanism, at: Poses, qd: Array, w: Array, v: Array) -> tuple[Array, Array]:
+def _rates_of_joints(mechanism: Mechanism, body_poses: Poses, qd: Array, w: Array, v: Array) -> tuple[Array, Array]:
     """Rates of the directions [1/s] and of the anchors [m/s] of all dofs, each of shape (nt, nv, 3)."""
-    axes_dot, anchors_dot = np.zeros_like(at.axes), np.zeros_like(at.anchors)
+    axes_dot, anchors_dot = np.zeros_like(body_poses.axes), np.zeros_like(body_poses.anchors)
     for b, body in enumerate(mechanism.bodies):
         # w_b, v_b: of the frame between the joints, at its point x; first that of the parent
         nt = len(qd)
         if body.parent == WORLD:
             w_b, v_b, x = np.zeros((nt, 3)), np.zeros((nt, 3)), np.zeros((nt, 3))
         else:
-            w_b, v_b, x = w[:, body.parent], v[:, body.parent], at.c[:, body.parent]
+            w_b, v_b, x = w[:, body.parent], v[:, body.parent], body_poses.c[:, body.parent]
         for joint, _, dofs in joints_of(mechanism, b):
-            axes, anchor = at.axes[:, dofs], at.anchors[:, dofs.start]
+            axes, anchor = body_poses.axes[:, dofs], body_poses.anchors[:, dofs.start]
             if joint.kind == "free":
                 w_b = np.einsum("tij,ti->tj", axes[:, 3:], qd[:, dofs][:, 3:])
                 v_b, x = qd[:, dofs][:, :3], anchor

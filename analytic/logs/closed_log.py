@@ -11,8 +11,8 @@ from analytic.kinematics.redundancy import independent_drives, undriven_dofs
 from analytic.logs.closed_motion import States, closed_states, drive_of, widest_gap
 from analytic.logs.filters import Filter
 from analytic.logs.noise import noise
-from analytic.motion.continuation import State, Tracer
-from analytic.motion.prescribe import assemble
+from analytic.motion.assembly import assemble
+from analytic.motion.continuation import ClosedPose, Tracer
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, NotFoundError
 from robots.log import Log
@@ -271,7 +271,7 @@ def _refuse_singularities(closed: ClosedLog) -> None:
     where = f"log '{log.name}' of {mechanism.model.path.name}"
     tracer = Tracer(mechanism=mechanism, law=law, drives=drives, where=where)
     tracer.refuse_singularities(
-        [State(t=float(t), q=q[[k]]) for k, t in enumerate(log.t[few])], tracer.dependent_jacobian(q)
+        [ClosedPose(t=float(t), q=q[[k]]) for k, t in enumerate(log.t[few])], tracer.dependent_jacobian(q)
     )
 
 

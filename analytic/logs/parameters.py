@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytic.dynamics.noc import needed_efforts
-from analytic.kinematics.redundancy import independent_dofs_at
 from analytic.logs.closed_log import ClosedLog
 from analytic.logs.closed_motion import States
-from analytic.logs.equations import Slopes, moving_projector, slopes
+from analytic.logs.evaluation import Slopes, efforts_of_states, moving_projector, slopes
 from analytic.logs.noise import noise
 from analytic.logs.residual import Floor, Residual, acting_after
 from robots.arrays import AnyArray, Array
@@ -240,19 +238,14 @@ def _filtered(residual: Residual, efforts: Array) -> Array:
 
 def _mass(closed: ClosedLog, residual: Residual, body: str) -> Parameter:
     """A mass at the mass centre of a body."""
-    states, mask = _states(residual, np.arange(len(residual.bases))), _mask(closed, residual)
-    heavier = needed_efforts(_with_mass(closed.mechanism, body, 1.0), (states.q, states.qd, states.qdd), mask).effort
-    same = needed_efforts(closed.mechanism, (states.q, states.qd, states.qdd), mask).effort
+    states = _states(residual, np.arange(len(residual.bases)))
+    heavier, same = (efforts_of_states(m, states) for m in (_with_mass(closed.mechanism, body, 1.0), closed.mechanism))
     return Parameter(name=f"mass of {body}", unit="kg", effect=heavier - same)
 
 
 def _with_mass(mechanism: Mechanism, name: str, mass: float) -> Mechanism:
     bodies = [replace(body, mass=body.mass + mass) if body.name == name else body for body in mechanism.bodies]
     return replace(mechanism, bodies=tuple(bodies))
-
-
-def _mask(closed: ClosedLog, residual: Residual) -> AnyArray:
-    return independent_dofs_at(closed.mechanism, residual.motion.q[len(residual.bases) // 2])
 
 
 def _states(residual: Residual, rows: AnyArray) -> States:

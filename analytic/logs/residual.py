@@ -11,7 +11,7 @@ import numpy as np
 
 from analytic.dynamics.powers import effort_scale
 from analytic.logs.closed_log import ClosedLog, as_motion
-from analytic.logs.equations import evaluate, noise_rms, slopes
+from analytic.logs.evaluation import evaluate, noise_rms, slopes
 from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
 from robots.arrays import AnyArray, Array
 from robots.errors import ShapeError

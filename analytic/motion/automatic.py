@@ -1,17 +1,30 @@
-"""A motion for a robot that comes without one: smooth, bounded, periodic, from rest, inside the joint limits."""
+"""A motion for a robot that comes without one: smooth, bounded, periodic, from rest, inside the joint limits.
 
+Every drive takes the largest swing that fits; what does not fit is halved, for the drives that are the cause alone.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, null_space
+from analytic.kinematics.redundancy import drive_motions, undriven_dofs
 from analytic.kinematics.tree import poses
+from analytic.motion.assembly import assembled, want_mobile
+from analytic.motion.continuation import Tracer, conditioning
+from analytic.motion.limits import TOUCHED, joints_moved, left_limits, limits_in_words
+from analytic.motion.start import Start, regular_start
 from robots.arrays import Array
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Drive, Law, Motion
+from robots.errors import MechanismError, SingularityError
+from robots.mechanism import Coordinate, Joint, Mechanism
+from robots.motion import Drive, Law, Motion, report_grid
 
 SPAN = (0.0, 2.0)
 """First and last time [s]."""
+SPANS = ((0.5, 2.0), (0.125, 1.0), (0.0, 0.5))
+"""Last time [s] by the fraction of the largest swing [-] that a motion has at least: accelerations stay alike."""
 SHORT_SPAN = (0.0, 0.5)
 """The same where something moves that nothing drives: it may spin up, fall or swing out of all bounds."""
 SWING = 0.3
@@ -20,10 +33,141 @@ ROOM = 0.9
 """Fraction of the way to a joint limit that a swing may take [-]."""
 WELL_AWAY = 0.1
 """Fraction of the starting pose's conditioning that must be left all along the motion [-]."""
+LEAST_SWING = 2.0**-9
+"""Fraction of the largest swing below which no motion is looked for [-]."""
+LEAST_FOR_LIMITS = 2.0**-5
+"""The same for the sake of a joint limit alone: where it leaves no more room, the motion goes on without it [-]."""
+MOST_SECONDS = 300.0
+"""How long a motion is looked for [s]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """What came of one attempt."""
+
+    motion: Motion | None = None
+    """The motion, if it can be followed well away from singularities."""
+    beyond: tuple[int, ...] = ()
+    """Joints that leave their limits in it, the farthest first."""
+    reason: str = ""
+    """Why there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """What is looked for, and what every attempt has in common."""
+
+    mechanism: Mechanism
+    start: Start
+    where: str
+    dt: float | None
+    undriven: bool
+    """Whether something moves that nothing drives."""
+
+    def attempts(self, scale: Array) -> Iterator[_Attempt]:
+        """What comes of swings of some scale: towards the sides with more room, to the others, and half to each.
+
+        Args:
+            scale: Fraction of the largest swing of each drive [-], shape (drives,).
+        """
+        wide, narrow = (room(self.mechanism, self.start.q, self.start.drives, side=side) for side in (1, -1))
+        every_other = np.arange(len(scale)) % 2 == 1
+        yield self._attempt(scale * wide)
+        for to_the_other in ((every_other, ~every_other) if len(scale) > 1 else ()) + (every_other | True,):
+            amplitude = np.where(to_the_other, narrow, wide)
+            if (np.abs(amplitude) >= LEAST_FOR_LIMITS * np.abs(wide)).all():
+                yield self._attempt(scale * amplitude)
+
+    def _attempt(self, amplitude: Array) -> _Attempt:
+        drives, span = self.start.drives, self._span(amplitude)
+        law = swing(self.mechanism, self.start.q, drives, amplitude, span=span)
+        tracer = Tracer(mechanism=self.mechanism, law=law, drives=drives, where=self.where)
+        try:
+            motion = assembled(tracer, self.start.q, report_grid(span, dt=self.dt))
+        except SingularityError as error:
+            return _Attempt(reason=str(error))
+        if not _is_well_away(tracer, motion):
+            return _Attempt(reason="it comes near a singularity")
+        return _Attempt(motion=motion, beyond=left_limits(self.mechanism, drives, motion))
+
+    def _span(self, amplitude: Array) -> tuple[float, float]:
+        """First and last time [s]: small swings are fast ones, lest nothing but weights and springs is at work."""
+        if self.undriven:
+            return SHORT_SPAN
+        full = room(replace(self.mechanism, joints=_unlimited(self.mechanism)), self.start.q, self.start.drives)
+        largest = float((np.abs(amplitude) / np.abs(full)).max())
+        last = next(last for least, last in SPANS if largest >= least)
+        return (0.0, last) if self.dt is None else SPAN
+
+
+def automatic_motion(mechanism: Mechanism, guess: Array, dt: float | None, where: str) -> Motion:
+    """The largest motion that closes the loops, keeps inside the limits and well away from singularities.
+
+    Args:
+        mechanism: Robot.
+        guess: Joint positions near those at the start [m or rad], shape (nq,).
+        dt: Step of the report grid [s]; by default that of `report_grid`.
+        where: What is moved, for the error messages.
+
+    Raises:
+        LoopClosureError: If the loops cannot be closed.
+        SingularityError: If no motion is found.
+        MechanismError: If nothing can move, no actuator moves anything, or the search takes too long.
+    """
+    still = swing(mechanism, guess, (), np.zeros(0), span=SPAN)
+    free = Tracer(mechanism=mechanism, law=still, drives=(), where=where)
+    start = regular_start(free, guess)
+    want_mobile(free, start.q)
+    search = _Search(
+        mechanism=mechanism,
+        start=start,
+        where=where,
+        dt=dt,
+        undriven=undriven_dofs(mechanism, start.q) > 0,
+    )
+    return _largest(search)
+
+
+def _largest(search: _Search) -> Motion:
+    """The motion of the largest swings that fit, with notes on the start and on limits that it goes on without."""
+    mechanism, start, began = search.mechanism, search.start, time.monotonic()
+    moved, ignored = joints_moved(mechanism, start.drives, start.q), set[int]()
+    scale, notes, count, reason = np.ones(len(start.drives)), list(start.notes), 0, ""
+    while scale.max() >= LEAST_SWING:
+        in_the_way: list[int] = []
+        for attempt in search.attempts(scale):
+            count += 1
+            left = [j for j in attempt.beyond if j not in ignored]
+            if attempt.motion is not None and not left:
+                return replace(attempt.motion, notes=tuple(notes))
+            in_the_way, reason = in_the_way or left[:1], attempt.reason or reason
+            _want_time(search, count, time.monotonic() - began, reason)
+        cause = moved[:, in_the_way[0]] if in_the_way else np.ones(len(scale), dtype=bool)
+        if in_the_way and scale[cause].max() / 2 < LEAST_FOR_LIMITS:
+            ignored.add(in_the_way[0])
+            scale = np.where(cause, 1.0, scale)
+            joint = limits_in_words(mechanism, in_the_way[0])
+            notes.append(f"goes on without the limits of {joint}, which leave no room")
+        else:
+            scale = np.where(cause, scale / 2, scale)
+    raise SingularityError(
+        f"{search.where}: no motion found in {count} attempts: the starting pose is singular or at a limit of the "
+        f"workspace, even {2 * scale.max():.2g} of the largest swing fails: {reason}",
+        time=0.0,
+        singular_value=float("nan"),
+    )
+
+
+def _want_time(search: _Search, count: int, seconds: float, reason: str) -> None:
+    if seconds > MOST_SECONDS:
+        raise MechanismError(
+            f"{search.where}: no motion found within {MOST_SECONDS:g} s, in {count} attempts of "
+            f"{seconds / count:.3g} s each: {reason or 'limits are in the way'}"
+        )
 
 
 def swing(
-    mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...], scale: float, *, span: tuple[float, float]
+    mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...], amplitude: Array, *, span: tuple[float, float]
 ) -> Law:
     """Every drive swings to one side of its position and back, with one, two or three periods in the span.
 
@@ -31,47 +175,29 @@ def swing(
         mechanism: Robot.
         q: Starting pose [m or rad], shape (nq,).
         drives: Coordinates that move.
-        scale: Fraction of the largest swing [-].
+        amplitude: Half of the swing of each drive [m or rad], shape (drives,).
         span: First and last time [s].
     """
     start = mechanism.values_of(drives, q[None])[0]
     rate = 2 * np.pi * np.array([1.0 + k % 3 for k in range(len(drives))]) / (span[1] - span[0])
-    return partial(_cosines, start, scale * room(mechanism, q, drives), rate)
+    return partial(_cosines, start, amplitude, rate)
 
 
-def room(mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...]) -> Array:
-    """Half of the largest swing of each drive from its position, towards the side that has more room [m or rad].
+def room(mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...], *, side: int = 1) -> Array:
+    """Half of the largest swing of each drive from its position [m or rad].
 
     Args:
         mechanism: Robot.
         q: Starting pose [m or rad], shape (nq,).
         drives: Coordinates that move.
+        side: 1 for the side that has more room, −1 for the other.
     """
     size = _size(mechanism, q)
     rooms = [
-        sum(w * _room(mechanism, j, q, size) for j, w in zip(drive.joints, drive.weights, strict=True))
+        sum(w * _room(mechanism, j, q, size, side) for j, w in zip(drive.joints, drive.weights, strict=True))
         for drive in drives
     ]
     return np.array(rooms)
-
-
-def within_limits(mechanism: Mechanism, drives: tuple[Coordinate, ...], motion: Motion) -> bool:
-    """Whether joints that start inside their limits stay there, as far as the drives decide it.
-
-    Args:
-        mechanism: Robot.
-        drives: Coordinates that move.
-        motion: The motion.
-    """
-    held = np.concatenate([closure_jacobian_at(mechanism, motion.q[:1])[0], mechanism.rates_of(drives)])
-    free = np.abs(null_space(held)).max(axis=1, initial=0.0) > RANK_TOLERANCE
-    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
-        if joint.limits is not None and not free[dofs.start]:
-            low, high = joint.limits
-            x = motion.q[:, columns.start]
-            if low <= x[0] <= high and not (low <= x.min() and x.max() <= high):
-                return False
-    return True
 
 
 def _cosines(start: Array, amplitude: Array, rate: Array, t: Array) -> Drive:
@@ -83,14 +209,19 @@ def _cosines(start: Array, amplitude: Array, rate: Array, t: Array) -> Drive:
     )
 
 
-def _room(mechanism: Mechanism, j: int, q: Array, size: float) -> float:
-    """Half of the largest swing of a joint from its position, towards the side that has more room [m or rad]."""
+def _room(mechanism: Mechanism, j: int, q: Array, size: float, side: int) -> float:
+    """Half of the largest swing of a joint from its position to a side: 1 that with more room, −1 the other."""
     joint, x = mechanism.joints[j], float(q[mechanism.q_slices[j].start])
     half = SWING * (size if joint.kind == "slide" else 1.0)
-    if joint.limits is None or not joint.limits[0] <= x <= joint.limits[1]:
-        return half
-    down, up = x - joint.limits[0], joint.limits[1] - x
-    return min(half, ROOM * up / 2) if up >= down else -min(half, ROOM * down / 2)
+    if joint.limits is None or not joint.limits[0] - TOUCHED <= x <= joint.limits[1] + TOUCHED:
+        return side * half
+    down, up = max(0.0, x - joint.limits[0]), max(0.0, joint.limits[1] - x)
+    upwards = (up >= down) == (side > 0)
+    return min(half, ROOM * up / 2) if upwards else -min(half, ROOM * down / 2)
+
+
+def _unlimited(mechanism: Mechanism) -> tuple[Joint, ...]:
+    return tuple(replace(joint, limits=None) for joint in mechanism.joints)
 
 
 def _size(mechanism: Mechanism, q: Array) -> float:
@@ -98,3 +229,12 @@ def _size(mechanism: Mechanism, q: Array) -> float:
     at = poses(mechanism, q[None])
     points = np.concatenate([at.anchors[0], at.c[0]])
     return float(np.linalg.norm(points - points.mean(axis=0), axis=1).max()) / 2
+
+
+def _is_well_away(tracer: Tracer, motion: Motion) -> bool:
+    """Whether loops and actuators are conditioned all along a motion nearly as well as at its start."""
+    Phi_u = tracer.dependent_jacobian(motion.q)
+    follow = Phi_u.shape[-1] - tracer.undriven(motion.q[:1])
+    ratios = conditioning(Phi_u, follow)[0] if Phi_u.size and follow else np.ones(1)
+    driving = np.linalg.svd(drive_motions(tracer.mechanism, motion.q), compute_uv=False)[:, len(tracer.drives) - 1]
+    return all(bool(values.min() >= WELL_AWAY * values[0]) for values in (ratios, driving))

@@ -10,8 +10,8 @@ import numpy as np
 
 from analytic.kinematics.closures import closure_jacobian, closure_jacobian_at, closure_residual, solve_dependent
 from analytic.kinematics.tree import poses, retract, twist_matrices
+from analytic.motion.assembly import assemble
 from analytic.motion.continuation import CLOSED, Tracer, motion_through
-from analytic.motion.prescribe import assemble
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, SingularityError
 from robots.mechanism import Coordinate, Mechanism

@@ -16,13 +16,13 @@ from analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian,
     closure_jacobian_at,
-    closure_jacobian_rate,
     closure_names,
     closure_residual,
     null_space,
     solve_dependent,
 )
-from analytic.kinematics.tree import poses, retract, twist_matrices, twists
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import poses, retract, twist_matrices
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, SingularityError
 from robots.mechanism import Coordinate, CoordinateClosure, Mechanism
@@ -37,7 +37,7 @@ FINEST_STEP = 2.0**-14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class ClosedPose:
     """A pose with closed loops."""
 
     t: float
@@ -100,7 +100,7 @@ class Tracer:
         Phi, W = closure_jacobian_at(self.mechanism, q)[0], self.mechanism.rates_of(self.drives)
         return null_space(np.concatenate([Phi, W])).shape[1]
 
-    def start(self, guess: Array, t: float) -> State:
+    def start(self, guess: Array, t: float) -> ClosedPose:
         """Close the loops at a time.
 
         Args:
@@ -119,9 +119,9 @@ class Tracer:
                 tolerance=CLOSED,
                 time=t,
             )
-        return State(t=t, q=q)
+        return ClosedPose(t=t, q=q)
 
-    def advance(self, state: State, end: float) -> State:
+    def advance(self, state: ClosedPose, end: float) -> ClosedPose:
         """Follow the motion to another time, in smaller steps where one does not do.
 
         Raises:
@@ -131,7 +131,7 @@ class Tracer:
         while state.t != end:
             q = self._step(state, t)
             if q is not None:
-                state, t = State(t=t, q=q), end
+                state, t = ClosedPose(t=t, q=q), end
             elif abs(t - state.t) > finest:
                 t = (state.t + t) / 2
             else:
@@ -146,16 +146,15 @@ class Tracer:
             drive: What is prescribed there.
         """
         mechanism, dofs, passive = self.held(0.0), self.dofs, self.passive
-        at = poses(mechanism, q)
-        Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
+        Phi = closure_jacobian_at(mechanism, q)
         qd, qdd = np.zeros((len(q), mechanism.nv)), np.zeros((len(q), mechanism.nv))
         qd[:, dofs], qdd[:, dofs] = drive.qd[:, self.of_joints], drive.qdd[:, self.of_joints]
         tendons = slice(Phi.shape[1] - len(self.of_tendons), None)
         right = Phi @ qd[..., None]
         right[:, tendons, 0] -= drive.qd[:, self.of_tendons]
         qd[:, passive] = solve_dependent(Phi[..., passive], right)[..., 0]
-        Phi_dot = closure_jacobian_rate(mechanism, at, twists(mechanism, at, qd), q, qd)
-        right = Phi @ qdd[..., None] + Phi_dot @ qd[..., None]
+        state = State(mechanism=mechanism, q=q, qd=qd)
+        right = state.Phi @ qdd[..., None] + state.Phi_dot @ qd[..., None]
         right[:, tendons, 0] -= drive.qdd[:, self.of_tendons]
         qdd[:, passive] = solve_dependent(Phi[..., passive], right)[..., 0]
         return qd, qdd
@@ -168,7 +167,7 @@ class Tracer:
         """
         return closure_jacobian_at(self.held(0.0), q)[..., self.passive]
 
-    def refuse_singularities(self, states: list[State], Phi_u: Array) -> None:
+    def refuse_singularities(self, states: list[ClosedPose], Phi_u: Array) -> None:
         """Raise if Φᵘ changes its orientation between two samples, or is singular at one.
 
         Args:
@@ -196,7 +195,7 @@ class Tracer:
             if conditioning(self.dependent_jacobian(deepest.q))[0][0] < RANK_TOLERANCE:
                 raise self._singular("meets a singularity", deepest)
 
-    def _worst_conditioned(self, before: State, after: State) -> State:
+    def _worst_conditioned(self, before: ClosedPose, after: ClosedPose) -> ClosedPose:
         """Where between two states Φᵘ is conditioned worst.
 
         Where branches cross, a step can come out on the other one, on which the orientation of Φᵘ is the same.
@@ -209,7 +208,7 @@ class Tracer:
         found = minimize_scalar(ratio, bounds=(before.t, after.t), method="bounded", options={"xatol": 1e-9 * span})
         return self.advance(before, float(found.x))
 
-    def _crossing(self, before: State, after: State, U: Array) -> State:
+    def _crossing(self, before: ClosedPose, after: ClosedPose, U: Array) -> ClosedPose:
         """Where the orientation of Φᵘ changes between two states, seen through U of shape (nu, nc).
 
         Newton's method cannot tell the branches that meet there apart, so the positions are interpolated through it.
@@ -223,9 +222,9 @@ class Tracer:
             return float(np.linalg.det(U @ self.dependent_jacobian(path(np.array([time])))[0]))
 
         time = brentq(orientation, before.t, after.t, xtol=1e-12)
-        return State(t=time, q=path(np.array([time])))
+        return ClosedPose(t=time, q=path(np.array([time])))
 
-    def _step(self, state: State, t: float) -> Array | None:
+    def _step(self, state: ClosedPose, t: float) -> Array | None:
         """Joint positions at the new time, shape (1, nq), or None if the step is too long to trust."""
         dt = t - state.t
         qd, qdd = self.rates(state.q, self.law(np.array([state.t])))
@@ -251,7 +250,7 @@ class Tracer:
             q[:, [self.mechanism.q_slices[j].start for j in joints]] = self.law(np.array([t])).q[:, self.of_joints]
         return close(self.held(t), q, self.passive)
 
-    def _singular(self, what: str, state: State, *more: State) -> SingularityError:
+    def _singular(self, what: str, state: ClosedPose, *more: ClosedPose) -> SingularityError:
         ratios, smallest = conditioning(self.dependent_jacobian(state.q))
         again = f", again at {', '.join(f'{other.t:.6f}' for other in more)} s" if more else ""
         return SingularityError(
@@ -335,7 +334,7 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
         q = retract(mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
 
 
-def follow(tracer: Tracer, known: list[State], t: Array) -> Motion:
+def follow(tracer: Tracer, known: list[ClosedPose], t: Array) -> Motion:
     """The motion at increasing times, followed from the nearest state that is known, so that it keeps its mode.
 
     Args:
@@ -362,7 +361,7 @@ def motion_through(tracer: Tracer, q: Array, t: Array) -> Motion:
     Raises:
         SingularityError: If the motion meets a singularity; it says when.
     """
-    states = [State(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
+    states = [ClosedPose(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
     tracer.refuse_singularities(states, tracer.dependent_jacobian(q))
     qd, qdd = tracer.rates(q, tracer.law(t))
     again = partial(follow, tracer, states)

@@ -2,11 +2,14 @@
 
 The driven coordinates s = W q are prescribed, the others follow from the dynamics: of all accelerations that keep the
 loops closed and give the drives s̈, those for which no generalized force is left along the motions that no actuator
-sees. They are integrated in time (Dormand and Prince, order 8), and every sample is put back on the closures.
+sees. They are integrated in time, by Dormand and Prince's method of order 8 or, where that is stiff, by Radau's, and
+every sample is put back on the closures.
 """
 
+import time
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -14,13 +17,12 @@ from scipy.integrate import solve_ivp
 from analytic.dynamics.noc import tree_model
 from analytic.kinematics.closures import (
     RANK_TOLERANCE,
-    closure_jacobian,
     closure_jacobian_at,
-    closure_jacobian_rate,
     row_factors,
     solve_dependent,
 )
-from analytic.kinematics.tree import poses, position_rate, retract, twists
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import position_rate, retract
 from analytic.motion.continuation import CLOSED, Tracer, law_of_drives
 from robots.arrays import Array
 from robots.errors import MechanismError, SingularityError
@@ -28,8 +30,16 @@ from robots.motion import Motion
 
 ACCURACY = 1e-9
 """Relative error of the integration in a step [-]."""
-MOST_EVALUATIONS = (10_000, 200_000.0)
+ACCURACY_WHERE_STIFF = 1e-8
+"""The same of Radau's method, whose estimate is of a lower order than the method itself [-]."""
+STIFF = 2e4
+"""Fastest decay of the undriven dofs from which on the integration is stiff [1/s]."""
+NEARBY = 1e-6
+"""Step of the central differences for the Jacobian of the integration, relative to the state or one [-]."""
+MOST_EVALUATIONS = (20_000, 200_000.0)
 """How often accelerations are computed at most: in any case [-], and besides for each second of the motion [1/s]."""
+MOST_SECONDS = (60.0, 240.0)
+"""How long that takes at most: in any case [s], and besides for each second of the motion [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +89,7 @@ def at_rest(tracer: Tracer, q: Array, t: float) -> MovingState:
     return MovingState(t=t, q=q, qd=settled(tracer, q, np.zeros((1, tracer.mechanism.nv)), t))
 
 
-def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
+def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array, *, rank: int | None = None) -> Array:
     """Accelerations of all joints: driven as prescribed, the others as the dynamics want.
 
     Args:
@@ -87,6 +97,8 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
         t: Times [s], shape (nt,).
         q: Joint positions [m or rad], shape (nt, nq).
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+        rank: Rank of what closures and drives hold, where it is known: between closed poses redundant closures are
+            redundant nearly only. By default it is judged.
 
     Returns:
         Accelerations [m/s² or rad/s²], shape (nt, nv).
@@ -94,19 +106,15 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array) -> Array:
     Raises:
         SingularityError: If the closures do not hold the driven coordinates apart; it says when.
     """
-    mechanism = tracer.mechanism
-    at = poses(mechanism, q)
-    moving = twists(mechanism, at, qd)
-    Phi = closure_jacobian(mechanism, at, moving.K, q)
-    Phi_dot = closure_jacobian_rate(mechanism, at, moving, q, qd)
-    right = np.concatenate([-(Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
-    held = _held(tracer, Phi)
+    state = State(mechanism=tracer.mechanism, q=q, qd=qd)
+    right = np.concatenate([-(state.Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
+    held = _held(tracer, state.Phi)
     factors = row_factors(held)
     U, values, V_T = np.linalg.svd(factors * held, full_matrices=True)
-    rank = _rank(tracer, t, values)
+    rank = _rank(tracer, t, values) if rank is None else rank
     particular = (U[..., :rank].swapaxes(1, 2) @ (factors * right[..., None]))[..., 0] / values[:, :rank]
     qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
-    tree, Z_T = tree_model(mechanism, at, moving, q, qd), V_T[:, rank:]
+    tree, Z_T = tree_model(state), V_T[:, rank:]
     force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
     try:
         free = np.linalg.solve(Z_T @ tree.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
@@ -122,29 +130,73 @@ def _before(tracer: Tracer, first: MovingState, t: float) -> MovingState:
     return _on_closures(tracer, t, q, first.qd + qdd * dt)
 
 
-def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState]:
-    """States at increasing times from that of a state on."""
-    nq = tracer.mechanism.nq
-    once, per_second = MOST_EVALUATIONS
-    left = iter(range(once + round(per_second * float(times[-1] - start.t))))
+@dataclass(slots=True, kw_only=True)
+class _Integrand:
+    """Rates of positions and velocities during one integration, which has an end in any case."""
 
-    def rate(t: float, y: Array) -> Array:
-        if next(left, None) is None:
-            raise MechanismError(
-                f"{tracer.where}: the dofs that nothing drives are too stiff for steps of a tenth of a millisecond: is "
-                "there next to no mass where a spring or a damper acts?"
-            )
+    tracer: Tracer
+    rank: int
+    """Rank of what closures and drives hold at its start."""
+    span: tuple[float, float]
+    """First and last time [s]."""
+    began: float
+    """When it began, by the clock of the process [s]."""
+    fastest: float = 0.0
+    """Fastest decay at its start [1/s]."""
+    evaluations: int = 0
+    """How often accelerations have been computed."""
+
+    def __call__(self, t: float, y: Array) -> Array:
+        """Rates at a time [s] of positions and velocities y, both of shape (nq + nv,)."""
+        self.evaluations += 1
+        self._want_end(t)
         if not np.isfinite(y).all():
             return np.full_like(y, np.nan)  # the step is too long, and is taken again
-        q, qd = y[None, :nq], y[None, nq:]
-        qdd = accelerations(tracer, np.array([t]), q, qd)
-        return np.concatenate([position_rate(tracer.mechanism, q, qd)[0], qdd[0]])
+        return self._rates(t, y[None])[0]
 
+    def jacobian(self, t: float, y: Array) -> Array:
+        """Derivatives of the rates with respect to y, by central differences, shape (nq + nv, nq + nv)."""
+        self.evaluations += 1  # one call for all
+        self._want_end(t)
+        step = NEARBY * np.maximum(1.0, np.abs(y))
+        rates = self._rates(t, np.concatenate([y + np.diag(step), y - np.diag(step)]))
+        return (rates[: len(y)] - rates[len(y) :]).T / (2 * step)
+
+    def _rates(self, t: float, y: Array) -> Array:
+        mechanism = self.tracer.mechanism
+        q, qd = y[:, : mechanism.nq], y[:, mechanism.nq :]
+        qdd = accelerations(self.tracer, np.full(len(y), t), q, qd, rank=self.rank)
+        return np.concatenate([position_rate(mechanism, q, qd), qdd], axis=1)
+
+    def _want_end(self, t: float) -> None:
+        length, seconds = self.span[1] - self.span[0], time.monotonic() - self.began
+        most = MOST_EVALUATIONS[0] + round(MOST_EVALUATIONS[1] * length)
+        longest = MOST_SECONDS[0] + MOST_SECONDS[1] * length
+        if self.evaluations > most or seconds > longest:
+            raise MechanismError(
+                f"{self.tracer.where}: the motion of the dofs that nothing drives does not come to an end: after "
+                f"{self.evaluations} evaluations (limit {most}) and {seconds:.3g} s (limit {longest:g} s) it is at "
+                f"t = {t:.6f} s of {self.span[1]:g} s; the fastest of it decays at {self.fastest:.3g} 1/s: is there "
+                "next to no mass where a spring or a damper acts?"
+            )
+
+
+def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState]:
+    """States at increasing times from that of a state on."""
     if times[-1] == start.t:
         return [start] * len(times)
+    nq, span = tracer.mechanism.nq, (start.t, float(times[-1]))
     y = np.concatenate([start.q[0], start.qd[0]])
-    span = (start.t, float(times[-1]))
-    found = solve_ivp(rate, span, y, method="DOP853", t_eval=times, rtol=ACCURACY, atol=ACCURACY)
+    held = _held(tracer, closure_jacobian_at(tracer.mechanism, start.q))
+    values = np.asarray(np.linalg.svd(row_factors(held) * held, compute_uv=False), dtype=np.float64)
+    rank = _rank(tracer, times[:1], values)
+    integrand = _Integrand(tracer=tracer, rank=rank, span=span, began=time.monotonic())
+    integrand.fastest = float(-np.linalg.eigvals(integrand.jacobian(span[0], y)).real.min())
+    how: dict[str, Any] = {"method": "DOP853", "rtol": ACCURACY, "atol": ACCURACY}
+    if integrand.fastest > STIFF:
+        accuracy = ACCURACY_WHERE_STIFF
+        how = {"method": "Radau", "jac": integrand.jacobian, "rtol": accuracy, "atol": accuracy}
+    found = solve_ivp(integrand, span, y, t_eval=times, **how)
     if not found.success:
         raise _stuck(tracer, span[0] if not found.t.size else float(found.t[-1]), found.message)
     return [_on_closures(tracer, float(t), y[None, :nq], y[None, nq:]) for t, y in zip(found.t, found.y.T, strict=True)]

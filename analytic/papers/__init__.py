@@ -118,9 +118,9 @@ def want_known(printed: Set[str], errata: tuple[Erratum, ...]) -> None:
     Raises:
         NotFoundError: If one is unknown, or is a slip of notation that cannot be computed.
     """
-    known = [erratum.key for erratum in errata if erratum.computes]
-    for key in sorted(printed - set(known)):
-        raise NotFoundError("erratum", key, known)
+    known_keys = [erratum.key for erratum in errata if erratum.computes]
+    for key in sorted(printed - set(known_keys)):
+        raise NotFoundError("erratum", key, known_keys)
 
 
 def want_plain(mechanism: Mechanism, *, wrench: bool = False) -> None:

@@ -110,8 +110,8 @@ def parameters(mechanism: Mechanism) -> Parameters:
     """
     bodies = {body.name: body for body in mechanism.bodies}
     joints = {joint.name: joint for joint in mechanism.joints}
-    wanted = ["platform", *(f"{part}{k}" for part in ("lower", "upper") for k in LEGS)]
-    _want(wanted, bodies, "body")
+    required = ["platform", *(f"{part}{k}" for part in ("lower", "upper") for k in LEGS)]
+    _want(required, bodies, "body")
     _want([*(f"leg{k}" for k in LEGS), *(f"u{k}{axis}" for axis in "ab" for k in LEGS)], joints, "joint")
     platform, elbow, hinge = bodies["platform"], joints["leg1"], joints["u1b"]
     uppers = [bodies[f"upper{k}"] for k in LEGS]
@@ -228,15 +228,15 @@ def platform_poses(p: Parameters, q: Array, guess: tuple[Array, Array]) -> tuple
     """
     C, R = guess
     positions, rotations, still = np.zeros((len(q), 3)), np.zeros((len(q), 3, 3)), np.zeros((1, 6))
-    for k, wanted in enumerate(q):
+    for k, drives in enumerate(q):
         for _ in range(20):
-            gap = wanted - actuated_coordinates(p, (C, R))
+            gap = drives - actuated_coordinates(p, (C, R))
             if np.abs(gap).max() < ROUND_OFF / 1000:
                 break
             Y, Z, _, _ = twist_shape(p, legs_at(p, (C, R), still))
             step = _times(_solve(Y, Z), gap)
             C, R = C + step[:, 3:], _turned(R, step[0, :3])
-        residual = float(np.abs(wanted - actuated_coordinates(p, (C, R))).max())
+        residual = float(np.abs(drives - actuated_coordinates(p, (C, R))).max())
         if not residual < ROUND_OFF:
             raise LoopClosureError(
                 f"analytic/paper: no pose near sample {k} has the prescribed coordinates: residual {residual:.3g}",
@@ -408,8 +408,8 @@ def _jacobian(p: Parameters, e: Array, o: Array) -> Array:
     return J.swapaxes(2, 3)
 
 
-def _jacobian_rate(p: Parameters, at: tuple[Array, Array], rates: tuple[Array, Array]) -> Array:
-    (e, o), (e_dot, o_dot) = at, rates
+def _jacobian_rate(p: Parameters, lines: tuple[Array, Array], rates: tuple[Array, Array]) -> Array:
+    (e, o), (e_dot, o_dot) = lines, rates
     J_dot = np.concatenate([e_dot, np.cross(e_dot, -o) + np.cross(e, -o_dot)], axis=-1)
     if p.lengths is None:
         slide = e_dot[:, :, ACTUATED]
@@ -456,9 +456,9 @@ def _guess(case: Case) -> tuple[Array, Array]:
     return (np.array([px, py, pz]) + R @ platform.center)[None], R[None]
 
 
-def _want(names: list[str], there: Container[str], kind: str) -> None:
+def _want(names: list[str], present: Container[str], kind: str) -> None:
     for name in names:
-        if name not in there:
+        if name not in present:
             raise NotRepresentableError(
                 f"analytic/paper: a platform on six legs has a {kind} '{name}', the model has none"
             )

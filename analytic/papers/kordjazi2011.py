@@ -52,11 +52,11 @@ def parameters(mechanism: Mechanism) -> Parameters:
             the paper's model has not.
     """
     bodies = {body.name: body for body in mechanism.bodies}
-    wanted = [*(f"slider{i}" for i in (1, 2, 3)), *(f"link{i}" for i in (1, 2, 3)), "platform"]
-    missing = [name for name in wanted if name not in bodies]
+    required = [*(f"slider{i}" for i in (1, 2, 3)), *(f"link{i}" for i in (1, 2, 3)), "platform"]
+    missing = [name for name in required if name not in bodies]
     if missing:
         raise NotRepresentableError(f"analytic/paper: the paper's 3-PRR has a body '{missing[0]}', the model has none")
-    ordered = [bodies[name] for name in wanted]
+    ordered = [bodies[name] for name in required]
     P = mechanism.site("P")
     own = Parameters(
         l1=float(bodies["platform"].position[0]),
@@ -84,9 +84,11 @@ def _want_paper_geometry(mechanism: Mechanism, ordered: list[Body], own: Paramet
         *((f"platform point of {n}", _planar(loops[n].point1), on_platform[k]) for k, n in ((1, "q8"), (2, "q9"))),
         *((f"link point of {n}", _planar(loops[n].point2), own.l1) for n in ("q8", "q9")),
     ]
-    for what, got, wanted in pairs:
-        if abs(got - wanted) > ROUND_OFF:
-            raise NotRepresentableError(f"analytic/paper: {what}: the paper's model wants {wanted:g} m, got {got:g} m")
+    for what, got, required in pairs:
+        if abs(got - required) > ROUND_OFF:
+            raise NotRepresentableError(
+                f"analytic/paper: {what}: the paper's model wants {required:g} m, got {got:g} m"
+            )
     want_plain(mechanism)
 
 

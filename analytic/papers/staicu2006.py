@@ -141,18 +141,18 @@ def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Arr
     want_known(printed, ERRATA)
     p, drive = parameters(case.mechanism), motion.law(motion.t)
     x = platform_coordinates(p, drive.q)
-    at = frames(p, x)
-    rates = relative_velocities(p, at, _given(drive.qd))
-    accelerations = relative_accelerations(p, at, rates, _given(drive.qdd))
+    rotations = frames(p, x)
+    rates = relative_velocities(p, rotations, _given(drive.qd))
+    accelerations = relative_accelerations(p, rotations, rates, _given(drive.qdd))
     if printed:  # the paper prescribes the platform, and finds the rest by the equations as printed
-        rates = inverse_velocities(p, at, rates.platform, printed)
-        accelerations = inverse_accelerations(p, at, rates, accelerations.platform, printed)
-    links = body_motions(p, at, rates, accelerations, printed)
+        rates = inverse_velocities(p, rotations, rates.platform, printed)
+        accelerations = inverse_accelerations(p, rotations, rates, accelerations.platform, printed)
+    links = body_motions(p, rotations, rates, accelerations, printed)
     forces = resultants(p, links, case.mechanism.gravity)
     columns = []
     for own in "ABC":
         unit = {leg: np.full(len(x), float(leg == own)) for leg in "ABC"}
-        virtual = relative_velocities(p, at, unit, printed)
+        virtual = relative_velocities(p, rotations, unit, printed)
         columns.append(actuator_force(own, forces, virtual))
     return np.stack(columns, axis=1)
 
@@ -170,14 +170,14 @@ def platform_coordinates(p: Parameters, sliders: Array) -> Array:
     Raises:
         LoopClosureError: If Newton's method does not converge.
     """
-    x, found = np.zeros(3), np.zeros_like(sliders)
-    for k, wanted in enumerate(sliders):
+    x, coordinates = np.zeros(3), np.zeros_like(sliders)
+    for k, displacements in enumerate(sliders):
         for _ in range(30):
             value, slope = slider_displacements(p, x)
-            if np.abs(value - wanted).max() < ROUND_OFF / 100:
+            if np.abs(value - displacements).max() < ROUND_OFF / 100:
                 break
-            x = x - np.linalg.solve(slope, value - wanted)
-        residual = float(np.abs(slider_displacements(p, x)[0] - wanted).max())
+            x = x - np.linalg.solve(slope, value - displacements)
+        residual = float(np.abs(slider_displacements(p, x)[0] - displacements).max())
         if not residual < ROUND_OFF:
             raise LoopClosureError(
                 f"analytic/paper: equations (6) have no solution near sample {k}: residual {residual:.3g}",
@@ -185,8 +185,8 @@ def platform_coordinates(p: Parameters, sliders: Array) -> Array:
                 tolerance=ROUND_OFF,
                 time=float("nan"),
             )
-        found[k] = x
-    return found
+        coordinates[k] = x
+    return coordinates
 
 
 def slider_displacements(p: Parameters, x: Array) -> tuple[Array, Array]:
@@ -249,20 +249,20 @@ def frames(p: Parameters, x: Array) -> Mapping[str, Array]:
 
 
 def connectivity(
-    p: Parameters, at: Mapping[str, Array], *, turn: bool = False, arm: bool = False
+    p: Parameters, rotations: Mapping[str, Array], *, turn: bool = False, arm: bool = False
 ) -> tuple[Array, Array, Array]:
     """Factors of ω21 of legs A, B, C and of ω32 and ω54 of leg C in the connectivity conditions (14).
 
     Args:
         p: Parameters.
-        at: The matrices (1).
+        rotations: The matrices (1).
         turn: Whether the factor of ω21 of leg C is as printed.
         arm: Whether the factor of ω54 is as printed.
 
     Returns:
         Factors of ω21, shape (nt, 3 legs, 3), of ω32 and of ω54, shape (nt, 3) [m].
     """
-    T = {name: matrix.swapaxes(1, 2) for name, matrix in at.items()}
+    T = {name: matrix.swapaxes(1, 2) for name, matrix in rotations.items()}
     straight = [p.L * T[f"{leg}20"] @ U3_TILDE @ U1 for leg in "AB"]
     platform = T["C32"] @ U2 if turn else T["C52"] @ U1
     bent = -_apply(T["C20"] @ U3_TILDE, p.L * (T["C32"] @ U2) - p.r * platform)
@@ -272,7 +272,7 @@ def connectivity(
 
 
 def relative_velocities(
-    p: Parameters, at: Mapping[str, Array], sliders: Mapping[str, Array], printed: Set[str] = AS_CORRECTED
+    p: Parameters, rotations: Mapping[str, Array], sliders: Mapping[str, Array], printed: Set[str] = AS_CORRECTED
 ) -> Rates:
     """All relative velocities and those of the platform from those of the sliders, by (14).
 
@@ -280,37 +280,39 @@ def relative_velocities(
 
     Args:
         p: Parameters.
-        at: The matrices (1).
+        rotations: The matrices (1).
         sliders: Velocities of A, B, C [m/s].
         printed: Keys of errata that are left as printed.
     """
-    return _from_sliders(_factors_of_velocities(p, at, printed), sliders, {})
+    return _from_sliders(_factors_of_velocities(p, rotations, printed), sliders, {})
 
 
-def relative_accelerations(p: Parameters, at: Mapping[str, Array], rates: Rates, sliders: Mapping[str, Array]) -> Rates:
+def relative_accelerations(
+    p: Parameters, rotations: Mapping[str, Array], rates: Rates, sliders: Mapping[str, Array]
+) -> Rates:
     """All relative accelerations and those of the platform from those of the sliders, by (15).
 
     Args:
         p: Parameters.
-        at: The matrices (1).
+        rotations: The matrices (1).
         rates: The relative velocities.
         sliders: Accelerations of A, B, C [m/s²].
     """
-    return _from_sliders(connectivity(p, at), sliders, velocity_terms(p, at, rates))
+    return _from_sliders(connectivity(p, rotations), sliders, velocity_terms(p, rotations, rates))
 
 
 def velocity_terms(
-    p: Parameters, at: Mapping[str, Array], rates: Rates, printed: Set[str] = AS_CORRECTED
+    p: Parameters, rotations: Mapping[str, Array], rates: Rates, printed: Set[str] = AS_CORRECTED
 ) -> Mapping[str, Array]:
     """What is left of the acceleration of the platform on the right of (15), by leg [m/s²].
 
     Args:
         p: Parameters.
-        at: The matrices (1).
+        rotations: The matrices (1).
         rates: The relative velocities.
         printed: Keys of errata that are left as printed.
     """
-    T = {name: matrix.swapaxes(1, 2) for name, matrix in at.items()}
+    T = {name: matrix.swapaxes(1, 2) for name, matrix in rotations.items()}
     twice = U3_TILDE @ U3_TILDE
     terms = {leg: -((p.L * rates.w21[leg] ** 2)[:, None] * (T[f"{leg}20"] @ twice @ U1)) for leg in "AB"}
     w21, w32, w54 = (w[:, None] for w in (rates.w21["C"], rates.w32, rates.w54))
@@ -330,42 +332,42 @@ def velocity_terms(
     return terms
 
 
-def inverse_velocities(p: Parameters, at: Mapping[str, Array], platform: Array, printed: Set[str]) -> Rates:
+def inverse_velocities(p: Parameters, rotations: Mapping[str, Array], platform: Array, printed: Set[str]) -> Rates:
     """All relative velocities from those of the platform, by (14) with errata as printed.
 
     Args:
         p: Parameters.
-        at: The matrices (1).
+        rotations: The matrices (1).
         platform: Rates of y, z, θ [m/s, m/s, rad/s], shape (nt, 3).
         printed: Keys of errata that are left as printed.
     """
-    return _from_platform(_factors_of_velocities(p, at, printed), platform, {})
+    return _from_platform(_factors_of_velocities(p, rotations, printed), platform, {})
 
 
 def inverse_accelerations(
-    p: Parameters, at: Mapping[str, Array], rates: Rates, platform: Array, printed: Set[str]
+    p: Parameters, rotations: Mapping[str, Array], rates: Rates, platform: Array, printed: Set[str]
 ) -> Rates:
     """All relative accelerations from those of the platform, by (15) with errata as printed.
 
     Args:
         p: Parameters.
-        at: The matrices (1).
+        rotations: The matrices (1).
         rates: The relative velocities.
         platform: Second rates of y, z, θ [m/s², m/s², rad/s²], shape (nt, 3).
         printed: Keys of errata that are left as printed.
     """
-    factors = connectivity(p, at, turn="acceleration_turn" in printed, arm="acceleration_arm" in printed)
-    return _from_platform(factors, platform, velocity_terms(p, at, rates, printed))
+    factors = connectivity(p, rotations, turn="acceleration_turn" in printed, arm="acceleration_arm" in printed)
+    return _from_platform(factors, platform, velocity_terms(p, rotations, rates, printed))
 
 
 def body_motions(
-    p: Parameters, at: Mapping[str, Array], rates: Rates, accelerations: Rates, printed: Set[str] = AS_CORRECTED
+    p: Parameters, rotations: Mapping[str, Array], rates: Rates, accelerations: Rates, printed: Set[str] = AS_CORRECTED
 ) -> Mapping[str, Link]:
     """Angular velocities and accelerations of all bodies and accelerations of their joints, by (8) to (13).
 
     Args:
         p: Parameters.
-        at: The matrices (1).
+        rotations: The matrices (1).
         rates: Relative velocities.
         accelerations: Relative accelerations.
         printed: Keys of errata that are left as printed.
@@ -373,10 +375,10 @@ def body_motions(
     still = np.zeros_like(rates.platform)
     links = {}
     for leg in "ABC":
-        slider = Link(R=at[f"{leg}10"], w=still, e=still, g=accelerations.v[leg][:, None] * U3)
+        slider = Link(R=rotations[f"{leg}10"], w=still, e=still, g=accelerations.v[leg][:, None] * U3)
         links[f"{leg}1"] = slider
         # (8) and (9) hold as printed for the first hinge of every leg: its slider does not turn
-        links[f"{leg}2"] = _next(slider, at[f"{leg}21"], (rates.w21[leg], accelerations.w21[leg]), np.zeros(3))
+        links[f"{leg}2"] = _next(slider, rotations[f"{leg}21"], (rates.w21[leg], accelerations.w21[leg]), np.zeros(3))
     chain = (
         ("C3", "C2", "C32", (rates.w32, accelerations.w32), -p.b * U3),
         ("C6", "C2", "C62", (rates.w32, accelerations.w32), p.b * U3),
@@ -384,7 +386,7 @@ def body_motions(
         ("C5", "C4", "C54", (rates.w54, accelerations.w54), p.b * U1),
     )
     for name, before, matrix, joint, arm in chain:
-        links[name] = _next(links[before], at[matrix], joint, arm, printed)
+        links[name] = _next(links[before], rotations[matrix], joint, arm, printed)
     return links
 
 
@@ -404,7 +406,7 @@ def resultants(p: Parameters, links: Mapping[str, Link], gravity: Array) -> Mapp
     own |= {"C2": (0.0, np.zeros(3), np.zeros((3, 3))), "C4": (0.0, np.zeros(3), np.zeros((3, 3)))}
     own |= dict.fromkeys(("C3", "C6"), (leg, -p.cL * U2, J_bar))
     own["C5"] = (platform, p.cP * U1, p.J3)
-    found: dict[str, tuple[Array, Array]] = {}
+    forces: dict[str, tuple[Array, Array]] = {}
     following = {
         "A1": [("A2", np.zeros(3))],
         "B1": [("B2", np.zeros(3))],
@@ -421,10 +423,10 @@ def resultants(p: Parameters, links: Mapping[str, Link], gravity: Array) -> Mapp
         M = mass * np.cross(center, link.g) + link.e @ J + np.cross(link.w, link.w @ J) - np.cross(center, weight)
         for other, arm in following.get(name, []):
             back = link.R @ links[other].R.swapaxes(1, 2)
-            F_next = _apply(back, found[other][0])
-            F, M = F + F_next, M + _apply(back, found[other][1]) + np.cross(arm, F_next)
-        found[name] = F, M
-    return found
+            F_next = _apply(back, forces[other][0])
+            F, M = F + F_next, M + _apply(back, forces[other][1]) + np.cross(arm, F_next)
+        forces[name] = F, M
+    return forces
 
 
 def actuator_force(own: str, forces: Mapping[str, tuple[Array, Array]], virtual: Rates) -> Array:
@@ -453,8 +455,10 @@ def _next(before: Link, c: Array, joint: tuple[Array, Array], arm: Array, printe
     )
 
 
-def _factors_of_velocities(p: Parameters, at: Mapping[str, Array], printed: Set[str]) -> tuple[Array, Array, Array]:
-    return connectivity(p, at, turn="velocity_turn" in printed, arm="velocity_arm" in printed)
+def _factors_of_velocities(
+    p: Parameters, rotations: Mapping[str, Array], printed: Set[str]
+) -> tuple[Array, Array, Array]:
+    return connectivity(p, rotations, turn="velocity_turn" in printed, arm="velocity_arm" in printed)
 
 
 def _from_sliders(

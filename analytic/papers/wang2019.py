@@ -65,14 +65,14 @@ def parameters(mechanism: Mechanism) -> Parameters:
         NotRepresentableError: If a body is missing, or the model has what the paper's has not.
     """
     bodies = {body.name: body for body in mechanism.bodies}
-    wanted = ("slider1", "slider2", "link1", "link2", "rod3", "rod4", "platform")
-    for name in wanted:
+    required = ("slider1", "slider2", "link1", "link2", "rod3", "rod4", "platform")
+    for name in required:
         if name not in bodies:
             raise NotRepresentableError(
                 f"analytic/paper: the paper's 2PUR-2RPU has a body '{name}', the model has none"
             )
     want_plain(mechanism)
-    ordered = [bodies[name] for name in wanted]
+    ordered = [bodies[name] for name in required]
     return Parameters(
         l=float(mechanism.site("link2_end").position[2]),
         l3=float(bodies["rod4"].position[1]),
@@ -167,14 +167,14 @@ def generalized_motion(p: Parameters, q: Array, qd: Array, qdd: Array) -> tuple[
     Raises:
         LoopClosureError: If no pose near that before has the prescribed coordinates.
     """
-    x, found = np.array([[0.0, 0.0, 0.6 * p.l]]), np.zeros((len(q), 3))
-    for k, wanted in enumerate(q):
+    x, poses = np.array([[0.0, 0.0, 0.6 * p.l]]), np.zeros((len(q), 3))
+    for k, drives in enumerate(q):
         for _ in range(30):
-            gap = wanted - actuated_coordinates(p, x).real
+            gap = drives - actuated_coordinates(p, x).real
             if np.abs(gap).max() < ROUND_OFF / 1000:
                 break
             x = x + (np.linalg.pinv(actuation(p, x)) @ gap[..., None])[..., 0]
-        residual = float(np.abs(wanted - actuated_coordinates(p, x).real).max())
+        residual = float(np.abs(drives - actuated_coordinates(p, x).real).max())
         if not residual < ROUND_OFF:
             raise LoopClosureError(
                 f"analytic/paper: equation (39) has no solution near sample {k}: residual {residual:.3g}",
@@ -182,11 +182,11 @@ def generalized_motion(p: Parameters, q: Array, qd: Array, qdd: Array) -> tuple[
                 tolerance=ROUND_OFF,
                 time=float("nan"),
             )
-        found[k] = x[0]
-    back = np.linalg.pinv(actuation(p, found))
+        poses[k] = x[0]
+    back = np.linalg.pinv(actuation(p, poses))
     xd = (back @ qd[..., None])[..., 0]
-    A_dot = actuation(p, found + 1j * STEP * xd).imag / STEP
-    return found, xd, (back @ (qdd[..., None] - A_dot @ xd[..., None]))[..., 0]
+    A_dot = actuation(p, poses + 1j * STEP * xd).imag / STEP
+    return poses, xd, (back @ (qdd[..., None] - A_dot @ xd[..., None]))[..., 0]
 
 
 def actuated_coordinates(p: Parameters, x: AnyArray) -> AnyArray:

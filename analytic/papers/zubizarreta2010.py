@@ -132,7 +132,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
         Ip=float(platform.inertia[2, 2]),
         Ic=float(load.inertia[2, 2]),
     )
-    for what, got, wanted in (
+    for what, got, required in (
         ("distal links", np.array([body.position[:2] for body in distal]), _along_x(p.L)),
         ("sensors", np.array([body.position + body.center for body in sensor])[:, :2], _along_x(p.L)),
         ("ends of the distal links", ends[:, :2], _along_x(p.l)),
@@ -143,8 +143,8 @@ def parameters(mechanism: Mechanism) -> Parameters:
         ("mass centre of the platform", platform.center[:2], P[:2]),
         ("mass centre of the load", (load.position + load.center)[:2], P[:2]),
     ):
-        if np.abs(got - wanted).max() > ROUND_OFF:
-            raise NotRepresentableError(f"analytic/paper: {what}: the paper's model wants {wanted} m, got {got} m")
+        if np.abs(got - required).max() > ROUND_OFF:
+            raise NotRepresentableError(f"analytic/paper: {what}: the paper's model wants {required} m, got {got} m")
     want_plain(mechanism)
     for what in _beyond_the_paper(mechanism, [*proximal, *distal, platform]):
         raise NotRepresentableError(f"analytic/paper: {what}: the paper's model has none")
@@ -343,9 +343,9 @@ def positions(p: Parameters, qa: Array, guess: Array, printed: Set[str] = AS_COR
     """
     q = np.zeros((len(qa), 6))
     for k, active in enumerate(qa):
-        at = passive_joints(p, active[None], (q[k - 1, 3:] if k else guess)[None], printed)
-        q[k] = at[0]
-        residual = float(np.abs(closure_passive(p, at, printed)).max())
+        passive = passive_joints(p, active[None], (q[k - 1, 3:] if k else guess)[None], printed)
+        q[k] = passive[0]
+        residual = float(np.abs(closure_passive(p, passive, printed)).max())
         if not residual < ROUND_OFF:
             raise LoopClosureError(
                 f"analytic/paper: equation (30) has no solution near sample {k}: residual {residual:.3g} m²",

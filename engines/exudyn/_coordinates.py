@@ -13,7 +13,7 @@ COORDINATES = 7
 
 
 def coordinates(chain: Sequence[Frame], found: Sequence[Pose]) -> tuple[Array, Array, Array]:
-    """Coordinates of all bodies, their velocities and accelerations, each of shape (7 bodies,).
+    """Coordinates of all bodies, shape (7 bodies,), their velocities and accelerations, each of shape (..., 7 bodies).
 
     Args:
         chain: Frames of the bodies.
@@ -21,12 +21,13 @@ def coordinates(chain: Sequence[Frame], found: Sequence[Pose]) -> tuple[Array, A
     """
     R = np.array([pose.R for pose in found])
     e = np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=1)
-    w, alpha = (np.array([getattr(pose, name) for pose in found]) for name in ("w", "alpha"))
+    w, alpha = (np.stack([getattr(pose, name) for pose in found], axis=-2) for name in ("w", "alpha"))
     e_t = _half_product(w, e)
     e_tt = _half_product(alpha, e) + _half_product(w, e_t)
     at_center = [pose.at(frame.center) for frame, pose in zip(chain, found, strict=True)]
-    linear = map(np.array, zip(*at_center, strict=True))
-    c, c_t, c_tt = (np.hstack(parts).ravel() for parts in zip(linear, (e, e_t, e_tt), strict=True))
+    linear = (np.stack(vectors, axis=-2) for vectors in zip(*at_center, strict=True))
+    whole = (np.concatenate(parts, axis=-1) for parts in zip(linear, (e, e_t, e_tt), strict=True))
+    c, c_t, c_tt = (values.reshape(*values.shape[:-2], -1) for values in whole)
     return c, c_t, c_tt
 
 
@@ -43,6 +44,6 @@ def poses_of(c: Array) -> tuple[Array, Array]:
 
 
 def _half_product(w: Array, e: Array) -> Array:
-    """Half the quaternion product (0, w) e, shape (bodies, 4)."""
-    real = -np.sum(w * e[:, 1:], axis=1, keepdims=True)
-    return np.hstack([real, e[:, :1] * w + np.cross(w, e[:, 1:])]) / 2
+    """Half the quaternion product (0, w) e, shape (..., bodies, 4)."""
+    real = -np.sum(w * e[..., 1:], axis=-1, keepdims=True)
+    return np.concatenate([real, e[..., :1] * w + np.cross(w, e[..., 1:])], axis=-1) / 2

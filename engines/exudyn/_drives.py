@@ -7,9 +7,13 @@ its rate as their velocities have it, minus the prescribed one. Its derivative i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+
+from engines.exudyn._coordinates import COORDINATES
+from engines.exudyn._frames import Frame
+from robots.mechanism import WORLD, Mechanism
 
 Vector: TypeAlias = tuple[float, float, float]
 """World axes; plain numbers, as these functions are called in every step."""
@@ -18,8 +22,8 @@ AT_REST = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drive:
-    """The constraint of a hinge or slide."""
+class JointRate:
+    """The rate of a hinge or slide, by the velocities of the two bodies that it connects."""
 
     slide: bool
     grounded: bool
@@ -28,22 +32,36 @@ class Drive:
     """Its axis in the axes of the body before it [-]."""
     after: Vector
     """A point of it in the body after it [m]."""
-    dt: float
-    """Step [s]."""
-    rates: Sequence[float]
-    """Prescribed velocity at the end of each step, the first at time zero [m/s or rad/s]."""
 
-    def residual(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> list[float]:
-        """Rate of the joint less the prescribed one [m/s or rad/s], as Exudyn's `constraintUserFunction`."""
-        row = self._row(q)
-        prescribed = self.rates[round(t / self.dt)]
-        return [sum(x * v for x, v in zip(row, q_t, strict=True)) - prescribed]
+    @classmethod
+    def of(cls, mechanism: Mechanism, chain: Sequence[Frame], j: int) -> Self:
+        """That of a joint.
 
-    def jacobian(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> Any:
-        """Rate of the joint per velocity of the coordinates [-, m or rad], as Exudyn's `jacobianUserFunction`."""
-        return np.array([self._row(q)])
+        Args:
+            mechanism: Robot.
+            chain: Its frames.
+            j: Index of the joint.
+        """
+        joint = mechanism.joints[j]
+        frame = next(frame for frame in chain if frame.joint == j)
+        return cls(
+            slide=joint.kind == "slide",
+            grounded=frame.before == WORLD,
+            axis=tuple((frame.rotation @ joint.axis).tolist()),
+            after=tuple((joint.anchor - frame.center).tolist()),
+        )
 
-    def _row(self, q: Any) -> list[float]:
+    @property
+    def coordinates(self) -> int:
+        """How many coordinates the bodies have together; the world has none."""
+        return COORDINATES * (1 if self.grounded else 2)
+
+    def row(self, q: Any) -> list[float]:
+        """Rate of the joint per velocity of the coordinates [-, m or rad], shape (coordinates,).
+
+        Args:
+            q: Coordinates of the body before the joint, unless it is the world, and of the one after it [m or -].
+        """
         c = AT_REST + list(q) if self.grounded else q
         e0, e1 = c[3:7], c[10:14]
         n = _turned(e0, self.axis)
@@ -54,6 +72,26 @@ class Drive:
             way = (c[7] + r1[0] - c[0], c[8] + r1[1] - c[1], c[9] + r1[2] - c[2])  # from the origin of the body before
             row = [-n[0], -n[1], -n[2], *_spin(_cross(n, way), e0), *n, *_spin(_cross(r1, n), e1)]
         return row[7:] if self.grounded else row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    """The constraint of a hinge or slide."""
+
+    rate: JointRate
+    dt: float
+    """Step [s]."""
+    rates: Sequence[float]
+    """Prescribed velocity at the end of each step, the first at time zero [m/s or rad/s]."""
+
+    def residual(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> list[float]:
+        """Rate of the joint less the prescribed one [m/s or rad/s], as Exudyn's `constraintUserFunction`."""
+        prescribed = self.rates[round(t / self.dt)]
+        return [sum(x * v for x, v in zip(self.rate.row(q), q_t, strict=True)) - prescribed]
+
+    def jacobian(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> Any:
+        """Rate of the joint per velocity of the coordinates [-, m or rad], as Exudyn's `jacobianUserFunction`."""
+        return np.array([self.rate.row(q)])
 
 
 def _spin(m: Sequence[float], e: Sequence[float]) -> list[float]:

@@ -10,6 +10,7 @@ from engines.differences import slope_at_zero
 from engines.exudyn._coordinates import coordinates
 from engines.exudyn._exudyn import exudyn
 from engines.exudyn._frames import Frame, frames, moved, poses
+from engines.exudyn._rotors import with_rotors
 from engines.exudyn._system import System, built
 from robots.arrays import Array
 from robots.mechanism import Mechanism
@@ -20,7 +21,7 @@ STEP = 4e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equations:
-    """Terms of M c̈ + Cᵀ λ = f in the coordinates c of all bodies, in the position that a system starts with."""
+    """Terms of M c̈ + Cᵀ λ = f in the coordinates c of bodies and rotors, in the position that a system starts with."""
 
     M: Array
     """Mass matrix [kg, kg m or kg m²], shape (n, n)."""
@@ -35,7 +36,7 @@ def equations(system: System, velocities: Sequence[Array] = ()) -> Equations:
 
     Args:
         system: The mechanism in Exudyn, assembled.
-        velocities: Velocities of the bodies' coordinates [m/s or 1/s], each of shape (n,).
+        velocities: Velocities of the coordinates [m/s, rad/s or 1/s], each of shape (n,).
     """
     mbs, settings = system.mbs, quiet_settings()
     settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = False
@@ -68,7 +69,7 @@ def closure_jacobian(mechanism: Mechanism, q: Array) -> Array:
         system.mbs.Assemble()
         C = equations(system).C
         rows = rows_of(system, system.closures)
-    return C[rows] @ rates_of_bodies(mechanism, chain, q)
+    return C[rows] @ rates_of_coordinates(mechanism, chain, q)
 
 
 def closure_bias(mechanism: Mechanism, q: Array, qd: Array) -> Array:
@@ -92,17 +93,17 @@ def quiet_settings() -> Any:
     return settings
 
 
-def rates_of_bodies(mechanism: Mechanism, chain: Sequence[Frame], q: Array) -> Array:
-    """Velocities of the bodies' coordinates per joint velocity [-, m, 1/m or -], shape (7 frames, nv).
+def rates_of_coordinates(mechanism: Mechanism, chain: Sequence[Frame], q: Array) -> Array:
+    """Velocities of the coordinates of bodies and rotors per joint velocity [-, m or 1/m], shape (n, nv).
 
     Args:
         mechanism: Robot.
         chain: Its frames.
         q: Joint positions [m or rad], shape (nq,).
     """
-    at_rest = np.zeros(mechanism.nv)
-    columns = [coordinates(chain, poses(mechanism, chain, q, unit, at_rest))[1] for unit in np.eye(mechanism.nv)]
-    return np.stack(columns, axis=1)
+    units, at_rest = np.eye(mechanism.nv), np.zeros((mechanism.nv, mechanism.nv))
+    columns = coordinates(chain, poses(mechanism, chain, q, units, at_rest))[1].T
+    return with_rotors(mechanism, columns, units)
 
 
 def rows_of(system: System, objects: Sequence[int]) -> list[int]:

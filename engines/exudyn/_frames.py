@@ -40,16 +40,16 @@ class Pose:
     p: Array = field(default_factory=lambda: np.zeros(3))
     """Origin [m], shape (3,)."""
     w: Array = field(default_factory=lambda: np.zeros(3))
-    """Angular velocity [rad/s], shape (3,)."""
+    """Angular velocity [rad/s], shape (3,), or (n, 3): n motions may be looked at in one position."""
     v: Array = field(default_factory=lambda: np.zeros(3))
-    """Velocity of the origin [m/s], shape (3,)."""
+    """Velocity of the origin [m/s], shape (3,) or (n, 3)."""
     alpha: Array = field(default_factory=lambda: np.zeros(3))
-    """Angular acceleration [rad/s²], shape (3,)."""
+    """Angular acceleration [rad/s²], shape (3,) or (n, 3)."""
     a: Array = field(default_factory=lambda: np.zeros(3))
-    """Acceleration of the origin [m/s²], shape (3,)."""
+    """Acceleration of the origin [m/s²], shape (3,) or (n, 3)."""
 
     def at(self, point: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration of one of its points [m, m/s, m/s²], each of shape (3,).
+        """Position, shape (3,), velocity and acceleration, each (3,) or (n, 3), of one of its points [m, m/s, m/s²].
 
         Args:
             point: The point in its axes [m], shape (3,).
@@ -90,18 +90,20 @@ def poses(mechanism: Mechanism, chain: Sequence[Frame], q: Array, qd: Array, qdd
         mechanism: Robot.
         chain: Its frames.
         q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-        qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,) or (n, nv).
+        qdd: Joint accelerations [m/s² or rad/s²], shape (nv,) or (n, nv).
     """
     found: list[Pose] = []
+    still = np.zeros((*qd.shape[:-1], 3))
+    world = Pose(w=still, v=still, alpha=still, a=still)
     for frame in chain:
-        on = Pose() if frame.before == WORLD else found[frame.before]
+        on = world if frame.before == WORLD else found[frame.before]
         p, v, a = on.at(frame.position)
         pose = Pose(R=on.R @ frame.rotation, p=p, w=on.w, v=v, alpha=on.alpha, a=a)
         if frame.joint is not None:
             dofs = mechanism.dof_slices[frame.joint]
             joint, x = mechanism.joints[frame.joint], q[mechanism.q_slices[frame.joint]]
-            pose = _MOVES[joint.kind](pose, joint, x, qd[dofs], qdd[dofs])
+            pose = _MOVES[joint.kind](pose, joint, x, qd[..., dofs], qdd[..., dofs])
         found.append(pose)
     return found
 
@@ -134,7 +136,7 @@ def _hinge(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
 
 def _ball(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
     R = pose.R @ _rotation(x)
-    return _turn(pose, joint, R, R @ xd, R @ xdd)
+    return _turn(pose, joint, R, xd @ R.T, xdd @ R.T)
 
 
 def _slide(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
@@ -152,7 +154,7 @@ def _slide(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
 
 def _free(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
     R = _rotation(x[3:])
-    return Pose(R=R, p=x[:3], w=R @ xd[3:], v=xd[:3], alpha=R @ xdd[3:], a=xdd[:3])
+    return Pose(R=R, p=x[:3], w=xd[..., 3:] @ R.T, v=xd[..., :3], alpha=xdd[..., 3:] @ R.T, a=xdd[..., :3])
 
 
 _MOVES = {"hinge": _hinge, "slide": _slide, "ball": _ball, "free": _free}
@@ -171,10 +173,11 @@ def _rotation(quaternion: Array) -> Array:
 
 
 def _turned(pose: Pose, r: Array) -> Array:
-    """Acceleration of a point at r from the origin beside that of the origin [m/s²], shape (3,)."""
+    """Acceleration of a point at r from the origin beside that of the origin [m/s²], shape (3,) or (n, 3)."""
     return _cross(pose.alpha, r) + _cross(pose.w, _cross(pose.w, r))
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """As numpy's, which takes ten times as long for a single product, (3,)."""
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    """As numpy's, which takes several times as long for few products, shape (3,) or (n, 3)."""
+    (a0, a1, a2), (b0, b1, b2) = a.T, b.T
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]).T

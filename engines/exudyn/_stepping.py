@@ -7,11 +7,12 @@ from typing import Any, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.exudyn._coordinates import coordinates, poses_of
-from engines.exudyn._drives import Drive
+from engines.exudyn._coordinates import COORDINATES, coordinates, poses_of
+from engines.exudyn._drives import Drive, JointRate
 from engines.exudyn._equations import quiet_settings
 from engines.exudyn._exudyn import exudyn, items
 from engines.exudyn._frames import frames, places, poses
+from engines.exudyn._rotors import with_rotors
 from engines.exudyn._system import System, built
 from robots.arrays import Array
 from robots.efforts import Rung
@@ -62,15 +63,18 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     with built(mechanism, found, run.left_out) as system:
         driven = [_drive(system, k, run.dt, prescribed.qd[:, k]) for k in run.drives]
         system.mbs.Assemble()
-        acceleration = coordinates(chain, found)[2] if run.exact_start else np.zeros(len(coordinates(chain, found)[2]))
-        states, multipliers = _march(system.mbs, acceleration, steps, run)
+        _, c_t, c_tt = coordinates(chain, found)
+        velocity, acceleration = (
+            with_rotors(mechanism, *rates) for rates in ((c_t, start.qd[0]), (c_tt, start.qdd[0]))
+        )
+        states, multipliers = _march(system.mbs, (velocity, acceleration * run.exact_start), steps, run)
         rows = [int(system.mbs.systemData.GetObjectLTGAE(drive)[0]) for drive in driven]
     if len(states) != steps + 1 or not (np.isfinite(states).all() and np.isfinite(multipliers).all()):
         raise EngineError(f"exudyn: unstable at steps of {run.dt:g} s: its solver gave up or its state is not finite")
     at = np.arange(len(motion.t)) * round(motion.dt / run.dt) + run.lead
     on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
     on_drives[:, run.drives] = -multipliers[at][:, rows]
-    R, p = poses_of(states)
+    R, p = poses_of(states[:, : COORDINATES * len(chain)])
     return Rung(
         dt=run.dt,
         effort=on_drives @ np.linalg.pinv(mechanism.gearing),
@@ -83,32 +87,23 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
 def _drive(system: System, k: int, dt: float, rates: Array) -> int:
     """Add the constraint of a driven joint; returns its object."""
     j = system.mechanism.drives[k].joints[0]
-    joint = system.mechanism.joints[j]
     place = next(i for i, frame in enumerate(system.chain) if frame.joint == j)
-    frame = system.chain[place]
-    ends = [frame.before, place]
+    ends = [system.chain[place].before, place]
     nodes = [system.mbs.AddNode(items.NodePointGround()) if i == WORLD else system.nodes[i] for i in ends]
-    drive = Drive(
-        slide=joint.kind == "slide",
-        grounded=frame.before == WORLD,
-        axis=tuple((frame.rotation @ joint.axis).tolist()),
-        after=tuple((joint.anchor - frame.center).tolist()),
-        dt=dt,
-        rates=rates.tolist(),
-    )
+    drive = Drive(rate=JointRate.of(system.mechanism, system.chain, j), dt=dt, rates=rates.tolist())
     markers = [system.mbs.AddMarker(items.MarkerNodeCoordinates(nodeNumber=node)) for node in nodes]
     constraint = items.ObjectConnectorCoordinateVector(
         markerNumbers=markers,
-        scalingMarker0=np.zeros((1, 0 if drive.grounded else 7)),
-        scalingMarker1=np.zeros((1, 7)),
+        scalingMarker0=np.zeros((1, drive.rate.coordinates - COORDINATES)),
+        scalingMarker1=np.zeros((1, COORDINATES)),
         constraintUserFunction=drive.residual,
         jacobianUserFunction=drive.jacobian,
     )
     return int(system.mbs.AddObject(constraint))
 
 
-def _march(mbs: Any, acceleration: Array, steps: int, run: Run) -> tuple[Array, Array]:
-    """Coordinates, shape (steps, 7 bodies), and multipliers, shape (steps, nc), at the ends of the steps."""
+def _march(mbs: Any, start: tuple[Array, Array], steps: int, run: Run) -> tuple[Array, Array]:
+    """Coordinates, shape (steps, 7 bodies + rotors), and multipliers, shape (steps, nc), at the ends of the steps."""
     states: list[Array] = []
     multipliers: list[Array] = []
 
@@ -120,7 +115,9 @@ def _march(mbs: Any, acceleration: Array, steps: int, run: Run) -> tuple[Array, 
         return True
 
     mbs.SetPostStepUserFunction(read)
-    mbs.systemData.SetODE2Coordinates_tt(acceleration.tolist(), configuration=exudyn.ConfigurationType.Initial)
+    velocity, acceleration = (rates.tolist() for rates in start)
+    mbs.systemData.SetODE2Coordinates_t(velocity, configuration=exudyn.ConfigurationType.Initial)
+    mbs.systemData.SetODE2Coordinates_tt(acceleration, configuration=exudyn.ConfigurationType.Initial)
     mbs.SolveDynamic(_settings(steps, run), solverType=exudyn.DynamicSolverType.TrapezoidalIndex2)
     return np.array(states), np.array(multipliers)
 

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 from engines.exudyn._coordinates import COORDINATES, coordinates
 from engines.exudyn._exudyn import exudyn, items, silenced
 from engines.exudyn._frames import Frame, Pose, frames, places
+from engines.exudyn._rotors import add_rotors
 from robots.arrays import Array
 from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, WeldClosure
@@ -94,6 +95,7 @@ def _build(mechanism: Mechanism, found: Sequence[Pose], mbs: Any, left_out: Coll
         springs=(),
     )
     pairs = [_joint(bare, place) for place in range(len(chain))]
+    add_rotors(mechanism, chain, nodes, mbs)
     _add_loads(bare)
     return System(
         mechanism=mechanism,
@@ -126,8 +128,8 @@ def _coupled(mechanism: Mechanism) -> Iterator[str]:
 def _on_joints(mechanism: Mechanism) -> Iterator[str]:
     """What acts on a joint or along a line in ways that it has not."""
     for joint in mechanism.joints:
-        if joint.armature:
-            yield f"armature of {joint.kind} joint '{joint.name}': its joints have no rotors"
+        if joint.armature and joint.kind in ("ball", "free"):
+            yield f"armature of {joint.kind} joint '{joint.name}': only hinges and slides have a rotor"
         if joint.kind in ("ball", "free") and (joint.stiffness or joint.damping):
             yield f"spring or damper of {joint.kind} joint '{joint.name}': only hinges and slides get one"
     for spring in mechanism.point_springs:

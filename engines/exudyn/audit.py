@@ -11,8 +11,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from engines.exudyn._coordinates import coordinates
-from engines.exudyn._equations import closure_bias, equations, rates_of_bodies, rows_of
+from engines.exudyn._equations import closure_bias, equations, rates_of_coordinates, rows_of
 from engines.exudyn._frames import frames, places, poses
+from engines.exudyn._rotors import rotor_dofs, with_rotors
 from engines.exudyn._system import System, X, Z, built
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
@@ -20,7 +21,10 @@ from robots.mechanism import Mechanism
 
 KINDS = {"JointRevoluteZ": "hinge", "JointPrismaticX": "slide", "JointSpherical": "ball"}
 """Kind of a joint by Exudyn's name of it."""
-REBUILT = {"transmission": "drives act on joints; gears are taken off their multipliers"}
+REBUILT = {
+    "armature": "a coordinate of its own with a mass, held to the rate of its joint",
+    "transmission": "drives act on joints; gears are taken off their multipliers",
+}
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
@@ -31,7 +35,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         q: Joint positions that close the loops [m or rad], shape (nq,).
     """
     chain, at_rest = frames(mechanism), np.zeros(mechanism.nv)
-    T = rates_of_bodies(mechanism, chain, q)
+    T = rates_of_coordinates(mechanism, chain, q)
     with built(mechanism, poses(mechanism, chain, q, at_rest, at_rest)) as system:
         system.mbs.Assemble()
         found = equations(system, [0 * T[:, 0], *T.T, *-T.T] if T.size else [np.zeros(len(T))])
@@ -54,7 +58,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             freedom=freedom,
             axis=axis,
             anchor=anchor,
-            armature=np.zeros((mechanism.nv, mechanism.nv)),
+            armature=_armature(mechanism, found.M),
             damping=T.T @ np.reshape(against, T.T.shape).T,
             friction=np.zeros(mechanism.nv),
             stiffness=stiffness,
@@ -87,7 +91,8 @@ def _at_state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, ...]:
     """M, bias, passive forces, loop Jacobian and J̇ q̇ in the coordinates of the joints."""
     chain = frames(mechanism)
     found = poses(mechanism, chain, q, qd, 0 * qd)
-    T, (_, c_t, c_tt) = rates_of_bodies(mechanism, chain, q), coordinates(chain, found)
+    T, (_, c_t, c_tt) = rates_of_coordinates(mechanism, chain, q), coordinates(chain, found)
+    c_t, c_tt = with_rotors(mechanism, c_t, qd), with_rotors(mechanism, c_tt, 0 * qd)
     with built(mechanism, found) as system:
         system.mbs.Assemble()
         terms = equations(system, [c_t, -c_t])
@@ -169,6 +174,13 @@ def _springs(system: System) -> tuple[Array, Array]:
             if item["stiffness"]:
                 rest[frame.joint] = item["offset"] + system.mechanism.joints[frame.joint].rest_position[0]
     return stiffness, rest
+
+
+def _armature(mechanism: Mechanism, M: Array) -> Array:
+    """Inertia of the rotors on the dofs of their joints [kg or kg m²], shape (nv, nv), from Exudyn's mass matrix."""
+    armature, dofs = np.zeros(mechanism.nv), rotor_dofs(mechanism)
+    armature[dofs] = np.diag(M)[len(M) - len(dofs) :]
+    return np.diag(armature)
 
 
 def _every_load(system: System) -> list[Any]:

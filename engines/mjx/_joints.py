@@ -20,11 +20,11 @@ def joints_of(mechanism: Mechanism) -> Joints:
 def moved(q: Any, displacement: Any, joints: Joints) -> Any:
     """Positions after a displacement, whose turns are in body axes."""
     parts = []
-    for kind, at, dof in joints:
+    for kind, place, dof in joints:
         shifts = {"free": 3, "ball": 0}.get(kind, 1)
-        parts.append(q[at : at + shifts] + displacement[dof : dof + shifts])
+        parts.append(q[place : place + shifts] + displacement[dof : dof + shifts])
         if kind in ("free", "ball"):
-            first, turn = at + shifts, dof + shifts
+            first, turn = place + shifts, dof + shifts
             parts.append(_turned(q[first : first + 4], displacement[turn : turn + 3]))
     return jnp.concatenate(parts)
 

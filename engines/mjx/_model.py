@@ -153,11 +153,11 @@ def terms(mechanism: Mechanism, model: Any, q: Array, qd: Array) -> Terms:
     """
     model.eq_solref[:] = 0  # what is left of the reference acceleration is −J̇q̇
     on_device, data = put(model)
-    loads, joints, found = loads_of(mechanism), joints_of(mechanism), []
+    loads, joints, batches = loads_of(mechanism), joints_of(mechanism), []
     for start in range(0, len(q), BATCH):
-        at = np.minimum(np.arange(start, start + BATCH), len(q) - 1)
-        found.append(_terms(on_device, data, loads, q[at], qd[at], joints=joints))
-    of_all = Terms(*(np.concatenate(parts)[: len(q)].astype(float) for parts in zip(*found, strict=True)))
+        samples = np.minimum(np.arange(start, start + BATCH), len(q) - 1)
+        batches.append(_terms(on_device, data, loads, q[samples], qd[samples], joints=joints))
+    of_all = Terms(*(np.concatenate(parts)[: len(q)].astype(float) for parts in zip(*batches, strict=True)))
     rows = [row for of_one in rows_of(model) for row in of_one]
     in_rows = ("J", "opening", "closure_bias", "solver_bias")
     return of_all._replace(**{name: getattr(of_all, name)[:, rows] for name in in_rows})

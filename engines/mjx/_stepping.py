@@ -106,8 +106,8 @@ def _rates(robot: Robot, run: Run, layout: Layout, q: Any, qd: Any, half_step: A
     def stage(state: Any, coefficients: Any) -> Any:
         (u, a, mean_u, mean_a), (c, h, weight) = state, coefficients
         displacement, velocity = c * run.dt * u, qd + c * run.dt * a
-        held = robot.model.eq_data.at[first:, 0].set(run.constants[half_step + h])
-        now = robot._replace(model=robot.model.replace(eq_data=held))
+        targets = robot.model.eq_data.at[first:, 0].set(run.constants[half_step + h])
+        now = robot._replace(model=robot.model.replace(eq_data=targets))
         data = solved(now, moved(q, displacement, layout.joints), velocity, layout)
         u, a = _rate_of_displacement(displacement, velocity, layout.joints), data.qacc
         opening = _opening(robot.model, data, layout)
@@ -135,15 +135,15 @@ def solved(robot: Robot, q: Any, qd: Any, layout: Layout) -> Any:
     """MJX's state with the accelerations and the forces of all constraints, by MJX's own stages and solver."""
     model, data, loads = robot
 
-    def at(displacement: Any) -> Any:
-        there = computed(model, data.replace(qpos=moved(q, displacement, layout.joints), qvel=qd), loads)
-        return there._impl.efc_J @ qd, there
+    def drift_of_constraints(displacement: Any) -> Any:
+        computed_data = computed(model, data.replace(qpos=moved(q, displacement, layout.joints), qvel=qd), loads)
+        return computed_data._impl.efc_J @ qd, computed_data
 
     if layout.velocity_term:
-        _, velocity_term, now = jax.jvp(at, (0 * qd,), (qd,), has_aux=True)
+        _, velocity_term, now = jax.jvp(drift_of_constraints, (0 * qd,), (qd,), has_aux=True)
         now = now.tree_replace({"_impl.efc_aref": now._impl.efc_aref - velocity_term})
     else:
-        _, now = at(0 * qd)
+        _, now = drift_of_constraints(0 * qd)
     return mjx.solve(model, mjx.fwd_acceleration(model, mjx.fwd_actuation(model, now)))
 
 

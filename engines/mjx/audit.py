@@ -24,17 +24,17 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
     names = compiled(mechanism)  # MJX keeps no names
     with guarded("mjx", double=True):
         model, _ = put(names)
-        found = terms(mechanism, names, q[None], np.zeros((1, mechanism.nv)))
-        at = found._replace(**{name: value[0] for name, value in found._asdict().items()})
+        samples = terms(mechanism, names, q[None], np.zeros((1, mechanism.nv)))
+        sample = samples._replace(**{name: value[0] for name, value in samples._asdict().items()})
         mass, gravity = _read(model.body_mass)[1:], _read(model.opt.gravity) * _on(model, _OFF.mjDSBL_GRAVITY)
         kinds = [KINDS[int(number)] for number in model.jnt_type]
         scalar = np.array([kind in ("hinge", "slide") for kind in kinds], dtype=bool)
-        axes = np.where(scalar[:, None], at.axis, 0.0)
+        axes = np.where(scalar[:, None], sample.axis, 0.0)
         turns = [kind in ("hinge", "ball") for kind in kinds]
-        anchors = [turn * off_axis(p, axis) for turn, p, axis in zip(turns, at.anchor, axes, strict=True)]
+        anchors = [turn * off_axis(p, axis) for turn, p, axis in zip(turns, sample.anchor, axes, strict=True)]
         stiffness = _read(model.jnt_stiffness) * _on(model, _OFF.mjDSBL_SPRING)
         rest = _read(model.qpos_spring)[model.jnt_qposadr]
-        moments, T = _read(model.body_inertia)[1:], at.tendons
+        moments, T = _read(model.body_inertia)[1:], sample.tendons
         damping = np.diag(_read(model.dof_damping)) + T.T @ (_read(model.tendon_damping)[:, None] * T)
         joints = [names.joint(i).name or f"joint{i}" for i in range(model.njnt)]
         return Inventory(
@@ -44,9 +44,9 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             actuators=tuple(names.actuator(i).name or f"actuator{i}" for i in range(model.nu)),
             mass=mass,
             total_mass=float(mass.sum()),
-            center=at.center[1:],
+            center=sample.center[1:],
             moments=np.sort(moments, axis=1),
-            inertia=np.einsum("bij,bj,bkj->bik", at.R[1:], moments, at.R[1:]),
+            inertia=np.einsum("bij,bj,bkj->bik", sample.R[1:], moments, sample.R[1:]),
             freedom=np.array([FREEDOM[kind] for kind in kinds]).reshape(-1, 2),
             axis=axes,
             anchor=np.array(anchors).reshape(-1, 3),
@@ -56,12 +56,12 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             stiffness=stiffness,
             spring_reference=np.where((stiffness != 0) & scalar, rest, 0.0),
             gravity=gravity,
-            force=at.wrench[1:, :3] - _read(model.body_gravcomp)[1:, None] * mass[:, None] * gravity,
-            moment=at.wrench[1:, 3:],
-            rest_force=at.bias - at.passive,
-            J=at.J,
-            opening=float(np.abs(at.opening).max(initial=0.0)),
-            transmission=at.transmission,
+            force=sample.wrench[1:, :3] - _read(model.body_gravcomp)[1:, None] * mass[:, None] * gravity,
+            moment=sample.wrench[1:, 3:],
+            rest_force=sample.bias - sample.passive,
+            J=sample.J,
+            opening=float(np.abs(sample.opening).max(initial=0.0)),
+            transmission=sample.transmission,
         )
 
 
@@ -74,9 +74,9 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     with guarded("mjx", double=True):
-        found = terms(mechanism, compiled(mechanism), q, qd)
+        engine_terms = terms(mechanism, compiled(mechanism), q, qd)
     names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
-    return Matrices(**{name: getattr(found, name) for name in names})
+    return Matrices(**{name: getattr(engine_terms, name) for name in names})
 
 
 def _read(field: Any) -> AnyArray:

@@ -30,23 +30,25 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     yield route.over("as it is, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, finest / 4)
 
 
-def _trial(value: float, dt: float, of: Settings) -> Level:
-    source = MjxForward(replace(of, steps=(dt,)))
-    return Level(value=value, dt=dt, settings=_to_set(of), runs=len(of.compliances), plain=False, source=source)
+def _trial(value: float, dt: float, settings: Settings) -> Level:
+    source = MjxForward(replace(settings, steps=(dt,)))
+    return Level(
+        value=value, dt=dt, settings=_to_set(settings), runs=len(settings.compliances), plain=False, source=source
+    )
 
 
-def _to_set(of: Settings) -> str:
+def _to_set(settings: Settings) -> str:
     """The settings by the names that they have in an MJCF and in `mjx.Model`."""
-    factors = " and ".join(f"{compliance:g}" for compliance in of.compliances)
-    several = ", extrapolated to 0" if len(of.compliances) > 1 else ""
+    factors = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
+    several = ", extrapolated to 0" if len(settings.compliances) > 1 else ""
     return ", ".join(
         [
-            "jax_enable_x64" if of.double else "single precision",
+            "jax_enable_x64" if settings.double else "single precision",
             "Runge-Kutta of your own on mjx.forward",
-            "J̇v put into efc_aref" if of.velocity_term else "efc_aref as it is",
-            f"solver Newton, iterations {of.iterations}, ls_iterations 0, tolerance 0",
-            f"solref {' '.join(f'{-x:g}' for x in of.solref)}",
-            f"solimp {of.impedance:g} {of.impedance:g} 0.001 0.5 1",
+            "J̇v put into efc_aref" if settings.velocity_term else "efc_aref as it is",
+            f"solver Newton, iterations {settings.iterations}, ls_iterations 0, tolerance 0",
+            f"solref {' '.join(f'{-x:g}' for x in settings.solref)}",
+            f"solimp {settings.impedance:g} {settings.impedance:g} 0.001 0.5 1",
             f"body_invweight0 and dof_invweight0 times {factors}{several}",
         ]
     )

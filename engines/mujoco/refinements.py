@@ -13,7 +13,9 @@ from robots.motion import Motion
 
 COARSEST = 0.021
 """Upper bound of the steps of a ladder [s]."""
-HARD = replace(OWN, compliances=(1e-3,))
+FIXED = replace(OWN, adapts=False)
+"""The settings of the route, with the compliances it begins with."""
+HARD = replace(FIXED, compliances=(1e-3,))
 """One simulation, with constraints a thousand times as hard as the model's own."""
 SOFT = replace(HARD, compliances=(1.0,))
 """With the model's own inverse weights, which no MJCF can set."""
@@ -30,7 +32,7 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
 
 def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
     fine, finer, finest = (halvings(report, coarsest=COARSEST, finest=FINEST / k) for k in (2.1, 4.1, 8.1))
-    yield route.over_steps("Runge-Kutta, two compliances", OWN, fine, order=4, own=(1, own_steps(report)[-1]))
+    yield route.over_steps("Runge-Kutta, two compliances", FIXED, fine, order=4, own=(1, own_steps(report)[-1]))
     yield route.over_steps("Runge-Kutta, compliance 0.001", HARD, fine, order=4)
     yield route.over_steps("mj_step Euler", replace(HARD, integrator="Euler"), finest, order=1, extrapolated=(2, 3, 4))
     harder = replace(HARD, integrator="Euler", compliances=(1e-5,))
@@ -47,13 +49,13 @@ def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
     yield route.over("Runge-Kutta, compliance", "factor on inverse weights [-]", softer, dt, order=1)
     slack = {10.0**-k: replace(SOFT, solimp=(1 - 10.0**-k, 1 - 10.0**-k, 0.001, 0.5, 1.0)) for k in range(1, 5)}
     yield route.over("Runge-Kutta, impedance, own inverse weights", "1 - impedance (solimp) [-]", slack, dt, order=1)
-    stiff = {10.0**k: replace(OWN, solref=(-(10.0**k), -2 * 10.0 ** (k / 2))) for k in range(1, 6)}
+    stiff = {10.0**k: replace(FIXED, solref=(-(10.0**k), -2 * 10.0 ** (k / 2))) for k in range(1, 6)}
     yield route.over("Runge-Kutta, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, dt)
-    newton = {float(n): replace(OWN, iterations=n) for n in (1, 2, 4, 8)}
+    newton = {float(n): replace(FIXED, iterations=n) for n in (1, 2, 4, 8)}
     yield route.over("Runge-Kutta, Newton iterations", "iterations [-]", newton, dt)
-    pgs = {float(n): replace(OWN, solver="PGS", iterations=n) for n in (5, 20, 80, 320)}
+    pgs = {float(n): replace(FIXED, solver="PGS", iterations=n) for n in (5, 20, 80, 320)}
     yield route.over("Runge-Kutta, PGS iterations", "iterations [-]", pgs, dt)
-    stop = {10.0**-k: replace(OWN, tolerance=10.0**-k) for k in (2, 5, 8, 16)}
+    stop = {10.0**-k: replace(FIXED, tolerance=10.0**-k) for k in (2, 5, 8, 16)}
     yield route.over("Runge-Kutta, Newton tolerance", "tolerance [-]", stop, dt)
 
 

@@ -62,8 +62,8 @@ def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
     yield from mechanism.wrenches
     for b, body in enumerate(mechanism.bodies):
         if body.gravity_compensation:
-            held = -body.gravity_compensation * body.mass * mechanism.gravity
-            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=held)
+            compensation = -body.gravity_compensation * body.mass * mechanism.gravity
+            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=compensation)
 
 
 def _tendon_springs(mechanism: Mechanism, q: Array) -> Array:

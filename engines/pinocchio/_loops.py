@@ -109,11 +109,11 @@ def bends(mechanism: Mechanism, q: Array, qd: Array) -> Array:
     Returns:
         One for each [m/s² or rad/s²], shape (equalities,).
     """
-    found = []
+    offsets = []
     for closure in mechanism.coordinate_closures:
         rate = 0.0 if closure.leader is None else float(mechanism.rates_of((closure.leader,))[0] @ qd)
-        found.append(-float(_curve(closure).deriv(2)(_offset(mechanism, closure.leader, q))) * rate**2)
-    return np.array(found)
+        offsets.append(-float(_curve(closure).deriv(2)(_offset(mechanism, closure.leader, q))) * rate**2)
+    return np.array(offsets)
 
 
 def _constraint(tree: Tree, closure: RigidClosure) -> Any:
@@ -151,8 +151,8 @@ def _offset(mechanism: Mechanism, coordinate: Coordinate | None, q: Array) -> fl
 
 
 def _miss(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> float:
-    wanted = float(_curve(closure)(_offset(mechanism, closure.leader, q)))
-    return abs(_offset(mechanism, closure.follower, q) - wanted)
+    follower = float(_curve(closure)(_offset(mechanism, closure.leader, q)))
+    return abs(_offset(mechanism, closure.follower, q) - follower)
 
 
 def _coordinate_row(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> Array:

@@ -58,19 +58,19 @@ class Simulation:
         """
         want_rigid(mechanism, drives)
         self.tree, self._solver = build(mechanism), solver
-        held = [drive.joints[0] for drive in drives]
+        driven = [drive.joints[0] for drive in drives]
         loops = loop_constraints(self.tree)
         for loop in loops:
             loop.m_baumgarte_parameters.Kp = solver.stiffness
             loop.m_baumgarte_parameters.Kd = solver.damping
-        self.constraints = gathered([*loops, *(_hold(self.tree, j) for j in held)])
+        self.constraints = gathered([*loops, *(_hold(self.tree, j) for j in driven)])
         self._loops, self._holds = (
             Constraints(models=list(self.constraints.models)[part], datas=list(self.constraints.datas)[part])
             for part in (slice(0, len(loops)), slice(len(loops), None))
         )
-        self._axes = np.array([_axis(mechanism, j) for j in held]).reshape(-1, 6)
-        self._dofs = [mechanism.dof_slices[j].start for j in held]
-        self._places = [mechanism.q_slices[j].start for j in held]
+        self._axes = np.array([_axis(mechanism, j) for j in driven]).reshape(-1, 6)
+        self._dofs = [mechanism.dof_slices[j].start for j in driven]
+        self._places = [mechanism.q_slices[j].start for j in driven]
         self._proximal = pin.ProximalSettings(0.0, 0.0, solver.mu, solver.iterations)
         self._loaded = is_loaded(mechanism)
         self._turns = [
@@ -118,9 +118,9 @@ class Simulation:
         Returns:
             Accelerations of all dofs [m/s² or rad/s²], shape (nv,).
         """
-        tree, of = self.tree, self.constraints
+        tree, constraints = self.tree, self.constraints
         return pin.constraintDynamics(
-            tree.model, tree.data, self.x, self.qd, force, of.models, of.datas, self._proximal
+            tree.model, tree.data, self.x, self.qd, force, constraints.models, constraints.datas, self._proximal
         )
 
     def efforts(self) -> Array:
@@ -152,10 +152,10 @@ class Simulation:
 
     def _prescribe(self, target: Array) -> None:
         """Set the accelerations of what is held, with feedback on what it is off by."""
-        of, zero = self._solver, self.tree.zero[self._places]
+        solver, zero = self._solver, self.tree.zero[self._places]
         off, off_rate = self.x[self._places] + zero - target[0], self.qd[self._dofs] - target[1]
-        wanted = target[2] - of.damping * off_rate - of.stiffness * off
-        for hold, motion in zip(self._holds.datas, self._axes * wanted[:, None], strict=True):
+        accelerations = target[2] - solver.damping * off_rate - solver.stiffness * off
+        for hold, motion in zip(self._holds.datas, self._axes * accelerations[:, None], strict=True):
             hold.contact_acceleration_desired = pin.Motion(motion)
 
 

@@ -78,9 +78,9 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
     """
     with guarded("pinocchio"):
         tree = build(mechanism)
-        found = [_at_state(tree, *state) for state in zip(q, qd, strict=True)]
+        states = [_at_state(tree, *state) for state in zip(q, qd, strict=True)]
     names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
-    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*found, strict=True), strict=True)})
+    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*states, strict=True), strict=True)})
 
 
 def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
@@ -93,22 +93,22 @@ def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
     proximal = pin.ProximalSettings(0.0, 0.0, solver.mu, solver.iterations)
     pin.constraintDynamics(model, data, tree.positions(q), qd, np.zeros(model.nv), loops.models, loops.datas, proximal)
     drifts = [
-        (of.contact1_acceleration_drift - of.contact2_acceleration_drift).vector[: constraint.residualSize()]
-        for constraint, of in zip(loops.models, loops.datas, strict=True)
+        (data.contact1_acceleration_drift - data.contact2_acceleration_drift).vector[: constraint.residualSize()]
+        for constraint, data in zip(loops.models, loops.datas, strict=True)
     ]
     return *terms, J, by_kinematics, np.concatenate([np.zeros(0), *drifts, bends(tree.mechanism, q, qd)])
 
 
 def _bodies(tree: Tree) -> dict[str, Any]:
     """Masses, mass centres and inertias as fields of `Inventory`."""
-    held = [_inertia(tree, i) for i in tree.bodies]
+    inertias_of_bodies = [_inertia(tree, i) for i in tree.bodies]
     poses = [tree.data.oMf[i] for i in tree.bodies]
-    inertias = np.array([inertia.inertia for inertia in held])
+    inertias = np.array([inertia.inertia for inertia in inertias_of_bodies])
     R = np.array([pose.rotation for pose in poses])
     return {
-        "mass": np.array([inertia.mass for inertia in held]),
+        "mass": np.array([inertia.mass for inertia in inertias_of_bodies]),
         "total_mass": sum(inertia.mass for inertia in tree.model.inertias),
-        "center": np.array([pose.act(inertia.lever) for pose, inertia in zip(poses, held, strict=True)]),
+        "center": np.array([pose.act(inertia.lever) for pose, inertia in zip(poses, inertias_of_bodies, strict=True)]),
         "moments": np.linalg.eigvalsh(inertias),
         "inertia": R @ inertias @ R.swapaxes(1, 2),
     }

@@ -19,15 +19,15 @@ class _WithoutVelocityTerm(Simulation):
 
     def solve(self, force: Array) -> Array:
         every = zip(self.constraints.models, self.constraints.datas, strict=True)
-        wanted = [np.array(data.contact_acceleration_desired.vector) for data in self.constraints.datas]
+        targets = [np.array(data.contact_acceleration_desired.vector) for data in self.constraints.datas]
         super().solve(force)
-        for (model, data), motion in zip(every, wanted, strict=True):
+        for (model, data), motion in zip(every, targets, strict=True):
             drift = data.contact1_acceleration_drift.vector - data.contact2_acceleration_drift.vector
             if model.type == pin.ContactType.CONTACT_3D:
                 drift[3:] = 0
             data.contact_acceleration_desired = pin.Motion(motion + drift)
         a = np.array(super().solve(force))
-        for data, motion in zip(self.constraints.datas, wanted, strict=True):
+        for data, motion in zip(self.constraints.datas, targets, strict=True):
             data.contact_acceleration_desired = pin.Motion(motion)
         return a
 

@@ -32,7 +32,7 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
         t: Times [s], shape (nt,); steps divide the distances.
         careful: Small steps of fourth order and the solver of `pinocchio/forward`, instead of those of the example.
     """
-    force, found = mechanism.selection.T @ effort, [state]
+    force, states = mechanism.selection.T @ effort, [state]
     with guarded("pinocchio"), np.errstate(over="ignore", invalid="ignore"):
         simulation = Simulation(mechanism, (), Solver() if careful else EXAMPLE)
         simulation.put(*state)
@@ -41,5 +41,5 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
             step = simulation.stepping(length / steps)
             for _ in range(steps):
                 step(simulation.acceleration(force), lambda _: simulation.acceleration(force))
-            found.append((simulation.q, np.array(simulation.qd)))
-    return np.array([q for q, _ in found]), np.array([qd for _, qd in found])
+            states.append((simulation.q, np.array(simulation.qd)))
+    return np.array([q for q, _ in states]), np.array([qd for _, qd in states])

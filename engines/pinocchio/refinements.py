@@ -41,18 +41,18 @@ def _of_solver(route: Route[Solver], dt: float) -> Iterator[Ladder]:
     yield route.over("Runge-Kutta, drift feedback", "Kp, critically damped [1/s²]", stiff, dt)
 
 
-def _trial(value: float, dt: float, of: Solver) -> Level:
-    source = PinocchioForward(Settings(steps=(dt,), solver=of))
-    return Level(value=value, dt=dt, settings=_to_set(of), runs=1, plain=of.integrator == EULER, source=source)
+def _trial(value: float, dt: float, solver: Solver) -> Level:
+    source = PinocchioForward(Settings(steps=(dt,), solver=solver))
+    return Level(value=value, dt=dt, settings=_to_set(solver), runs=1, plain=solver.integrator == EULER, source=source)
 
 
-def _to_set(of: Solver) -> str:
+def _to_set(solver: Solver) -> str:
     """The settings by the names that Pinocchio gives them."""
-    own = of.integrator == RUNGE_KUTTA
+    own = solver.integrator == RUNGE_KUTTA
     return ", ".join(
         [
             f"{'Runge-Kutta of your own' if own else 'semi-implicit Euler'} on constraintDynamics",
-            f"ProximalSettings(0, 0, mu {of.mu:g}, max_iter {of.iterations})",
-            f"Baumgarte Kp {of.stiffness:g}, Kd {of.damping:g} of every constraint",
+            f"ProximalSettings(0, 0, mu {solver.mu:g}, max_iter {solver.iterations})",
+            f"Baumgarte Kp {solver.stiffness:g}, Kd {solver.damping:g} of every constraint",
         ]
     )

@@ -42,7 +42,7 @@ class Loop:
         """Efforts of the closed loop: multipliers from the passive joints, then the actuated ones, shape (nt, na)."""
         model, data, axes = self.tree.model, self.tree.data, pin.LOCAL_WORLD_ALIGNED
         passive = np.setdiff1d(np.arange(model.nv), self.driven)
-        found = np.zeros((len(states), len(self.driven)))
+        efforts = np.zeros((len(states), len(self.driven)))
         for k, (q, qd, qdd) in enumerate(states):
             tau = pin.rnea(model, data, q, qd, qdd)
             pin.computeJointJacobians(model, data, q)
@@ -54,8 +54,8 @@ class Loop:
             ]
             J = np.concatenate(rows)
             multipliers = np.linalg.lstsq(J[:, passive].T, tau[passive], rcond=1e-9)[0]
-            found[k] = (tau - J.T @ multipliers)[list(self.driven)]
-        return found
+            efforts[k] = (tau - J.T @ multipliers)[list(self.driven)]
+        return efforts
 
 
 def simple_loop(mechanism: Mechanism) -> Loop:

@@ -7,6 +7,7 @@ solver are refined with the efforts extrapolated to step zero, as the route does
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 from engines.ladder import Ladder, Level, Route, halvings
 from engines.pybullet.routes.forward import OWN, PybulletForward, Settings, divided
@@ -14,9 +15,11 @@ from robots.motion import Motion
 
 COARSEST, FINEST = 0.026, 0.3e-3
 """Bounds of the steps of a ladder [s]."""
-ONCE = replace(OWN, parts=(1,))
+FIXED = replace(OWN, settled=inf)
+"""The settings of the route, with as many steps as it begins with."""
+ONCE = replace(FIXED, parts=(1,))
 """One simulation, nothing extrapolated."""
-COARSE = replace(OWN, parts=(1, 2, 4, 8))
+COARSE = replace(FIXED, parts=(1, 2, 4, 8))
 """Steps twice as long as those of the route, which leave less than its tolerance."""
 ITERATIVE = replace(COARSE, direct=False)
 AS_IT_COMES = replace(ONCE, direct=False, iterations=50, residual=1e-7, erp=0.2)
@@ -44,7 +47,7 @@ def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
 def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
     many = {float(n): replace(ITERATIVE, iterations=n) for n in (10, 50, 200, 2000)}
     yield route.over("Richardson 4, iterations", "iterations [-]", many, dt)
-    stop = {10.0**-k: replace(ITERATIVE, residual=10.0**-k) for k in (7, 13, 19, 24)}
+    stop = {10.0**-k: replace(ITERATIVE, residual=10.0**-k) for k in (7, 13, 19, 24, 28)}
     yield route.over("Richardson 4, residual threshold", "residual threshold [m²/s² or rad²/s²]", stop, dt)
     corrected = {erp: replace(COARSE, erp=erp) for erp in (0.2, 0.4, 0.8, 1.0)}
     yield route.over("Richardson 4, erp", "erp [-]", corrected, dt)

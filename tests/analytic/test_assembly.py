@@ -5,7 +5,8 @@ import pytest
 
 from analytic.kinematics.closures import closure_residual
 from analytic.kinematics.tree import poses
-from analytic.motion.prescribe import assemble, prescribe
+from analytic.motion.assembly import assemble
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.errors import LoopClosureError, SingularityError
 from robots.motion import Drive, Motion

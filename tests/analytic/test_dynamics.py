@@ -8,6 +8,7 @@ from analytic.dynamics.lagrange import Lagrange, inertia_matrix, lagrange_model
 from analytic.dynamics.noc import Noc, noc_model
 from analytic.kinematics.closures import closure_jacobian, closure_residual
 from analytic.kinematics.redundancy import independent_dofs
+from analytic.kinematics.state import State
 from analytic.kinematics.tree import poses, retract, twist_matrices
 from robots.motion import Motion
 from robots.robot import Case
@@ -50,15 +51,14 @@ def test_noc_matrices_have_their_structure(zoo_case: Case, zoo_motion: Motion) -
     independent = independent_dofs(mechanism, motion)
     h, q, qd = 1e-5, motion.q[1:-1], motion.qd[1:-1]
     later, earlier = (retract(mechanism, q, s * h * qd) for s in (1, -1))
-    model = noc_model(mechanism, q, qd, independent)
+    model = noc_model(State(mechanism=mechanism, q=q, qd=qd), independent)
     np.testing.assert_allclose(model.M, model.M.swapaxes(1, 2), atol=1e-12)
     assert np.linalg.eigvalsh(model.M).min() > 0
     at = poses(mechanism, motion.q[1:-1])
     Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), motion.q[1:-1])
     np.testing.assert_allclose(Phi @ model.L, 0, atol=1e-10)
-    M_dot = (noc_model(mechanism, later, qd, independent).M - noc_model(mechanism, earlier, qd, independent).M) / (
-        2 * h
-    )
+    M_later, M_earlier = (noc_model(State(mechanism=mechanism, q=x, qd=qd), independent).M for x in (later, earlier))
+    M_dot = (M_later - M_earlier) / (2 * h)
     skew = M_dot - 2 * model.C
     np.testing.assert_allclose(skew + skew.swapaxes(1, 2), 0, atol=1e-5 * np.abs(M_dot).max(initial=1))
 

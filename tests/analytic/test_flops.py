@@ -9,6 +9,7 @@ import pytest
 
 from analytic.dynamics import noc
 from analytic.kinematics import closures, redundancy, tree
+from analytic.kinematics.state import State
 from analytic.motion.prescribe import prescribe
 from analytic.papers import wang2019 as paper
 from robots.robot import CATALOGUE, Case, load, make_case
@@ -73,7 +74,7 @@ def _of_noc(case: Case) -> float:
     q, qd, qdd = (counted(each[1:2]) for each in (motion.q, motion.qd, motion.qdd))
 
     def efforts() -> Any:
-        model = noc.noc_model(mechanism, q, qd, mask)
+        model = noc.noc_model(State(mechanism=mechanism, q=q, qd=qd), mask)
         force = (model.M @ qdd[:, mask, None] + model.C @ qd[:, mask, None])[..., 0] + model.G
         return redundancy.minimum_norm(mechanism.selection @ model.L, force, mechanism.effort_scales)
 

@@ -8,7 +8,7 @@ import pytest
 
 from analytic.logs.closed_log import ClosedLog, closed_log
 from analytic.logs.closed_motion import States
-from analytic.logs.equations import evaluate, slopes
+from analytic.logs.evaluation import evaluate, slopes
 from analytic.logs.parameters import FRICTION, fit, fitted_rows
 from analytic.logs.residual import Residual, residual_efforts
 from robots.errors import NotFoundError

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from analytic.dynamics.noc import Noc, noc_model
+from analytic.kinematics.state import State
 from analytic.kinematics.tree import poses
 from analytic.motion.jets import Jet
 from analytic.motion.laws import prescription, task
@@ -67,7 +68,7 @@ def test_task_coordinates_that_are_joints_of_the_model(name: str) -> None:
         np.testing.assert_allclose(jet.d, motion.qd[:, dof], atol=1e-11)
         np.testing.assert_allclose(jet.dd, motion.qdd[:, dof], atol=1e-10)
     mask = np.isin(np.arange(mechanism.nv), dofs)
-    model = noc_model(mechanism, motion.q, motion.qd, mask)
+    model = noc_model(State(mechanism=mechanism, q=motion.q, qd=motion.qd), mask)
     force = (model.M @ motion.qdd[:, mask, None] + model.C @ motion.qd[:, mask, None])[..., 0] + model.G
     wanted = force[:, np.argsort(np.argsort(dofs))]
     effort = Noc().compute_efforts(case, motion).effort

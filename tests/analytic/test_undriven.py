@@ -9,7 +9,9 @@ from scipy.integrate import solve_ivp
 
 from analytic.dynamics.lagrange import Lagrange
 from analytic.dynamics.noc import Noc
+from analytic.motion import unactuated
 from analytic.motion.prescribe import prescribe
+from robots.errors import MechanismError
 from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS, CaseMaker
@@ -35,6 +37,39 @@ def test_a_pendulum_on_a_cart_swings_as_its_textbook_equation(tmp_path: Path, mo
     np.testing.assert_allclose(motion.q[:, 1], swing[0], atol=1e-7)
     np.testing.assert_allclose(motion.qd[:, 1], swing[1], atol=1e-6)
     assert np.ptp(motion.q[:, 1]) > 0.01
+
+
+STIFF = """
+<mujoco><option gravity="0 0 0"/><worldbody>
+<body name="cart"><joint name="x" type="slide" axis="1 0 0"/><inertial mass="2" diaginertia="1 1 1" pos="0 0 0"/>
+<body name="pin"><joint name="give" type="slide" axis="1 0 0" stiffness="200" damping="14" springref="0.1"/>
+<inertial mass="1e-4" diaginertia="1e-6 1e-6 1e-6" pos="0 0 0"/></body></body>
+</worldbody><actuator><motor name="x" joint="x"/></actuator></mujoco>"""
+"""A pin of next to no mass, which its damper slows at 1.4e5 1/s."""
+
+
+def test_a_stiff_motion_is_that_of_its_closed_form(
+    tmp_path: Path, model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stiff.xml").write_text(STIFF, encoding="utf-8")
+    monkeypatch.setattr(unactuated, "MOST_EVALUATIONS", (5000, 0.0))  # an explicit method takes twenty times as many
+    motion = prescribe(model_case(tmp_path / "stiff.xml", amplitude=1e-12, duration=0.5))
+    slow, fast = np.sort(np.roots([1e-4, 14.0, 200.0]))[::-1]
+    t = motion.t
+    released = 0.1 * (1 - (fast * np.exp(slow * t) - slow * np.exp(fast * t)) / (fast - slow))
+    np.testing.assert_allclose(motion.q[:, 1], released, atol=1e-9)
+
+
+def test_a_motion_that_takes_too_long_says_how_far_it_came(
+    tmp_path: Path, model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stiff.xml").write_text(STIFF, encoding="utf-8")
+    case = model_case(tmp_path / "stiff.xml", amplitude=1e-12, duration=0.5)
+    for limit, value in (("MOST_EVALUATIONS", (40, 0.0)), ("MOST_SECONDS", (0.0, 0.0))):
+        with monkeypatch.context() as limited:
+            limited.setattr(unactuated, limit, value)
+            with pytest.raises(MechanismError, match=r"tions \(limit \d+\) and .* s \(limit .* s\) it is at t = 0.0"):
+                prescribe(case)
 
 
 def test_logged_accelerations_of_what_nothing_drives_do_not_matter(spinning: tuple[Case, Motion]) -> None:

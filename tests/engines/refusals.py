@@ -6,12 +6,10 @@ _FRAMES = "of coordinates: its constraints hold points and frames"
 
 REFUSALS = {
     ("exudyn/forward", "floating_rotors"): "exudyn: tendon 'both'",
-    ("exudyn/forward", "four_bar"): "exudyn: armature of hinge joint 'crank'",
     ("exudyn/forward", "geared_pair"): "exudyn: equality 'cam'",
     ("exudyn/forward", "spinning_rod"): "exudyn: spring or damper of ball joint 'ball'",
     ("exudyn/forward", "strutted_four_bar"): "exudyn: slack of spring 'cable'",
     ("exudyn/forward", "tendon_hand"): "exudyn: equality 'rack'",
-    ("exudyn/forward", "five_bar"): "exudyn: armature of hinge joint 'left'",
     ("pinocchio/forward", "floating_rotors"): _TENDON,
     ("pinocchio/forward", "geared_pair"): f"pinocchio: equality 'cam' {_FRAMES}",
     ("pinocchio/forward", "tendon_hand"): f"pinocchio: equality 'rack' {_FRAMES}",

@@ -4,11 +4,13 @@ Nothing here names an engine, but where one is known to be wrong; what an engine
 """
 
 from dataclasses import replace
+from importlib.metadata import requires
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 
 import engines
 from analytic.motion.prescribe import prescribe
@@ -190,3 +192,11 @@ def test_redundant_motors_are_left_off(name: str, own: Own, request: pytest.Fixt
     assert (history.effort == 0).all(axis=0).sum() == 1
     on_the_dof = history.effort @ two.mechanism.selection.sum(axis=1, keepdims=True)
     assert relative_error(on_the_dof, reference(one, motion)) < (registered()[name].relative_error or 0)
+
+
+@pytest.mark.parametrize(("python", "there"), [("3.11", True), ("3.12", False)])
+def test_pybullet_belongs_to_the_plain_install(python: str, there: bool) -> None:
+    """Where there are wheels of it: from 3.12 on pip would have to compile it."""
+    wanted = [Requirement(text) for text in requires("loopcheck") or ()]
+    plain = [each.name for each in wanted if not each.marker or each.marker.evaluate({"python_version": python})]
+    assert ("pybullet" in plain) == there

@@ -16,11 +16,9 @@ from analytic.motion.prescribe import prescribe
 from robots.efforts import EffortHistory
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
-from tests.engines.mechanisms import FIVE_BAR, Own, reference
+from tests.engines.mechanisms import TO_WORLD, Own, reference, want_agreement
 from tests.errors import relative_error
-
-WITHOUT_ROTORS = FIVE_BAR.replace('armature="0.02"', "").replace('armature="0.003"', "")
-"""The five-bar with springs, dampers, references, gears and held weight."""
+from validation.judge.tolerances import registered
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +67,8 @@ def test_a_start_without_accelerations_is_never_forgotten(prr: Case, prr_motion:
 
 
 def test_mass_matrix_and_forces_are_those_of_the_joints(own: Own) -> None:
-    """M q̈ + bias = passive + Sᵀ τ + Jᵀ λ, with the reference's efforts, on a mechanism with springs and dampers."""
-    case = own("five_bar", WITHOUT_ROTORS)
+    """M q̈ + bias = passive + Sᵀ τ + Jᵀ λ, with the reference's efforts, with springs, dampers and rotors."""
+    case = own("five_bar")
     motion = prescribe(case)
     at = [20, 70]
     terms = engines.matrices("exudyn", case.mechanism, motion.q[at], motion.qd[at])
@@ -79,6 +77,17 @@ def test_mass_matrix_and_forces_are_those_of_the_joints(own: Own) -> None:
         left = terms.M[k] @ motion.qdd[n] + terms.bias[k] - terms.passive[k] - S.T @ tau[k]
         multipliers = np.linalg.lstsq(terms.J[k].T, left, rcond=1e-9)[0]
         np.testing.assert_allclose(terms.J[k].T @ multipliers, left, atol=1e-12 * np.abs(tau).max())
+
+
+def test_a_slide_on_a_moving_body_has_a_rotor(own: Own) -> None:
+    """Heavier than the robot, so that the effort is almost its own; one hinge has one too, and a body before it."""
+    text = TO_WORLD.replace('<joint name="slide"', '<joint name="slide" armature="20"')
+    case = own("rotors", text.replace('<joint name="b"', '<joint name="b" armature="0.3"'))
+    assert [joint.armature for joint in case.mechanism.joints] == [0, 0.3, 20, 0]
+    motion = prescribe(case)
+    wanted, bare = reference(case, motion), own("to_world")
+    assert relative_error(run(bare, prescribe(bare)).effort, wanted) > 0.1
+    want_agreement(run(case, motion), wanted, registered()["exudyn/forward"])
 
 
 def test_exudyn_prints_nothing_and_leaves_no_file(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from robots.mechanism import Coordinate
 from robots.motion import Drive, Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
+from tests.engines.mechanisms import PLAIN_FOUR_BAR, Own
 from tests.errors import relative_error
 from validation.judge.tolerances import registered
 
@@ -65,6 +66,36 @@ def test_softness_is_first_order_and_extrapolated_away(prr: Case, prr_motion: Mo
     soft = [MujocoForward(s).compute_efforts(prr, prr_motion).effort - reference for s in settings]
     assert np.abs(soft[1]).max() / np.abs(soft[0]).max() == pytest.approx(2, rel=0.01)
     assert np.abs(2 * soft[0] - soft[1]).max() < np.abs(soft[0]).max() / 1000
+
+
+def test_constraints_are_as_hard_as_a_light_link_needs(own: Own) -> None:
+    """A coupler of half a gram moves a rocker of 50 kg: at compliances of 1e-3 and 2e-3 the error is not linear."""
+    light = PLAIN_FOUR_BAR.replace('-0.3484"/>', '-0.3484" mass="5e-4"/>', 1)
+    case = own("light", light.replace('-0.4369"/>', '-0.4369" mass="50"/>'))
+    motion = prescribe(case)
+    wanted = Noc().compute_efforts(case, motion).effort
+    fixed, found = (MujocoForward(s).compute_efforts(case, motion) for s in (Settings(), forward.OWN))
+    assert relative_error(found.effort, wanted) < relative_error(fixed.effort, wanted) / 30
+    assert (found.closure_drift or 0) < (fixed.closure_drift or 0) / 10
+    assert "times 1e-05 and 2e-05" in found.settings["compliance"]
+    assert "loops close only" not in found.note
+
+
+def test_an_ordinary_robot_keeps_the_compliances(prr_forward: EffortHistory) -> None:
+    assert "times 0.001 and 0.002" in prr_forward.settings["compliance"]
+    assert "twice as soft" not in prr_forward.note
+
+
+def test_loops_that_the_model_closes_only_so_far_are_named(own: Own) -> None:
+    """A hinge out of line by 2e-6 rad: two points of the coupler cannot both be where they are to be."""
+    text = PLAIN_FOUR_BAR.replace('pos="0.566 0 0"', 'pos="0.566 0 0" euler="1e-4 0 1e-4"')
+    beside = '<connect name="beside" body1="coupler" body2="rocker" anchor="0.1538 0.1 -0.3484"/></equality>'
+    case = own("crooked", text.replace("</equality>", beside))
+    motion = prescribe(case)
+    wanted = Noc().compute_efforts(case, motion).effort
+    fixed, found = (MujocoForward(s).compute_efforts(case, motion) for s in (Settings(), forward.OWN))
+    assert relative_error(found.effort, wanted) < relative_error(fixed.effort, wanted) / 3
+    assert "the model's own loops close only to" in found.note
 
 
 @pytest.mark.parametrize("integrator", forward.MJ_STEP)

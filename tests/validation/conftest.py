@@ -13,7 +13,7 @@ from pebble import ThreadPool
 from validation.cli import main
 from validation.execution import workers
 from validation.execution.errors import internal_errors
-from validation.execution.workers import ALONE, Workers
+from validation.execution.workers import ALONE, Workers, worker_pool
 from validation.judge.results import TABLES, Results
 from validation.studies import study
 from validation.studies.run.study import Run
@@ -46,7 +46,8 @@ def exit_status(results: Results) -> int:
 def write_report(results: Results, folder: Path, workers: Workers = ALONE) -> None:
     """Write the page of a run."""
     tables = {name: getattr(results, name) for name in TABLES}
-    study.write_conclusion(Run, study.StudyResult(folder=folder, tables=tables, record=results.run), workers)
+    with worker_pool(workers) as pool:
+        study.write_conclusion(Run, study.StudyResult(folder=folder, tables=tables, record=results.run), pool)
 
 
 class Threads(ThreadPool):
@@ -64,4 +65,5 @@ def in_this_process() -> Iterator[pytest.MonkeyPatch]:
     """Calls run in threads; what is patched meanwhile holds for them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "Processes", Threads)
+        patch.setattr(workers, "worker_context", lambda: None)  # a server that forks would be started for nothing
         yield patch

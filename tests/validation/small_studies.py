@@ -14,7 +14,7 @@ from engines.ladder import Ladder, ladders
 from robots.motion import Motion
 from robots.robot import Case
 from validation import cli
-from validation.studies import study
+from validation.report import deferred, pages
 from validation.studies.bench import study as bench
 from validation.studies.benchmarks import study as benchmarks
 from validation.studies.ctc import study as ctc
@@ -34,8 +34,8 @@ def small() -> Iterator[pytest.MonkeyPatch]:
     """Studies have few and short tasks meanwhile, and no page is written."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2])  # where workers find this file
-        patch.setattr(study, "write_pages", lambda *_, **__: None)
-        patch.setattr(study, "completed", lambda sections, _: sections)
+        patch.setattr(pages, "write_pages", lambda *_, **__: None)
+        patch.setattr(deferred, "completed", lambda sections, _: sections)
         patch.setattr(engines.ladder, "ladders", _short)
         patch.setattr(ctc, "Ctc", partial(ctc.Ctc, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))
         patch.setattr(mutants, "judged", lambda case: ["analytic/lagrange", "mujoco/kkt"])

@@ -15,10 +15,10 @@ from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
-from validation.judge.audit import ExpectedTerms, audit, effort_rows, expected_terms, lost
+from validation.judge.audit import ExpectedTerms, audit, doubts, effort_rows, expected_terms, lost
 from validation.judge.results import table
 from validation.judge.tolerances import audits, registered
-from validation.judge.verdicts import Key
+from validation.judge.verdicts import FILE, Key
 
 KEY: Mapping[str, str] = {"robot": "3prr", "variant": "default", "mode": "plus", "configuration": "vertical"}
 NUMBERS = ("wanted", "found", "error", "tolerance")
@@ -261,6 +261,42 @@ def test_the_first_reason_counts_for_each_engine_and_case() -> None:
     assert list(reasons) == [(THERE, "bullet"), (THERE, "other"), (("3prr", "default", "minus", "vertical"), "bullet")]
     assert reasons[THERE, "bullet"].startswith("bullet simulates another robot: armature of rod: ")
     assert reasons[THERE, "other"] == "not audited: gone"
+
+
+def test_a_file_that_says_otherwise_puts_the_reference_in_doubt() -> None:
+    """No engine does, nor a file that could not be read; the first quantity counts, in each case."""
+    of_file = {"engine": FILE}
+    rows = [
+        audited("gear"),
+        audited("axis", "agree", **of_file),
+        audited("all", "not run", **of_file),
+        audited("mass", **of_file),
+        audited("rank", **of_file),
+        audited("rank", mode="minus", unit="-", wanted=1.0, **of_file),
+    ]
+    said = "the model file says otherwise: "
+    assert doubts(rows) == {
+        THERE: f"{said}mass of rod: the model has 0.10000000000000001, the file 2 kg",
+        ("3prr", "default", "minus", "vertical"): f"{said}rank of rod: the model has 1, the file 2",
+    }
+
+
+@pytest.mark.usefixtures("right")
+def test_the_file_is_read_in_the_pose_of_the_static_tier_and_has_no_other(
+    prr: Case, want: ExpectedTerms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def read(*args: Any) -> Inventory:
+        asked.append(args)
+        return want.inventory
+
+    monkeypatch.setattr(engines, "read_file", read)
+    rows = audit(prr, want, FILE)
+    assert {(row["engine"], row["tier"], row["verdict"]) for row in rows} == {(FILE, "static", "agree")}
+    ((case, q),) = asked
+    assert case is prr
+    np.testing.assert_array_equal(q, want.q[0])
 
 
 def judged(source: str, actuator: str, error: float, verdict: str, note: str | None = "") -> Mapping[str, Any]:

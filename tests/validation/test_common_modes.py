@@ -24,7 +24,7 @@ from validation.report.blocks import Section, Table
 from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
 from validation.studies.mutants.judge import PreparedCase, Seeded, judge, judged, prepare
 from validation.studies.run.record import Request, RunOutput, collect
-from validation.studies.run.report import verdicts
+from validation.studies.run.sections.verdicts import verdicts
 
 FAULTS = {fault.key: fault for fault in COMMON_FAULTS}
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")

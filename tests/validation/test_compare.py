@@ -9,10 +9,11 @@ import pytest
 
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Rung
+from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS
-from validation.judge import sources
-from validation.judge.compare import Evidence, ladder_rows, relative_error, summarize
+from validation.judge import compare, sources
+from validation.judge.compare import Evidence, ladder_rows, relative_error, summarize, summarize_resolved, unexplained
 from validation.judge.evaluate import Outcome
 from validation.judge.resolution import Resolution
 from validation.judge.tolerances import Tolerance, registered
@@ -309,6 +310,62 @@ def test_an_error_below_three_resolutions_is_no_verdict(
     assert [row["verdict"] for row in rows] == ["agree", "agree", verdict]
     assert rows[2]["note"] == said
     assert rows[0]["note"] == ""
+
+
+def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome, candidate: Outcome) -> None:
+    """Once for all actuators of a source; not for open loops, whose efforts agree, even to the last digit."""
+    found = with_history(candidate, effort=off_by(0, 1, 1))
+    lost = replace(EVIDENCE, lost={(candidate.case.key, "mujoco"): "it lost a mass"})
+    at_the_limit = with_history(candidate, effort=EXPECTED * [1, 1, 0] + [0, 0, SCALE[2] * LIMIT], closure_drift=1.0)
+    zero = replace(reference, history=history(sources.REFERENCE, EXPECTED * [1, 1, 0]))
+    there = (("3prr", "default", "plus", "vertical"), ROUTE)
+    assert unexplained(summarize([reference, found], EVIDENCE)) == [there]
+    assert unexplained(summarize([reference, found], lost)) == []
+    assert unexplained(summarize([reference, candidate], EVIDENCE)) == []
+    assert verdicts(zero, at_the_limit) == 3 * ["disagree"]
+    assert unexplained(summarize([zero, at_the_limit], EVIDENCE)) == []
+    other = replace(candidate.case, configuration="horizontal")
+    both = [replace(each, case=case) for case in (candidate.case, other) for each in (reference, found)]
+    elsewhere = (("3prr", "default", "plus", "horizontal"), ROUTE)
+    assert unexplained(summarize(both, EVIDENCE)) == [there, elsewhere]
+
+
+def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
+    reference: Outcome, candidate: Outcome, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And of the part that is compared; what was known before still holds."""
+    asked: list[Any] = []
+
+    def measured(*args: Any) -> Resolution:
+        asked.append(args)
+        return Resolution(effort={"q2": 0.5, "q3": 0.1})
+
+    monkeypatch.setattr(compare, "measure_resolution", measured)
+    assert summarize_resolved([reference, candidate], prr_motion, EVIDENCE)["verdict"].tolist()[3:] == 3 * ["agree"]
+    assert asked == []
+    beyond = replace(with_history(candidate, effort=5 * EXPECTED), projected=history(ROUTE, off_by(0, 1, 1)))
+    assert beyond.projected is not None
+    beyond = replace(beyond, projected=replace(beyond.projected, closure_drift=0.0, tracking_error=0.0))
+    gone = replace(candidate, source="mujoco/default", history=None, failure="not run")
+    tolerances = {**EVIDENCE.tolerances, "pinocchio/forward": LIMITS, "mujoco/default": LIMITS}
+    lost = {(candidate.case.key, "pinocchio"): "it lost a mass"}
+    evidence = Evidence(tolerances=tolerances, lost=lost)
+    outcomes = [reference, beyond, replace(beyond, source="pinocchio/forward"), gone]
+    found = summarize_resolved(outcomes, prr_motion, evidence)
+    ((case, motion, name, efforts),) = asked
+    assert (case, motion, name, efforts) == (candidate.case, prr_motion, ROUTE, beyond.projected)
+    verdicts = [rows["verdict"].tolist() for _, rows in found.groupby("source", sort=False)]
+    assert verdicts == [
+        3 * ["reference"],
+        ["agree", "not comparable", "disagree"],
+        3 * ["not comparable"],
+        3 * ["not run"],
+    ]
+    resolved = found[found["source"] == ROUTE]["note"].iloc[1]
+    assert resolved.startswith("below what this route resolves: error 1, resolution 0.5, limit 0.0156")
+    by_default = summarize_resolved([reference, beyond], prr_motion)
+    assert by_default["tolerance"].iloc[-1] == registered()[ROUTE].relative_error
+    assert by_default["verdict"].tolist()[3:] == ["agree", "not comparable", "disagree"]
 
 
 def test_a_limit_that_leaves_much_of_an_effort_open_says_so(reference: Outcome, candidate: Outcome) -> None:

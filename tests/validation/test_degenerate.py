@@ -65,16 +65,14 @@ def test_a_linkage_at_its_change_point_moves(tmp_path: Path) -> None:
     assert exit_status(results) == 0
 
 
-def test_a_tip_too_stiff_to_be_followed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A damper on next to no inertia comes to rest in a hundredth of a nanosecond; following it would take hours."""
-    monkeypatch.setattr("analytic.motion.unactuated.MOST_EVALUATIONS", (1000, 0.0))
+def test_a_tip_that_comes_to_rest_at_once_is_followed(tmp_path: Path) -> None:
+    """A damper on next to no inertia slows it within a hundredth of a nanosecond; explicit steps would take hours."""
     inertial = '<inertial pos="0 0 0" mass="1e-12" diaginertia="1e-12 1e-12 1e-12"/>'
     tip = f'<body pos=".1 0 0"><joint name="tip" damping=".1" stiffness="20"/>{inertial}</body>'
     body = f'<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/>{tip}</body>'
     motor = '<actuator><motor name="m" joint="j"/></actuator>'
     (tmp_path / "tip.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{motor}</mujoco>")
-    with pytest.raises(HarnessError, match="nothing drives are too stiff"):
-        run(cases_of_file(tmp_path / "tip.xml"), wanted=EXACT[:1], dt=0.1, workers=ALONE)
+    assert exit_status(run(cases_of_file(tmp_path / "tip.xml"), wanted=EXACT[:2], dt=0.1, workers=ALONE)) == 0
 
 
 def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:

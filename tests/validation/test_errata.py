@@ -6,17 +6,46 @@ import pandas as pd
 import pytest
 
 from analytic.papers import paper_model
-from tests.validation.conftest import Command
+from robots.robot import load
+from tests.validation.conftest import Command, in_this_process
 from validation.execution.journal import JOURNAL
+from validation.execution.tables import read_tables
+from validation.execution.workers import ALONE, worker_pool
+from validation.studies.errata.study import Errata
+from validation.studies.study import computed
+
+ROBOT = "3prr"
+CONFIGURATIONS = ("horizontal", "vertical")
 
 
-@pytest.fixture
-def costs(loopcheck: Command, tmp_path: Path) -> pd.DataFrame:
-    status, out, _ = loopcheck("errata", "3prr", "--jobs", "1", "--out", tmp_path)
+@pytest.fixture(scope="module")
+def costs() -> pd.DataFrame:
+    with in_this_process(), worker_pool(ALONE) as pool:
+        return computed(Errata(robots=(ROBOT,)), Path(), pool).tables["errata"]
+
+
+def test_the_command_writes_them(loopcheck: Command, tmp_path: Path, costs: pd.DataFrame) -> None:
+    with in_this_process():
+        status, out, _ = loopcheck("errata", ROBOT, "--jobs", "1", "--out", tmp_path)
     assert status == 0
     assert "as corrected" in out
     assert {path.name for path in tmp_path.iterdir()} == {"errata.csv", "errata.html", "errata.md", "run.json", JOURNAL}
-    return pd.read_csv(tmp_path / "errata.csv", keep_default_na=False, na_values={"relative_error": [""]})
+    pd.testing.assert_frame_equal(read_tables(tmp_path, Errata.tables)["errata"], costs)
+
+
+def test_the_readme_says_what_is_measured(costs: pd.DataFrame) -> None:
+    """To two digits, in both modes and both configurations; the files of the other robots are made likewise."""
+    text = (load(ROBOT).folder / "README.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    said = {row[0].strip("`"): dict(zip(CONFIGURATIONS, row[-2:], strict=True)) for row in rows}
+    measured = costs[costs["relative_error"] > 1e-9]
+    assert set(measured["erratum"]) == {"omega7", "r47", "v1", "inertia_unit"}
+    for key in measured["erratum"].unique():
+        for configuration in CONFIGURATIONS:
+            rows_of_key = measured[(measured["erratum"] == key) & (measured["configuration"] == configuration)]
+            errors = [float(f"{error:.1e}") for error in rows_of_key["relative_error"]]
+            cells = said[key][configuration].split(", ")
+            assert [float(cell) for cell in cells if cell != "none"] == errors
 
 
 def test_every_erratum_has_a_row_in_every_case(costs: pd.DataFrame) -> None:

@@ -9,7 +9,8 @@ from tests.validation.test_report import EMPTY, summary_row
 from validation.judge import sources
 from validation.judge.independence import OURS, Basis, bases, lineage
 from validation.judge.results import Results, table
-from validation.studies.run.report import answer, verdicts
+from validation.studies.run.sections.answer import answer
+from validation.studies.run.sections.verdicts import verdicts
 
 LINEAGES = {
     "analytic/noc": "loopcheck",

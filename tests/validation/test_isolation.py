@@ -22,7 +22,7 @@ from tests.validation.conftest import Command
 from validation.execution.files import LOCK, locked
 from validation.execution.journal import JOURNAL
 from validation.judge.evaluate import Outcome
-from validation.judge.results import SCHEMAS, read
+from validation.judge.results import TABLES, read
 from validation.studies.sweep.cases import Variation, compute_cases, drawn, nominal
 from validation.studies.sweep.dataset import PARTS
 
@@ -231,7 +231,7 @@ def _kept(folder: Path) -> list[Outcome]:
 
 
 def _want_same(one: Path, other: Path) -> None:
-    for name in SCHEMAS:
+    for name in TABLES:
         found, wanted = (getattr(read(folder), name) for folder in (one, other))
         shown = [column for column in wanted if column not in TIMES]
         pd.testing.assert_frame_equal(found[shown], wanted[shown], check_exact=True)

@@ -15,6 +15,8 @@ from validation.execution import journal as journals
 from validation.execution.files import locked
 from validation.execution.journal import JOURNAL, Task, journal_in, keys
 from validation.execution.workers import WorkerFailure, Workers, worker_pool
+from validation.judge.known_issues import LEDGER
+from validation.judge.tolerances import REGISTER
 from validation.studies.check.cases import cases_of_file
 from validation.studies.run.study import Run
 from validation.studies.study import run_study
@@ -58,6 +60,10 @@ def test_how_results_are_shown_does_not_matter_to_them(module: str) -> None:
 def test_what_a_module_imports_matters_directly_or_not() -> None:
     assert "validation.judge.compare" in journals._imported("validation.studies.mutants.judge")
     assert "validation.judge.tolerances" in journals._imported("validation.studies.mutants.judge")  # by way of compare
+
+
+def test_limits_and_known_issues_matter_to_results() -> None:
+    assert {REGISTER, LEDGER} <= journals._files("validation.judge.compare")
 
 
 def test_a_result_is_known_by_function_arguments_and_files(tmp_path: Path) -> None:

@@ -48,8 +48,13 @@ def written(results: Results, tmp_path: Path) -> ElementTree.Element:
     ],
 )
 @pytest.mark.parametrize("expected", ["", "not comparable"])
-def test_the_file_passes_when_the_run_does(verdicts: list[str], expected: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lost", [{}, {"not_run": ["it died"]}, {"internal_errors": ["internal error: x"]}])
+def test_the_file_passes_when_the_run_does(
+    verdicts: list[str], expected: str, lost: Mapping[str, list[str]], tmp_path: Path
+) -> None:
+    """Also where something is lost of which no verdict tells: an audit of what is never judged."""
     results = results_of({f"engine/{k}": verdict for k, verdict in enumerate(verdicts)}, expected)
+    results = replace(results, run={**results.run, **lost})
     xml = written(results, tmp_path)
     bad = len(list(xml.iter("failure"))) + len(list(xml.iter("error")))
     assert (bad == 0) == (exit_status(results) == 0)
@@ -190,6 +195,27 @@ def test_a_run_that_judged_nothing_is_an_error(verdicts: dict[str, str], tmp_pat
     assert (suite.attrib["name"], case.attrib["classname"]) == ("loopcheck", "loopcheck")
     assert (error.tag, error.attrib) == ("error", {"message": "not run: no judged source was run", "type": "not run"})
     assert (root.attrib["errors"], root.attrib["tests"]) == ("1", str(len(verdicts) + 1))
+
+
+def test_what_a_run_lost_is_an_error_that_says_why(tmp_path: Path) -> None:
+    """Each reason once, beside the errors of the sources themselves."""
+    results = results_of({"a/kkt": "agree", "a/default": "informational"})
+    run = {"not_run": ["it died", "it hung", "it died"], "internal_errors": ["internal error: \x07"]}
+    root = written(replace(results, run={**results.run, **run}), tmp_path)
+    errors = {
+        (suite.attrib["name"], case.attrib["classname"], case.attrib["name"]): error.attrib
+        for suite in root
+        for case in suite
+        for error in case.iter("error")
+    }
+    assert errors == {
+        ("loopcheck", "loopcheck", "all tasks run"): {"message": "it died; it hung", "type": "not run"},
+        ("loopcheck", "loopcheck", "no error of loopcheck"): {
+            "message": "internal error: \N{REPLACEMENT CHARACTER}",
+            "type": "internal error",
+        },
+    }
+    assert (root.attrib["errors"], root.attrib["tests"]) == ("2", "4")
 
 
 def test_a_run_of_what_was_expected_alone_passes(tmp_path: Path) -> None:

@@ -16,22 +16,22 @@ import pytest
 from robots.errors import OutputError
 from tests.validation.conftest import exit_status, write_report
 from validation.execution.journal import Task
-from validation.execution.workers import Workers
+from validation.execution.workers import Workers, worker_pool
 from validation.judge import results as result_tables
-from validation.judge.results import SCHEMAS, Results, table
+from validation.judge.results import TABLES, Results, table
 from validation.judge.selection import Selection, plan
 from validation.judge.verdicts import CaseVerdict, case_verdicts, verdict_counts
 from validation.report import figures, schematic
 from validation.report.blocks import Block, Section
 from validation.report.deferred import completed
-from validation.studies.run.divergence import first_divergence
+from validation.studies.run.sections.audit import first_divergence
 from validation.studies.run.study import run
 
 REFERENCE = "analytic/noc"
 HOSTILE = 'lost <script>alert("q9")</script> & $x_1$ | the rest'
 CASE = {"robot": "bar", "variant": "default", "mode": "up", "configuration": "vertical"}
 Row = dict[str, Any]
-EMPTY = Results(**{name: table(name, []) for name in SCHEMAS}, run={})
+EMPTY = Results(**{name: table(name, []) for name in TABLES}, run={})
 
 
 class Page(HTMLParser):
@@ -204,7 +204,8 @@ def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tm
 def test_a_figure_whose_worker_dies_is_lost_alone() -> None:
     inside = Section(title="", anchor="", blocks=[Task(list, (["made"],))])
     blocks: list[Block] = ["before", Task(os._exit, (1,)), inside, "after"]
-    (part,) = completed([Section(title="", anchor="", blocks=blocks)], Workers(jobs=2))
+    with worker_pool(Workers(jobs=2)) as pool:
+        (part,) = completed([Section(title="", anchor="", blocks=blocks)], pool)
     before, lost, inner, after = part.blocks
     assert (before, after) == ("before", "after")
     assert isinstance(lost, str)

@@ -1,5 +1,6 @@
 """One rule for the exit status of every command; an error of our own is one line, and its whole is in a file."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
-from validation.execution.errors import internal_error
+from validation.execution.errors import internal_error, internal_errors
 from validation.studies.benchmarks.study import Benchmarks
 from validation.studies.check import cases
 from validation.studies.errata.costs import CORRECTED
@@ -26,14 +27,18 @@ def test_the_whole_of_an_error_of_our_own_is_in_a_file_that_its_line_names(own_c
     lines = []
     for _ in range(2):
         try:
-            raise IndexError("out of\nrange")
+            raise IndexError("out of\nrange \udcff")
         except IndexError as error:
             lines.append(internal_error(error))
-    assert lines[0].startswith("internal error: IndexError: out of range; the whole of it: ")
+    assert lines[0].startswith("internal error: IndexError: out of range ?; the whole of it: ")
     assert lines[0] == lines[1]  # one file for all that are alike
     (path,) = (own_cache / "loopcheck" / "errors").iterdir()
     assert lines[0].endswith(str(path))
-    assert 'raise IndexError("out of\\nrange")' in path.read_text(encoding="utf-8")
+    assert re.fullmatch("[0-9a-f]{16}.txt", path.name)
+    first, second, *rest = path.read_text(encoding="utf-8").splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert second.startswith(f'  File "{__file__}", line ')
+    assert rest[-2:] == ["IndexError: out of", "range ?"]  # what no file can hold
     assert path.parent.stat().st_mode & 0o077 == 0
 
 
@@ -41,6 +46,16 @@ def test_where_no_file_can_be_written_the_line_says_so(own_cache: Path) -> None:
     own_cache.write_text("")
     line = internal_error(IndexError("x"))
     assert line.startswith("internal error: IndexError: x; the whole of it cannot be written: ")
+
+
+def test_errors_of_our_own_are_found_in_notes_each_once(own_cache: Path) -> None:
+    first, second = (internal_error(IndexError(what)) for what in ("one", "two: a; b"))
+    own_cache.rename(own_cache.with_name("old"))
+    own_cache.write_text("")
+    third = internal_error(IndexError("three"))
+    notes = ["all is well", f"not audited: {first}; and so on", second, "", f"note; {first}", third, "internal error"]
+    assert internal_errors(notes) == [first, second, third]
+    assert internal_errors([]) == []
 
 
 def test_a_bug_in_a_command_is_one_line_and_status_70(

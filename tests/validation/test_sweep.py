@@ -18,12 +18,13 @@ from scipy.optimize import least_squares
 from analytic.dynamics.noc import Noc
 from analytic.kinematics.closures import closure_residual
 from analytic.kinematics.tree import poses
-from analytic.motion.prescribe import assemble
+from analytic.motion.assembly import assemble
 from robots.errors import HarnessError, LoopClosureError
 from robots.mechanism import Mechanism
 from robots.robot import Case, load, make_case
 from tests.validation.conftest import Command, in_this_process
 from validation.execution import cluster as dask
+from validation.execution.workers import ALL_CORES, worker_pool
 from validation.studies.study import computed, run_study
 from validation.studies.sweep import study
 from validation.studies.sweep.cases import COMPUTED, Variation, compute_cases, drawn, nominal, prepare
@@ -198,7 +199,8 @@ def test_quantiles_of_a_histogram_are_those_of_its_errors() -> None:
 def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
     """Against central differences of the reference by hand, for the parameters with the largest effects."""
     small = replace(OWN, spread=1e-3)  # what is not linear leaves an error in proportion to it
-    result = computed(Sweep(variation=small, cases=60), tmp_path)  # of the reference alone, which has no page
+    with worker_pool(ALL_CORES) as pool:
+        result = computed(Sweep(variation=small, cases=60), tmp_path, pool)  # of the reference alone, which has no page
     said = gather(small, result.folder, len(chunks(60)), nominal_efforts(small)).sensitivity
     assert (said["told"] > 1 - 1e-6).all()
     assert len(said) == 3 * len(nominal(small).varied)

@@ -1,6 +1,7 @@
 """Tables that a spreadsheet may open: no text is a formula, numbers stay numbers, and all is read back as it was."""
 
 import csv
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -8,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from validation import studies
 from validation.execution.tables import read_csv, to_csv
 
+STUDIES = sorted(path.parent.name for path in Path(studies.__file__).parent.glob("*/study.py"))
 FORMULAS = ("=1+1", "+1", "@SUM(A1)", "-1+cmd|' /C calc'!A0", "\t=1", "=", "'=1", "''-a")
 HARMLESS = ("", "-", "3prr", "'quoted'", "a=b", "1e-3", "don't", "'")
 
@@ -50,3 +53,12 @@ def test_every_table_is_written_by_it() -> None:
     root = Path(__file__).parents[2]
     callers = [path.name for path in (root / "validation").rglob("*.py") if ".to_csv(" in path.read_text("utf-8")]
     assert callers == ["tables.py"]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_number_has_a_unit(name: str) -> None:
+    """It stands in the record of every study, beside the table."""
+    study = import_module(f"validation.studies.{name}.study").STUDY
+    for spec in study.tables.values():
+        numbers = {name for name, column in spec.schema.columns.items() if column.dtype.type in ("float64", "int64")}
+        assert numbers <= set(spec.units)

@@ -17,5 +17,5 @@ def command(folder: Path) -> int:
     from validation.report.terminal import show
     from validation.studies.study import rebuild
 
-    show(rebuild(folder).summary)
+    rebuild(folder, say=show)
     return 0

@@ -18,11 +18,11 @@ def internal_error(error: BaseException) -> str:
     Args:
         error: What was raised, here or in a worker process.
     """
-    line = f"{INTERNAL}: {' '.join(f'{type(error).__name__}: {error}'.split())}"
-    text = "".join(traceback.format_exception(error))
+    line = f"{INTERNAL}: {' '.join(f'{type(error).__name__}: {error}'.split())}".encode(errors="replace").decode()
+    whole = "".join(traceback.format_exception(error)).encode(errors="replace")  # a file's name may be no UTF-8
     try:
-        path = user_folder("errors") / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
-        path.write_text(text, encoding="utf-8", errors="replace")
+        path = user_folder("errors") / f"{hashlib.sha256(whole).hexdigest()[:16]}.txt"
+        path.write_bytes(whole)
     except OSError as failure:
         return f"{line}; {WHOLE} cannot be written: {failure.strerror}"
     return f"{line}; {WHOLE}: {path}"

@@ -7,12 +7,12 @@ what a smaller one has not. What a task depends on is told by its content: the n
 import ast
 import hashlib
 import hmac
-import importlib.metadata
 import os
 import pickle
 import secrets
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -37,6 +37,8 @@ COMPUTING = ("robots", "analytic", "engines")
 """Packages of which every task depends on every file: engines, laws and papers are found by name."""
 DATA = frozenset({".py", ".toml", ".xml"})
 """Kinds of files that tasks depend on."""
+METADATA = ("*.dist-info", "*.egg-info")
+"""Names of the folders that say which version of a package is there."""
 
 
 def is_no_error(result: Any) -> bool:
@@ -161,14 +163,19 @@ def _content(path: Path) -> str:
 
 @cache
 def _code(module: str) -> str:
-    """Digest of the files that a module's functions depend on, documents apart."""
-    files = {path for package in COMPUTING for path in (ROOT / package).rglob("*") if path.suffix in DATA}
-    if module.startswith("validation."):
-        files |= {*map(_source, _imported(module)), *(ROOT / "validation").glob("*.toml")}
+    """Digest of the files that a module's functions depend on."""
     digest = hashlib.sha256()
-    for path in sorted(files):
+    for path in sorted(_files(module)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _files(module: str) -> set[Path]:
+    """The files that a module's functions depend on, documents apart."""
+    files = {path for package in COMPUTING for path in (ROOT / package).rglob("*") if path.suffix in DATA}
+    if module.startswith("validation."):
+        files |= {*map(_source, _imported(module)), *(ROOT / "validation").rglob("*.toml")}
+    return files
 
 
 def _imported(module: str) -> set[str]:
@@ -203,6 +210,7 @@ def _source(module: str) -> Path:
 
 @cache
 def _packages() -> str:
-    """Digest of the versions of all packages."""
-    packages = sorted({f"{package.name} {package.version}" for package in importlib.metadata.distributions()})
-    return hashlib.sha256("\n".join(packages).encode()).hexdigest()
+    """Digest of the versions of all packages, which the names of their metadata hold."""
+    folders = [Path(entry) for entry in sys.path if Path(entry).is_dir()]
+    packages = {path.name for folder in folders for kind in METADATA for path in folder.glob(kind)}
+    return hashlib.sha256("\n".join(sorted(packages)).encode()).hexdigest()

@@ -60,9 +60,9 @@ def text(known: Sequence[str] = ()) -> pa.Column:
     return pa.Column(str, pa.Check.isin(known) if known else None)
 
 
-def number(unit: str = "-") -> pa.Column:
-    """A column of numbers with a unit, NaN where there is none."""
-    return pa.Column(float, nullable=True, metadata={"unit": unit})
+def number(unit: str = "-", *, always: bool = False) -> pa.Column:
+    """A column of numbers with a unit; NaN where there is none, unless there always is one."""
+    return pa.Column(float, nullable=not always, metadata={"unit": unit})
 
 
 def integer(unit: str = "-") -> pa.Column:

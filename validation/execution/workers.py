@@ -12,24 +12,21 @@ from concurrent.futures import Future, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
-from unittest.mock import patch
 
 from joblib import cpu_count
 from pebble import ProcessExpired, ProcessPool
-from rich.console import Console
-from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
 from robots.errors import HarnessError
 from robots.probe import exit_reason, main_left_out
 from validation.execution.errors import internal_error
-from validation.execution.journal import ROOT, Journal, Task, keys
+from validation.execution.forkserver import worker_context
+from validation.execution.journal import Journal, Task, keys
+from validation.execution.progress import Display, display
 
 TIME_LIMIT = 1800.0
 """How long a task may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
 INTERRUPTED = "interrupted"
-WARM = ["validation.execution.workers", "validation.judge.evaluate", "engines.mujoco.routes.forward"]
-"""What all workers need: imported once, where the system can fork them from a process that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +80,12 @@ class WorkerPool:
     """Worker processes that stand ready, and the journal of what they have computed."""
 
     executor: Executor
-    progress: Progress
+    progress: Display
     time_limit: float
     """How long a task may take [s]."""
     journal: Journal | None = None
+    count: int = 1
+    """How many workers there are."""
     log: TaskLog = field(default_factory=TaskLog)
 
     def results(self, tasks: Sequence[Task], description: str) -> list[Any]:
@@ -133,6 +132,10 @@ class WorkerPool:
     def limited(self, time_limit: float) -> "WorkerPool":
         """The same workers, with at most that time for a task [s]."""
         return replace(self, time_limit=min(time_limit, self.time_limit))
+
+    def afresh(self) -> "WorkerPool":
+        """The same workers, whose results are not kept, and which run after an interruption too."""
+        return replace(self, journal=None, log=TaskLog())
 
     def _computed(self, tasks: Mapping[int, Task], description: str) -> Iterator[tuple[int, Any]]:
         """Number and result of tasks as they end; none any more after an interruption."""
@@ -208,32 +211,19 @@ def worker_pool(workers: Workers, journal: Journal | None = None) -> Iterator[Wo
         workers: How many there are, and what holds for them.
         journal: Where their results are kept; by default nowhere.
     """
-    terminal = Console(stderr=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="loopcheck-") as directory,
-        Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress,
-    ):
-        processes = Processes(workers.count, context=_context(), initializer=_begin, initargs=(directory,))
+    with tempfile.TemporaryDirectory(prefix="loopcheck-") as directory, display() as progress:
+        processes = Processes(workers.count, context=worker_context(), initializer=_begin, initargs=(directory,))
         try:
             yield WorkerPool(
-                executor=LocalExecutor(processes), progress=progress, time_limit=workers.time_limit, journal=journal
+                executor=LocalExecutor(processes),
+                progress=progress,
+                time_limit=workers.time_limit,
+                journal=journal,
+                count=workers.count,
             )
         finally:
             processes.stop()  # type: ignore[no-untyped-call]
             processes.join()
-
-
-def _context() -> Any:
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    from multiprocessing import forkserver  # which some systems do not have
-
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(WARM)
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    with patch.dict(os.environ, PYTHONPATH=path, PYTHONSAFEPATH="1"):  # a user may have packages of the same names
-        forkserver.ensure_running()
-    return context
 
 
 def _begin(directory: str) -> None:

@@ -90,16 +90,18 @@ def shares(source: str) -> tuple[str, ...]:
 def bases(results: Results) -> Mapping[Key, Basis]:
     """What the verdicts of each case rest on; cases in which nothing agrees have no basis."""
     lineages = results.run.get("lineages") or {}
-    found = {case: (_basis(of_case, lineages), of_case) for case, of_case in case_verdicts(results).items()}
-    return {case: basis for case, (basis, of_case) in found.items() if _agreeing(of_case)}
+    bases_and_verdicts = {
+        case: (_basis(of_case, lineages), of_case) for case, of_case in case_verdicts(results).items()
+    }
+    return {case: basis for case, (basis, of_case) in bases_and_verdicts.items() if _agreeing(of_case)}
 
 
 def _basis(of_case: Mapping[str, CaseVerdict], lineages: Mapping[str, str]) -> Basis:
     agreeing = {lineages.get(source, OURS) for source in _agreeing(of_case)}
-    doubtful = {lineages.get(source, OURS) for source, found in of_case.items() if found.verdict == "disagree"}
+    doubtful = {lineages.get(source, OURS) for source, finding in of_case.items() if finding.verdict == "disagree"}
     sure = agreeing - doubtful
     return Basis(CLOSED_FORM in sure, tuple(sorted(sure - {CLOSED_FORM, OURS})))
 
 
 def _agreeing(of_case: Mapping[str, CaseVerdict]) -> list[str]:
-    return [source for source, found in of_case.items() if found.verdict == "agree"]
+    return [source for source, finding in of_case.items() if finding.verdict == "agree"]

@@ -21,10 +21,10 @@ def expected_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inv
         q: Joint positions [m or rad], shape (nq,).
         rest_force: Force that holds the tree at rest there [N or N m], shape (nv,).
     """
-    at = poses(mechanism, q[None])
-    R = at.R[0]
-    force, moment = _loads(mechanism, at)
-    axis, anchor = _lines(mechanism, at)
+    body_poses = poses(mechanism, q[None])
+    R = body_poses.R[0]
+    force, moment = _loads(mechanism, body_poses)
+    axis, anchor = _lines(mechanism, body_poses)
     joints = mechanism.joints
     dofs = [joint for joint, s in zip(joints, mechanism.dof_slices, strict=True) for _ in range(s.start, s.stop)]
     tendons = mechanism.tendons
@@ -37,7 +37,7 @@ def expected_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inv
         actuators=tuple(actuator.name for actuator in mechanism.actuators),
         mass=np.array([body.mass for body in mechanism.bodies]),
         total_mass=sum(body.mass for body in mechanism.bodies),
-        center=at.c[0],
+        center=body_poses.c[0],
         moments=np.linalg.eigvalsh(inertias),
         inertia=R @ inertias @ R.swapaxes(1, 2),
         freedom=np.array([FREEDOM[joint.kind] for joint in joints]),
@@ -54,8 +54,8 @@ def expected_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inv
         force=force,
         moment=moment,
         rest_force=rest_force,
-        J=closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q[None])[0],
-        opening=float(np.abs(closure_residual(mechanism, at, q[None])).max(initial=0.0)),
+        J=closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q[None])[0],
+        opening=float(np.abs(closure_residual(mechanism, body_poses, q[None])).max(initial=0.0)),
         transmission=mechanism.selection,
     )
 
@@ -73,24 +73,24 @@ def _rest(joint: Joint) -> float:
     return float(joint.spring_reference[0]) if joint.stiffness and is_scalar else 0.0
 
 
-def _lines(mechanism: Mechanism, at: Poses) -> tuple[Array, Array]:
+def _lines(mechanism: Mechanism, body_poses: Poses) -> tuple[Array, Array]:
     """Axis [-] and anchor [m] of each joint as `Inventory` has them, each of shape (nj, 3)."""
     axes, anchors = np.zeros((len(mechanism.joints), 3)), np.zeros((len(mechanism.joints), 3))
     for j, (joint, dofs) in enumerate(zip(mechanism.joints, mechanism.dof_slices, strict=True)):
         if joint.kind in ("hinge", "slide"):
-            axes[j] = at.axes[0, dofs.start]
+            axes[j] = body_poses.axes[0, dofs.start]
         if joint.kind in ("hinge", "ball"):
-            anchors[j] = off_axis(at.anchors[0, dofs.start], axes[j])
+            anchors[j] = off_axis(body_poses.anchors[0, dofs.start], axes[j])
     return axes, anchors
 
 
-def _loads(mechanism: Mechanism, at: Poses) -> tuple[Array, Array]:
+def _loads(mechanism: Mechanism, body_poses: Poses) -> tuple[Array, Array]:
     """External force on each body [N] and moment about its mass centre [N m], each of shape (nb, 3)."""
-    held = [-body.gravity_compensation * body.mass * mechanism.gravity for body in mechanism.bodies]
-    force, moment = np.array(held) + 0.0, np.zeros((len(mechanism.bodies), 3))  # no negative zeros
+    compensation = [-body.gravity_compensation * body.mass * mechanism.gravity for body in mechanism.bodies]
+    force, moment = np.array(compensation) + 0.0, np.zeros((len(mechanism.bodies), 3))  # no negative zeros
     for load in mechanism.wrenches:
         b = load.body
-        arm = at.p[0, b] + at.R[0, b] @ load.point - at.c[0, b]
+        arm = body_poses.p[0, b] + body_poses.R[0, b] @ load.point - body_poses.c[0, b]
         force[b] += load.force
         moment[b] += load.moment + np.cross(arm, load.force)
     return force, moment

@@ -8,119 +8,101 @@ from typing import Any
 import pandas as pd
 import pandera.pandas as pa
 
-from validation.execution.tables import CSV, PARQUET, TableSpec, read_record, read_tables, write_tables
+from validation.execution.tables import (
+    CSV,
+    PARQUET,
+    TableSpec,
+    number,
+    read_record,
+    read_tables,
+    table_of,
+    text,
+    write_tables,
+)
 
 VERDICTS = ("agree", "disagree", "not comparable", "not run", "informational", "reference")
 
-_CASE = {name: pa.Column(str) for name in ("robot", "variant", "mode", "configuration", "source")}
-_NUMBER = pa.Column(float, nullable=True)
-_MOTION = {name: pa.Column(str) for name in ("robot", "variant", "mode")}
-
-SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
-    name: pa.DataFrameSchema(columns, strict=True, ordered=True, coerce=True)
-    for name, columns in {
-        # effort of each actuator over time [unit]
-        "efforts": {
-            **_CASE,
-            "actuator": pa.Column(str),
-            "unit": pa.Column(str),
-            "t": pa.Column(float),
-            "effort": pa.Column(float),
-        },
-        # position, velocity and acceleration of each joint over time [m or rad, per s, per s²]
-        "motion": {
-            **_MOTION,
-            "t": pa.Column(float),
-            "joint": pa.Column(str),
-            "q": _NUMBER,
-            "qd": _NUMBER,
-            "qdd": _NUMBER,
-        },
-        # the same of robots with dofs that nothing drives, which move differently in each configuration
-        "free_motion": {
-            "configuration": pa.Column(str),
-            **_MOTION,
-            "t": pa.Column(float),
-            "joint": pa.Column(str),
-            "q": _NUMBER,
-            "qd": _NUMBER,
-            "qdd": _NUMBER,
-        },
-        # task coordinates of the law and their rates over time [unit, per s, per s²]; only of laws that have them
-        "task": {
-            **_MOTION,
-            "t": pa.Column(float),
-            "coordinate": pa.Column(str),
-            "unit": pa.Column(str),
-            "x": _NUMBER,
-            "xd": _NUMBER,
-            "xdd": _NUMBER,
-        },
-        # what the efforts of the actuators do together on each task coordinate over time [unit]
-        "task_efforts": {
-            **_CASE,
-            "coordinate": pa.Column(str),
-            "unit": pa.Column(str),
-            "t": pa.Column(float),
-            "effort": pa.Column(float),
-        },
-        # a verdict for each actuator; its own peak, largest and rms error, what errors are relative to, and the largest
-        # peak of actuators with its unit [unit], drift and tracking [m or rad], wall time [s]
-        "summary": {
-            **_CASE,
-            "reference": pa.Column(str),
-            "actuator": pa.Column(str),
-            "unit": pa.Column(str),
-            **dict.fromkeys(("peak", "max_error", "rms_error", "relative_error", "tolerance"), _NUMBER),
-            "verdict": pa.Column(str, pa.Check.isin(VERDICTS)),
-            **dict.fromkeys(("closure_drift", "tracking_error", "wall_time", "scale", "case_peak"), _NUMBER),
-            "note": pa.Column(str, nullable=True),
-        },
-        # step sizes a forward route was run with: error against the reference and change from the coarser step, both
-        # relative to the scale of their actuator; order observed from three steps
-        "ladder": {
-            **_CASE,
-            **dict.fromkeys(
-                ("dt", "relative_error", "change", "order", "closure_drift", "tracking_error", "wall_time"), _NUMBER
-            ),
-        },
-        # what each engine simulates, held against the model: the worst entry of each quantity, in three tiers;
-        # wanted and found [unit], error relative to the size of the quantity, for efforts to their scale [-]
-        "audit": {
-            **{name: column for name, column in _CASE.items() if name != "source"},
-            **{name: pa.Column(str) for name in ("engine", "tier", "quantity", "element", "unit")},
-            **dict.fromkeys(("wanted", "found", "error", "tolerance"), _NUMBER),
-            "verdict": pa.Column(str, pa.Check.isin(VERDICTS)),
-            "note": pa.Column(str, nullable=True),
-        },
-        # points of the bodies, to draw the robot [m]; the traced point has body "trace"
-        "points": {
-            **_MOTION,
-            "t": pa.Column(float),
-            "body": pa.Column(str),
-            "point": pa.Column(str),
-            "x": _NUMBER,
-            "y": _NUMBER,
-            "z": _NUMBER,
-        },
-    }.items()
-}
+OF_ACTUATOR = "unit of the actuator's effort"
+OF_COORDINATE = "unit of the coordinate"
+_CASE = {name: text() for name in ("robot", "variant", "mode", "configuration", "source")}
+_MOTION = {name: text() for name in ("robot", "variant", "mode")}
+_TIME = {"t": number("s", always=True)}
+_RATES = {"q": number("m or rad"), "qd": number("m/s or rad/s"), "qdd": number("m/s² or rad/s²")}
+_RUN = {"closure_drift": number("m or rad"), "tracking_error": number("m or rad"), "wall_time": number("s")}
+_NOTE = {"note": pa.Column(str, nullable=True)}
+_VERDICT = {"verdict": text(VERDICTS)}
 
 _FRAMES = TableSpec(
-    schema=pa.DataFrameSchema(
-        {"robot": pa.Column(str), "mode": pa.Column(str), "t": pa.Column(float), "image": pa.Column(object)},
-        strict=True,
-        ordered=True,
-        coerce=True,
-    ),
+    schema=table_of({"robot": text(), "mode": text(), **_TIME, "image": pa.Column(object)}).schema,
     files=(PARQUET,),
     optional=True,
 )
 TABLES: Mapping[str, TableSpec] = {
-    **{
-        name: TableSpec(schema=schema, files=(CSV, PARQUET) if name == "efforts" else (CSV,))
-        for name, schema in SCHEMAS.items()
-    },
+    # effort of each actuator over time
+    "efforts": table_of(
+        {**_CASE, "actuator": text(), "unit": text(), **_TIME, "effort": number(OF_ACTUATOR, always=True)}, CSV, PARQUET
+    ),
+    # position, velocity and acceleration of each joint over time
+    "motion": table_of({**_MOTION, **_TIME, "joint": text(), **_RATES}),
+    # the same of robots with dofs that nothing drives, which move differently in each configuration
+    "free_motion": table_of({"configuration": text(), **_MOTION, **_TIME, "joint": text(), **_RATES}),
+    # task coordinates of the law and their rates over time; only of laws that have them
+    "task": table_of(
+        {
+            **_MOTION,
+            **_TIME,
+            "coordinate": text(),
+            "unit": text(),
+            "x": number(OF_COORDINATE),
+            "xd": number(f"{OF_COORDINATE} per s"),
+            "xdd": number(f"{OF_COORDINATE} per s²"),
+        }
+    ),
+    # what the efforts of the actuators do together on each task coordinate over time
+    "task_efforts": table_of(
+        {**_CASE, "coordinate": text(), "unit": text(), **_TIME, "effort": number("the row's unit", always=True)}
+    ),
+    # a verdict for each actuator; its own peak, largest and rms error, what errors are relative to, and the largest
+    # peak of actuators with its unit
+    "summary": table_of(
+        {
+            **_CASE,
+            "reference": text(),
+            "actuator": text(),
+            "unit": text(),
+            **{name: number(OF_ACTUATOR) for name in ("peak", "max_error", "rms_error")},
+            "relative_error": number(),
+            "tolerance": number(),
+            **_VERDICT,
+            **_RUN,
+            "scale": number(OF_ACTUATOR),
+            "case_peak": number(OF_ACTUATOR),
+            **_NOTE,
+        }
+    ),
+    # step sizes a forward route was run with: error against the reference and change from the coarser step, both
+    # relative to the scale of their actuator; order observed from three steps
+    "ladder": table_of(
+        {**_CASE, "dt": number("s"), "relative_error": number(), "change": number(), "order": number(), **_RUN}
+    ),
+    # what each engine simulates, held against the model: the worst entry of each quantity, in three tiers; errors are
+    # relative to the size of the quantity, for efforts to their scale
+    "audit": table_of(
+        {
+            **{name: column for name, column in _CASE.items() if name != "source"},
+            **{name: text() for name in ("engine", "tier", "quantity", "element", "unit")},
+            "wanted": number("the row's unit"),
+            "found": number("the row's unit"),
+            "error": number(),
+            "tolerance": number(),
+            **_VERDICT,
+            **_NOTE,
+        }
+    ),
+    # points of the bodies, to draw the robot; the traced point has body "trace"
+    "points": table_of(
+        {**_MOTION, **_TIME, "body": text(), "point": text(), **{name: number("m") for name in ("x", "y", "z")}}
+    ),
     "frames": _FRAMES,
 }
 """Of a run."""

@@ -37,14 +37,18 @@ def plan(selection: Selection) -> list[Case]:
         for mode in modes(mechanism)
         for configuration in configurations(mechanism)
     ]
-    wanted = (selection.variants, selection.modes, selection.configurations)
-    for column, (kind, names) in enumerate(zip(("variant", "mode", "configuration"), wanted, strict=True), start=1):
-        known = tuple(dict.fromkeys(str(combination[column]) for combination in every))
+    wanted_names = (selection.variants, selection.modes, selection.configurations)
+    for column, (kind, names) in enumerate(
+        zip(("variant", "mode", "configuration"), wanted_names, strict=True), start=1
+    ):
+        known_names = tuple(dict.fromkeys(str(combination[column]) for combination in every))
         for name in names:
-            if name not in known:
-                raise NotFoundError(f"{kind} of {', '.join(robot.name for robot in robots)}", name, known)
+            if name not in known_names:
+                raise NotFoundError(f"{kind} of {', '.join(robot.name for robot in robots)}", name, known_names)
     return [
         make_case(robot, variant=variant, mode=mode, configuration=configuration)
         for robot, variant, mode, configuration in every
-        if all(not names or name in names for names, name in zip(wanted, (variant, mode, configuration), strict=True))
+        if all(
+            not names or name in names for names, name in zip(wanted_names, (variant, mode, configuration), strict=True)
+        )
     ]

@@ -37,16 +37,16 @@ def load(name: str) -> Source:
     return ANALYTIC[name]() if name in ANALYTIC else engines.load(name)
 
 
-def want_known(wanted: tuple[str, ...]) -> None:
+def want_known(wanted_names: tuple[str, ...]) -> None:
     """Check names of sources.
 
     Raises:
         NotFoundError: If one is unknown; the message lists the known ones.
     """
-    known = (*ANALYTIC, *engines.names())
-    for name in wanted:
-        if name not in known:
-            raise NotFoundError("source", name, known)
+    known_names = (*ANALYTIC, *engines.names())
+    for name in wanted_names:
+        if name not in known_names:
+            raise NotFoundError("source", name, known_names)
 
 
 def simulates(name: str) -> bool:

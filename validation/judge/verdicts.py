@@ -46,12 +46,12 @@ class CaseVerdict(NamedTuple):
 def case_verdicts(results: Results) -> Mapping[Key, Mapping[str, CaseVerdict]]:
     """What was found, by case and source."""
     robots = about_robots(results)
-    found: dict[Key, dict[str, CaseVerdict]] = {}
+    findings: dict[Key, dict[str, CaseVerdict]] = {}
     for names, rows in results.summary.groupby([*CASE, "source"], sort=False):
         robot, variant, mode, configuration, source = map(str, names)
         expected = (robots[robot].get("expected") or {}).get(mode, "")
-        found.setdefault((robot, variant, mode, configuration), {})[source] = _finding(rows, expected)
-    return found
+        findings.setdefault((robot, variant, mode, configuration), {})[source] = _finding(rows, expected)
+    return findings
 
 
 def _finding(rows: pd.DataFrame, expected: str) -> CaseVerdict:
@@ -70,29 +70,29 @@ def _finding(rows: pd.DataFrame, expected: str) -> CaseVerdict:
     )
 
 
-def worst(found: Sequence[CaseVerdict]) -> CaseVerdict:
+def worst(findings: Sequence[CaseVerdict]) -> CaseVerdict:
     """Several findings as one: the worst verdict, and the largest error there is."""
-    errors = [finding.error for finding in found if not math.isnan(finding.error)]
-    first = min(found, key=lambda finding: WORST_FIRST.index(finding.verdict))
+    errors = [finding.error for finding in findings if not math.isnan(finding.error)]
+    first = min(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
     return first._replace(error=max(errors, default=math.nan))
 
 
-def gravest(found: Sequence[CaseVerdict]) -> CaseVerdict:
+def gravest(findings: Sequence[CaseVerdict]) -> CaseVerdict:
     """Several findings as one: the worst verdict, and the largest error of those that have it."""
-    verdict = worst(found).verdict
-    return worst([finding for finding in found if finding.verdict == verdict])
+    verdict = worst(findings).verdict
+    return worst([finding for finding in findings if finding.verdict == verdict])
 
 
 def verdict_counts(results: Results) -> Mapping[str, int]:
     """How many comparisons, of a source in a case each, have which verdict; the reference is none."""
-    found = [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
-    return {verdict: found.count(verdict) for verdict in MEANING}
+    verdicts = [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
+    return {verdict: verdicts.count(verdict) for verdict in MEANING}
 
 
 def about_robots(results: Results) -> Mapping[str, Mapping[str, Any]]:
     """What the run says about each robot, those of the tables first."""
-    said = results.run.get("robots") or {}
-    return {str(name): said.get(name) or {} for name in [*results.summary["robot"].unique(), *said]}
+    records = results.run.get("robots") or {}
+    return {str(name): records.get(name) or {} for name in [*results.summary["robot"].unique(), *records]}
 
 
 def reference_of(summary: pd.DataFrame) -> str:

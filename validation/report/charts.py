@@ -31,31 +31,41 @@ def plotly_script() -> str:
     return base64.b64encode(gzip.compress(script, mtime=0)).decode()
 
 
-def efforts_chart(of: Curves, styles: Mapping[str, Look]) -> Json:
+def efforts_chart(case_curves: Curves, styles: Mapping[str, Look]) -> Json:
     """Efforts over time, a panel for each actuator, all with one time axis."""
     traces: list[Json] = []
     layout: dict[str, Any] = {"annotations": []}
-    for k, (actuator, unit, (x, y)) in enumerate(zip(of.actuators, of.units, _places(len(of.actuators)), strict=True)):
+    for k, (actuator, unit, (x, y)) in enumerate(
+        zip(case_curves.actuators, case_curves.units, _places(len(case_curves.actuators)), strict=True)
+    ):
         n = str(k + 1) if k else ""
         layout[f"xaxis{n}"] = {"domain": x, "anchor": f"y{n}", "title": {"text": "time [s]"}, **_shared_time(k)}
         layout[f"yaxis{n}"] = {"domain": y, "anchor": f"x{n}", "title": {"text": f"effort [{unit}]"}}
-        layout[f"yaxis{n}"] |= {"range": [_short(limit) for limit in of.limits(k) or ()]} if of.limits(k) else {}
+        layout[f"yaxis{n}"] |= (
+            {"range": [_short(limit) for limit in case_curves.limits(k) or ()]} if case_curves.limits(k) else {}
+        )
         title = {"text": actuator, "x": sum(x) / 2, "y": y[1], "xref": "paper", "yref": "paper", "yanchor": "bottom"}
         layout["annotations"].append({**title, "showarrow": False})
-        for source, effort in of.efforts.items():
+        for source, effort in case_curves.efforts.items():
             values = {"y": [_short(value) for value in effort[:, k]], "xaxis": f"x{n}", "yaxis": f"y{n}"}
-            traces.append({**_trace(source, of.t, styles), **values})
-    return {"data": traces, "layout": layout, "rows": -(-len(of.actuators) // _columns(len(of.actuators)))}
+            traces.append({**_trace(source, case_curves.t, styles), **values})
+    return {
+        "data": traces,
+        "layout": layout,
+        "rows": -(-len(case_curves.actuators) // _columns(len(case_curves.actuators))),
+    }
 
 
-def errors_chart(of: Curves, styles: Mapping[str, Look]) -> Json:
+def errors_chart(case_curves: Curves, styles: Mapping[str, Look]) -> Json:
     """Error of each source over time relative to its scale, and its tolerance."""
     traces: list[Json] = []
-    for source, error in of.errors.items():
-        traces.append({**_trace(source, of.t, styles), "y": [_short(value) for value in np.maximum(error, FLOOR)]})
-        if source in of.tolerances:
+    for source, error in case_curves.errors.items():
+        traces.append(
+            {**_trace(source, case_curves.t, styles), "y": [_short(value) for value in np.maximum(error, FLOOR)]}
+        )
+        if source in case_curves.tolerances:
             line = {"color": styles[source].line["color"], "dash": "2px,3px", "width": 2}
-            ends = {"x": [float(of.t[0]), float(of.t[-1])], "y": [of.tolerances[source]] * 2}
+            ends = {"x": [float(case_curves.t[0]), float(case_curves.t[-1])], "y": [case_curves.tolerances[source]] * 2}
             traces.append(
                 {"name": f"tolerance of {source}", "legendgroup": source, "mode": "lines", "line": line, **ends}
             )
@@ -63,13 +73,13 @@ def errors_chart(of: Curves, styles: Mapping[str, Look]) -> Json:
     return {"data": traces, "layout": {"xaxis": {"title": {"text": "time [s]"}}, "yaxis": axis}, "rows": 1}
 
 
-def movie(of: Scene) -> Json | None:
+def movie(view: Scene) -> Json | None:
     """The moving robot: corners of each body in a few poses, in the plane of the scene [m]; None without a motion."""
-    chosen = steps_shown(len(of.t))
-    hulls = {name: [corners(points[k]) for k in chosen] for name, points in of.bodies.items()}
-    drawn = [of.fixed, of.path, *(hull for frames in hulls.values() for hull in frames)]
+    chosen = steps_shown(len(view.t))
+    hulls = {name: [corners(points[k]) for k in chosen] for name, points in view.bodies.items()}
+    drawn = [view.fixed, view.path, *(hull for frames in hulls.values() for hull in frames)]
     everything = np.concatenate([points[np.isfinite(points).all(axis=1)] for points in drawn])
-    if len(of.t) < 2 or not len(everything):
+    if len(view.t) < 2 or not len(everything):
         return None
     low, high = everything.min(axis=0), everything.max(axis=0)
     decimals = max(0, 4 - math.floor(math.log10(max(float((high - low).max()), 1e-9))))
@@ -78,12 +88,12 @@ def movie(of: Scene) -> Json | None:
         return [[round(float(x), decimals) for x in point] for point in points]
 
     return {
-        "t": [_short(t) for t in of.t[chosen]],
+        "t": [_short(t) for t in view.t[chosen]],
         "box": rounded(np.stack([low, high])),
-        "fixed": rounded(of.fixed),
-        "path": rounded(of.path[np.isfinite(of.path).all(axis=1)]),
+        "fixed": rounded(view.fixed),
+        "path": rounded(view.path[np.isfinite(view.path).all(axis=1)]),
         "bodies": {name: [rounded(hull) for hull in frames] for name, frames in hulls.items()},
-        "traced": rounded(of.path[chosen]) if np.isfinite(of.path).all() else [],
+        "traced": rounded(view.path[chosen]) if np.isfinite(view.path).all() else [],
     }
 
 

@@ -5,23 +5,22 @@ from dataclasses import replace
 from typing import Any
 
 from validation.execution.journal import Task
-from validation.execution.workers import Workers, worker_pool
+from validation.execution.workers import WorkerPool
 from validation.report.blocks import Block, Section
 
 
-def completed(sections: Sequence[Section], workers: Workers) -> list[Section]:
+def completed(sections: Sequence[Section], pool: WorkerPool | None = None) -> list[Section]:
     """The sections with the blocks that each of their tasks returns in its place.
 
     Args:
         sections: Parts whose blocks may be tasks that return lists of blocks.
-        workers: Who makes them; a single one is this process.
+        pool: Who makes them, whatever has become of its other tasks; by default, and with one worker, this process.
     """
     tasks = [task._replace(on_failure=_not_drawn) for section in sections for task in _tasks(section)]
-    if workers.count == 1 or len(tasks) < 2:
+    if pool is None or pool.count == 1 or len(tasks) < 2:
         made: list[Any] = [task.function(*task.args) for task in tasks]
     else:
-        with worker_pool(workers) as pool:
-            made = pool.results(tasks, "figures")
+        made = pool.afresh().results(tasks, "figures")
     results = iter(made)
     return [_filled(section, results) for section in sections]
 

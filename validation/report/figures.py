@@ -90,38 +90,38 @@ class Curves:
     @property
     def errors(self) -> Mapping[str, Array]:
         """Largest error over all actuators, each relative to its scale, by source [-], each of shape (nt,)."""
-        wanted = self.efforts.get(self.reference)
-        if wanted is None or not (self.scale > 0).any():
+        expected = self.efforts.get(self.reference)
+        if expected is None or not (self.scale > 0).any():
             return {}
         others = {source: effort for source, effort in self.efforts.items() if source != self.reference}
         acting = self.scale > 0
         with np.errstate(invalid="ignore"):  # an infinite effort less another
             return {
-                name: np.fmax.reduce((np.abs(effort - wanted) / self.scale)[:, acting], axis=1)
+                name: np.fmax.reduce((np.abs(effort - expected) / self.scale)[:, acting], axis=1)
                 for name, effort in others.items()
             }
 
     def limits(self, actuator: int) -> tuple[float, float] | None:
         """Limits of an effort axis [N or N m]: the reference's range and a quarter more; None without reference."""
-        wanted = self.efforts[self.reference][:, actuator] if self.reference in self.efforts else np.zeros(0)
-        wanted = wanted[np.isfinite(wanted)]
-        if not wanted.size:
+        expected = self.efforts[self.reference][:, actuator] if self.reference in self.efforts else np.zeros(0)
+        expected = expected[np.isfinite(expected)]
+        if not expected.size:
             return None
-        low, high = float(wanted.min()), float(wanted.max())
+        low, high = float(expected.min()), float(expected.max())
         margin = max((high - low) / 4, 0.02 * max(abs(low), abs(high))) or 1.0
         return low - margin, high + margin
 
     @property
     def beyond(self) -> Mapping[str, float]:
         """Largest effort of each source that leaves an effort axis [N or N m]."""
-        found: dict[str, float] = {}
+        largest: dict[str, float] = {}
         for a in range(len(self.actuators)):
             low, high = self.limits(a) or (-np.inf, np.inf)
             for source, effort in self.efforts.items():
                 outside = effort[:, a][(effort[:, a] < low) | (effort[:, a] > high)]
                 if outside.size:
-                    found[source] = max(found.get(source, 0.0), float(np.abs(outside).max()))
-        return found
+                    largest[source] = max(largest.get(source, 0.0), float(np.abs(outside).max()))
+        return largest
 
 
 def curves(efforts: pd.DataFrame, summary: pd.DataFrame) -> Curves | None:
@@ -178,15 +178,15 @@ def as_svg(draw: Callable[P, Figure | None]) -> Callable[P, str | None]:
 
 
 @as_svg
-def efforts_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
+def efforts_figure(case_curves: Curves, styles: Mapping[str, Look]) -> Figure | None:
     """Efforts over time, a panel for each actuator."""
-    figure, panels = make_panels(len(of.actuators), legend=len(of.efforts))
-    for a, (axes, actuator, unit) in enumerate(zip(panels, of.actuators, of.units, strict=True)):
-        for source, line in _lines(of, styles).items():
-            axes.plot(of.t, of.efforts[source][:, a], **line)
+    figure, panels = make_panels(len(case_curves.actuators), legend=len(case_curves.efforts))
+    for a, (axes, actuator, unit) in enumerate(zip(panels, case_curves.actuators, case_curves.units, strict=True)):
+        for source, line in _lines(case_curves, styles).items():
+            axes.plot(case_curves.t, case_curves.efforts[source][:, a], **line)
         axes.set(title=literal(actuator), ylabel=literal(f"effort [{unit}]"))
-        _limit_time(axes, of.t)
-        axes.set_ylim(of.limits(a))
+        _limit_time(axes, case_curves.t)
+        axes.set_ylim(case_curves.limits(a))
     put_legend(figure, panels)
     return figure
 
@@ -239,25 +239,27 @@ def task_figure(task: pd.DataFrame) -> Figure | None:
 
 
 @as_svg
-def errors_figure(of: Curves, styles: Mapping[str, Look]) -> Figure | None:
+def errors_figure(case_curves: Curves, styles: Mapping[str, Look]) -> Figure | None:
     """Error of each source over time, relative to its scale, with the tolerances."""
-    errors = {source: error for source, error in of.errors.items() if np.isfinite(error).any()}
+    errors = {source: error for source, error in case_curves.errors.items() if np.isfinite(error).any()}
     if not errors:
         return None
     figure, (axes,) = make_panels(1, legend=len(errors) + 1)
-    for source, line in _lines(of, styles).items():
+    for source, line in _lines(case_curves, styles).items():
         if source in errors:
-            axes.plot(of.t, np.maximum(errors[source], FLOOR), **line)
-    judged = [source for source in errors if source in of.tolerances]
+            axes.plot(case_curves.t, np.maximum(errors[source], FLOOR), **line)
+    judged = [source for source in errors if source in case_curves.tolerances]
     for source in judged:
-        same = [other for other in judged if of.tolerances[other] == of.tolerances[source]]
+        same = [other for other in judged if case_curves.tolerances[other] == case_curves.tolerances[source]]
         dashes = (8 * same.index(source), (6, 8 * len(same) - 6))  # the dashes of equal tolerances stand side by side
-        axes.axhline(of.tolerances[source], color=styles[source].line["color"], linestyle=dashes, linewidth=2, zorder=2)
+        axes.axhline(
+            case_curves.tolerances[source], color=styles[source].line["color"], linestyle=dashes, linewidth=2, zorder=2
+        )
     if judged:
         axes.plot([], [], color="black", linestyle=(0, (2, 1)), linewidth=2, label="tolerance (colour: source)")
     axes.set(ylabel="error / scale [-]", yscale="log")
     axes.set_ylim(bottom=FLOOR / 2)
-    _limit_time(axes, of.t)
+    _limit_time(axes, case_curves.t)
     put_legend(figure, [axes])
     return figure
 
@@ -279,34 +281,34 @@ def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]]) -> Figure | 
     figure = Figure(figsize=tuple(size))
     axes = figure.add_axes((left / size[0], below / size[1], width / size[0], height / size[1]))
     axes.set_yticks(range(len(of_source)), list(map(literal, of_source)))
-    for y, (label, found) in enumerate(zip(axes.get_yticklabels(), of_source.values(), strict=True)):
+    for y, (label, findings) in enumerate(zip(axes.get_yticklabels(), of_source.values(), strict=True)):
         look: Any = {"color": MUTED if wholes[y].verdict == "informational" else "black"}
         label.set(**look)
         look["weight"] = "bold" if wholes[y].verdict in ("disagree", "not comparable", "not run") else "normal"
         place: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
         axes.annotate(numbers[y], (1, y), (6, 0), **place, **look)
-        _draw_findings(axes, y, found)
+        _draw_findings(axes, y, findings)
     axes.tick_params(axis="y", length=0)
     axes.set_axisbelow(True)
     axes.grid(visible=False, axis="y")
     axes.set(ylim=(len(of_source) - 0.5, -0.5), xscale="log", xlabel="largest error / scale of its actuator [-]")
-    errors = [finding.error for found in of_source.values() for finding in found if np.isfinite(finding.error)]
+    errors = [finding.error for findings in of_source.values() for finding in findings if np.isfinite(finding.error)]
     axes.set_xlim(FLOOR / 3, 10 * max([1.0, *errors]))
     axes.minorticks_off()
     put_legend(figure, [axes], columns=3)
     return figure
 
 
-def _draw_findings(axes: Axes, y: int, found: Sequence[CaseVerdict]) -> None:
+def _draw_findings(axes: Axes, y: int, findings: Sequence[CaseVerdict]) -> None:
     """A row of the overview: the range within the tolerance, and a mark for each error, the worst verdict on top."""
-    limits = [finding.tolerance for finding in found if finding.tolerance > 0]
+    limits = [finding.tolerance for finding in findings if finding.tolerance > 0]
     if limits:
         axes.barh(y, min(limits), height=0.62, color="#dbe9f3", zorder=1, label="within tolerance")
         axes.plot([min(limits)] * 2, [y - 0.36, y + 0.36], color="black", linewidth=1.6, zorder=2)
-    if any(finding.verdict == "reference" for finding in found):
+    if any(finding.verdict == "reference" for finding in findings):
         axes.axhline(y, color="#a3a3a3", linewidth=5, zorder=1, label="reference")
     for rank, verdict in enumerate(reversed(WORST_FIRST)):
-        errors = np.array([finding.error for finding in found if finding.verdict == verdict])
+        errors = np.array([finding.error for finding in findings if finding.verdict == verdict])
         errors = np.maximum(errors[np.isfinite(errors)], FLOOR)
         if len(errors):
             look = {"linestyle": "none", "markeredgewidth": 1.1, **VERDICT_MARKS[verdict]}
@@ -382,14 +384,14 @@ def make_panels(
     return figure, [figure.add_axes((x / width, y / total, w / width, h / total)) for x, y, w, h in boxes]
 
 
-def _lines(of: Curves, styles: Mapping[str, Look]) -> Mapping[str, Mapping[str, Any]]:
+def _lines(case_curves: Curves, styles: Mapping[str, Look]) -> Mapping[str, Mapping[str, Any]]:
     """Keyword arguments of the line of each source; their markers stand side by side."""
-    order = [source for source in styles if source in of.efforts]
-    stride = max(1, len(of.t) // 7)
+    order = [source for source in styles if source in case_curves.efforts]
+    stride = max(1, len(case_curves.t) // 7)
     lines = {}
     for k, source in enumerate(order):
         every = {"markevery": (k * stride // len(order), stride)} if styles[source].marked else {}
-        label = f"{source} (reference)" if source == of.reference else source
+        label = f"{source} (reference)" if source == case_curves.reference else source
         lines[source] = {**styles[source].line, **every, "label": literal(label)}
     return lines
 

@@ -28,8 +28,8 @@ def point_rows(mechanism: Mechanism, motion: Motion, trace: str | None) -> Itera
     Raises:
         NotFoundError: If there is no such site.
     """
-    at = poses(mechanism, motion.q)
-    for body, name, path in _points(mechanism, at, trace):
+    body_poses = poses(mechanism, motion.q)
+    for body, name, path in _points(mechanism, body_poses, trace):
         for t, (x, y, z) in zip(motion.t, np.broadcast_to(path, (len(motion.t), 3)), strict=True):
             yield {"t": t, "body": body, "point": name, "x": x, "y": y, "z": z}
 
@@ -45,10 +45,10 @@ def paths(mechanism: Mechanism, q: Array, trace: str | None) -> Mapping[str, Arr
     Raises:
         NotFoundError: If there is no such site.
     """
-    found: dict[str, list[AnyArray]] = {}
+    paths_of_bodies: dict[str, list[AnyArray]] = {}
     for body, _, path in _points(mechanism, poses(mechanism, q), trace):
-        found.setdefault(body, []).append(np.broadcast_to(path, (len(q), 3)))
-    return {body: np.stack(of_body) for body, of_body in found.items()}
+        paths_of_bodies.setdefault(body, []).append(np.broadcast_to(path, (len(q), 3)))
+    return {body: np.stack(of_body) for body, of_body in paths_of_bodies.items()}
 
 
 def is_planar(points: Array) -> bool:
@@ -66,11 +66,11 @@ def steps_shown(count: int) -> AnyArray:
     return np.unique(np.linspace(0, count - 1, min(FRAMES, count)).round().astype(int))
 
 
-def _points(mechanism: Mechanism, at: Poses, trace: str | None) -> Iterator[tuple[str, str, AnyArray]]:
+def _points(mechanism: Mechanism, body_poses: Poses, trace: str | None) -> Iterator[tuple[str, str, AnyArray]]:
     """Name of the body, name of the point and its path, (nt, 3) or (3,)."""
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         child, parent = joint.body, mechanism.bodies[joint.body].parent
-        yield _name(mechanism, child), joint.name, _path(at, child, joint.anchor)
+        yield _name(mechanism, child), joint.name, _path(body_poses, child, joint.anchor)
         if joint.kind == "slide" and parent == WORLD:
             yield (
                 "world",
@@ -78,18 +78,18 @@ def _points(mechanism: Mechanism, at: Poses, trace: str | None) -> Iterator[tupl
                 mechanism.bodies[child].position + mechanism.bodies[child].rotation @ joint.anchor,
             )
         elif joint.kind != "free":
-            yield _name(mechanism, parent), joint.name, at.anchors[:, dofs.start]
+            yield _name(mechanism, parent), joint.name, body_poses.anchors[:, dofs.start]
     for closure in mechanism.rigid_closures:
         for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2)):
-            yield _name(mechanism, body), closure.name, _path(at, body, point)
+            yield _name(mechanism, body), closure.name, _path(body_poses, body, point)
     if trace is not None:
         site = mechanism.site(trace)
-        yield TRACE, site.name, _path(at, site.body, site.position)
+        yield TRACE, site.name, _path(body_poses, site.body, site.position)
 
 
 def _name(mechanism: Mechanism, body: int) -> str:
     return "world" if body == WORLD else mechanism.bodies[body].name
 
 
-def _path(at: Poses, body: int, point: AnyArray) -> AnyArray:
-    return point if body == WORLD else at.p[:, body] + at.R[:, body] @ point
+def _path(body_poses: Poses, body: int, point: AnyArray) -> AnyArray:
+    return point if body == WORLD else body_poses.p[:, body] + body_poses.R[:, body] @ point

@@ -92,23 +92,23 @@ def scene(points: pd.DataFrame) -> Scene | None:
 
 
 @as_svg
-def robot_figure(of: Scene) -> Figure | None:
+def robot_figure(view: Scene) -> Figure | None:
     """The robot at the start and at the end, the path of the traced point, and how far each body has turned."""
-    traced, turning = bool(np.isfinite(of.path).any()), turns(of)
+    traced, turning = bool(np.isfinite(view.path).any()), turns(view)
     many = len(turning) > MOST_IN_PANEL
     figure, panels = make_panels(2 + traced + bool(turning), legend=len(turning) * many, height=3.5)
     for axes, sample, name in zip(panels, (0, -1), ("initial", "final"), strict=False):
         if sample == -1:
-            _draw_pose(axes, of, 0, ghost=True)
-        _draw_pose(axes, of, sample)
-        axes.plot(*of.path.T, **_PATH)
-        axes.plot(*of.path[[sample]].T, **_PATH, marker="o", markeredgecolor="white", markersize=7)
-        _frame(axes, of, f"{name} pose, t = {of.t[sample]:g} s")
+            _draw_pose(axes, view, 0, ghost=True)
+        _draw_pose(axes, view, sample)
+        axes.plot(*view.path.T, **_PATH)
+        axes.plot(*view.path[[sample]].T, **_PATH, marker="o", markeredgecolor="white", markersize=7)
+        _frame(axes, view, f"{name} pose, t = {view.t[sample]:g} s")
     panels[0].set(xlim=panels[1].get_xlim(), ylim=panels[1].get_ylim())  # which shows both poses
     if traced:
-        _draw_path(panels[2], of)
+        _draw_path(panels[2], view)
     if turning:
-        _draw_turns(panels[-1], of.t, turning)
+        _draw_turns(panels[-1], view.t, turning)
     if many:
         put_legend(figure, panels[-1:])
     elif turning:
@@ -166,40 +166,40 @@ def _name_joints(axes: Axes, view: Scene) -> None:
 
 
 @as_svg
-def pose_figure(of: Scene) -> Figure | None:
+def pose_figure(view: Scene) -> Figure | None:
     """The robot at the start, and the path of the traced point: what is seen where nothing can move."""
     figure, (axes,) = make_panels(1, legend=0, width=5.0, height=3.7)
-    _draw_pose(axes, of, 0)
-    axes.plot(*of.path.T, **_PATH)
-    axes.plot(*of.path[[0]].T, **_PATH, marker="o", markeredgecolor="white", markersize=7)
-    _frame(axes, of, f"t = {of.t[0]:g} s")
+    _draw_pose(axes, view, 0)
+    axes.plot(*view.path.T, **_PATH)
+    axes.plot(*view.path[[0]].T, **_PATH, marker="o", markeredgecolor="white", markersize=7)
+    _frame(axes, view, f"t = {view.t[0]:g} s")
     return figure
 
 
-def turns(of: Scene) -> Mapping[str, Array]:
+def turns(view: Scene) -> Mapping[str, Array]:
     """How far each body that turns has turned since the start, planar robots only [deg], each of shape (nt,)."""
-    found = {}
-    for name, edge in _longest_edges(of):
+    angles = {}
+    for name, edge in _longest_edges(view):
         angle = np.unwrap(np.arctan2(edge[:, 1], edge[:, 0]))
         if np.ptp(angle) > SAME:
-            found[name] = np.degrees(angle - angle[0])
-    return found
+            angles[name] = np.degrees(angle - angle[0])
+    return angles
 
 
-def _longest_edges(of: Scene) -> Iterator[tuple[str, Array]]:
+def _longest_edges(view: Scene) -> Iterator[tuple[str, Array]]:
     """The vector [m] from the first point of each body to the one farthest from it, shape (nt, 2)."""
-    for name, points in of.bodies.items() if of.planar else ():
+    for name, points in view.bodies.items() if view.planar else ():
         edges = points - points[:, :1]
         lengths = np.linalg.norm(edges[0], axis=-1)
         if np.isfinite(edges).all() and lengths.max() > SAME:
             yield name, edges[:, int(np.argmax(lengths))]
 
 
-def _draw_pose(axes: Axes, of: Scene, sample: int, *, ghost: bool = False) -> None:
+def _draw_pose(axes: Axes, view: Scene, sample: int, *, ghost: bool = False) -> None:
     """Draw every body as a marker, a line or a polygon, by the number of its points."""
     if not ghost:
-        axes.plot(*of.fixed.T, linestyle="none", marker="^", color="black", markersize=7, zorder=3.5)
-    for points in of.bodies.values():
+        axes.plot(*view.fixed.T, linestyle="none", marker="^", color="black", markersize=7, zorder=3.5)
+    for points in view.bodies.values():
         hull = corners(points[sample])
         look = _GHOST if ghost else _BY_CORNERS[min(len(hull), 3)]
         if len(hull) == 1:
@@ -244,12 +244,14 @@ def _area(a: Array, b: Array, c: Array) -> float:
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
-def _draw_path(axes: Axes, of: Scene) -> None:
-    axes.plot(*of.path.T, **_PATH)
+def _draw_path(axes: Axes, view: Scene) -> None:
+    axes.plot(*view.path.T, **_PATH)
     for sample, fill, name in ((0, "white", "start"), (-1, _PATH["color"], "end")):
-        axes.plot(*of.path[[sample]].T, **{**_PATH, "linestyle": "none"}, marker="o", markerfacecolor=fill, label=name)
+        axes.plot(
+            *view.path[[sample]].T, **{**_PATH, "linestyle": "none"}, marker="o", markerfacecolor=fill, label=name
+        )
     axes.legend(loc="best")
-    _frame(axes, of, f"path of {literal(of.traced)}")
+    _frame(axes, view, f"path of {literal(view.traced)}")
 
 
 def _draw_turns(axes: Axes, t: Array, turning: Mapping[str, Array]) -> None:
@@ -258,11 +260,11 @@ def _draw_turns(axes: Axes, t: Array, turning: Mapping[str, Array]) -> None:
     axes.set(title="turn of the bodies since the start", xlabel="time [s]", ylabel="angle [deg]")
 
 
-def _frame(axes: Axes, of: Scene, title: str) -> None:
+def _frame(axes: Axes, view: Scene, title: str) -> None:
     """Limits that hold all that is drawn, at equal scale in both directions."""
     axes.locator_params(axis="x", nbins=5)
     low, high = np.array(axes.dataLim.min), np.array(axes.dataLim.max)
-    axes.set(title=title, xlabel=f"{of.axes[0]} [m]", ylabel=f"{of.axes[1]} [m]", aspect="equal")
+    axes.set(title=title, xlabel=f"{view.axes[0]} [m]", ylabel=f"{view.axes[1]} [m]", aspect="equal")
     if not np.isfinite([low, high]).all():
         return
     place = np.array(axes.get_window_extent().size)

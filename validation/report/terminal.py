@@ -34,6 +34,7 @@ def show(summary: Iterable[RenderableType]) -> None:
             console.print(item, soft_wrap=True, markup=False, highlight=False)
         else:
             console.print(item)
+    console.file.flush()  # in a pipe too it is there before the page is drawn
 
 
 def table(columns: Sequence[object], rows: Iterable[Sequence[str]], *, title: str) -> Table:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from validation.execution.forkserver import worker_context
+
 if TYPE_CHECKING:
     from validation.studies.study import Conclusion, Study, StudyResult
 
@@ -33,19 +35,18 @@ class Execution:
     time_limit: float | None
 
     def compute(self, study: "Study") -> "tuple[StudyResult, Conclusion]":
-        """Compute a study and write all that it says into the folder."""
+        """Compute a study, print what it says and write it into the folder."""
         from validation.execution.workers import TIME_LIMIT, Workers
+        from validation.report.terminal import show
         from validation.studies.study import run_study
 
         workers = Workers(self.jobs, self.time_limit or TIME_LIMIT)
-        return run_study(study, self.out, workers=workers, command=["loopcheck", *sys.argv[1:]])
+        return run_study(study, self.out, workers=workers, command=["loopcheck", *sys.argv[1:]], say=show)
 
     def end(self, result: "StudyResult", conclusion: "Conclusion") -> int:
-        """Print what a study says; returns the exit status."""
-        from validation.report.terminal import show
+        """Print what has not run; returns the exit status."""
         from validation.studies.study import exit_status
 
-        show(conclusion.summary)
         for reason in dict.fromkeys(result.record["not_run"]):
             click.echo(f"not run: {reason}")
         for line in result.record["internal_errors"]:
@@ -67,6 +68,7 @@ def execution_options(folder: Path) -> Callable[[Callable[..., int]], Callable[.
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         @wraps(command)
         def with_options(*, out: Path, jobs: int | None, time_limit: float | None, **options: Any) -> int:
+            worker_context()  # whose process imports what workers need while this one imports what it needs itself
             return command(execution=Execution(out=out, jobs=jobs, time_limit=time_limit), **options)
 
         return _time_limit(_jobs(out_option(folder)(with_options)))

@@ -4,12 +4,12 @@ import importlib.metadata
 import platform
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import pandas as pd
 from joblib import cpu_count
@@ -19,18 +19,24 @@ import engines
 from robots.errors import INTERNAL, OutputError
 from validation.execution.errors import internal_errors
 from validation.execution.files import RECORD, locked
-from validation.execution.journal import Journal, journal_in
+from validation.execution.journal import journal_in
 from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
-from validation.execution.workers import ALL_CORES, ALONE, TaskLog, WorkerPool, Workers, worker_pool
+from validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
 from validation.report.blocks import Section
-from validation.report.deferred import completed
-from validation.report.pages import write_pages
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 MEASURED = "measured"
 """Verdict on what is a figure by itself, with nothing that it must agree with."""
 PASSED = frozenset({"agree", "as expected", MEASURED})
 OPEN = frozenset({"not run", "not comparable"})
+
+
+Say: TypeAlias = Callable[[Sequence[RenderableType]], None]
+"""Puts what a study says before the user."""
+
+
+def say_nothing(_: Sequence[RenderableType]) -> None:
+    """Keep what a study says from the terminal."""
 
 
 class Computed(NamedTuple):
@@ -60,10 +66,12 @@ class Conclusion:
 
     title: str
     """Of the page."""
-    sections: Sequence[Section]
-    """Of the page."""
+    sections: Iterable[Section]
+    """Of the page; made when it is written, after the summary is said."""
     summary: Sequence[RenderableType]
-    """What the terminal says."""
+    """What the terminal says before the page is there."""
+    last: Sequence[str] = ()
+    """What it says then."""
     verdicts: Sequence[str]
     """`agree`, `as expected`, `disagree`, `not comparable`, `not run`, `measured`; others are not judged."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -99,7 +107,12 @@ class Study(ABC):
 
 
 def run_study(
-    study: Study, folder: Path, *, workers: Workers = ALL_CORES, command: Sequence[str] = ()
+    study: Study,
+    folder: Path,
+    *,
+    workers: Workers = ALL_CORES,
+    command: Sequence[str] = (),
+    say: Say = say_nothing,
 ) -> tuple[StudyResult, Conclusion]:
     """Compute a study, but what its folder's journal holds, and write tables, record and page.
 
@@ -108,41 +121,33 @@ def run_study(
         folder: Where everything goes; it is for studies of one name.
         workers: Worker processes; by default one for each core.
         command: The command line, to be recorded.
+        say: Takes the summary as soon as the tables are written, before the page is drawn.
 
     Raises:
         HarnessError: If what is asked for is not there, or bad, or the folder cannot be written.
     """
     with locked(folder):
         _want_own(folder, study.name)
-        with journal_in(folder) as journal:
-            result = computed(study, folder, workers=workers, journal=journal, command=command)
-        write_tables(folder, study.tables, result.tables, result.record)
-        return result, write_conclusion(study, result, workers)
+        with journal_in(folder) as journal, worker_pool(workers, journal) as pool:
+            result = computed(study, folder, pool, command)
+            write_tables(folder, study.tables, result.tables, result.record)
+            return result, write_conclusion(study, result, pool, say)
 
 
-def computed(
-    study: Study,
-    folder: Path,
-    *,
-    workers: Workers = ALL_CORES,
-    journal: Journal | None = None,
-    command: Sequence[str] = (),
-) -> StudyResult:
+def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str] = ()) -> StudyResult:
     """The tables and the record of a study.
 
     Args:
         study: What to compute.
         folder: Where files go that are too large for a table.
-        workers: Worker processes; by default one for each core.
-        journal: Where results of tasks are kept; by default nowhere.
+        pool: What computes.
         command: The command line, to be recorded.
 
     Raises:
         HarnessError: If what is asked for is not there, or bad.
     """
     start = datetime.now(UTC)
-    with worker_pool(workers, journal) as pool:
-        tables, record, notes = study.compute(pool, folder)
+    tables, record, notes = study.compute(pool, folder)
     said = [*notes, *(failure.reason for failure in pool.log.failures), *notes_of(tables.values())]
     errors = {"internal_errors": internal_errors(said)}
     return StudyResult(
@@ -157,8 +162,16 @@ def notes_of(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
             yield from table["note"].dropna().unique()
 
 
-def write_conclusion(study: Study | type[Study], result: StudyResult, workers: Workers = ALONE) -> Conclusion:
+def write_conclusion(
+    study: Study | type[Study], result: StudyResult, pool: WorkerPool | None = None, say: Say = say_nothing
+) -> Conclusion:
     """Write what follows from the result of a study into its folder: its page, and the tables derived.
+
+    Args:
+        study: What was computed.
+        result: What came of it.
+        pool: Who draws the page, by default this process.
+        say: Takes what the study says: the summary first, and the rest when the page is there.
 
     Raises:
         OutputError: If the folder cannot be written.
@@ -166,23 +179,33 @@ def write_conclusion(study: Study | type[Study], result: StudyResult, workers: W
     conclusion = study.conclude(result)
     if conclusion.tables:
         write_csv(result.folder, conclusion.tables)
+    say(conclusion.summary)
     if study.page:
-        sections = completed([*conclusion.sections, *_open_tasks(result.record)], workers)
+        from validation.report.deferred import completed
+        from validation.report.pages import write_pages
+
+        sections = completed([*conclusion.sections, *_open_tasks(result.record)], pool)
         write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
+    say(conclusion.last)
     return conclusion
 
 
-def rebuild(folder: Path, workers: Workers = ALL_CORES) -> Conclusion:
+def rebuild(folder: Path, workers: Workers = ALL_CORES, say: Say = say_nothing) -> Conclusion:
     """Write the page of a study again, from what its folder holds.
+
+    Args:
+        folder: Of its results.
+        workers: Who draws the page.
+        say: Takes what the study says.
 
     Raises:
         OutputError: If a table is missing or not what it should be, or the folder cannot be written.
     """
     record = read_record(folder)
     study = _study_named(str(record.get("study")), folder)
-    with locked(folder):
+    with locked(folder), worker_pool(workers) as pool:
         result = StudyResult(folder=folder, tables=read_tables(folder, study.tables), record=record)
-        return write_conclusion(study, result, workers)
+        return write_conclusion(study, result, pool, say)
 
 
 def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:

@@ -83,13 +83,13 @@ class MjxForward(Refinable):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        of = self.settings
+        settings = self.settings
         drives, undriven = drives_of(case.mechanism, motion)
-        bound = (FINEST_FREE if undriven else FINEST) / of.division
-        steps = of.steps or tuple(own_steps(motion.dt, finest=bound))
-        of, ladder, diverged = replace(of, steps=steps), [], []
-        with guarded(self.name, double=of.double):
-            simulation = _prepared(case.mechanism, motion, drives, of)
+        bound = (FINEST_FREE if undriven else FINEST) / settings.division
+        steps = settings.steps or tuple(own_steps(motion.dt, finest=bound))
+        settings, ladder, diverged = replace(settings, steps=steps), [], []
+        with guarded(self.name, double=settings.double):
+            simulation = _prepared(case.mechanism, motion, drives, settings)
             for dt in steps:
                 try:
                     ladder.append(_rung(simulation, dt))
@@ -97,7 +97,7 @@ class MjxForward(Refinable):
                     if dt == steps[-1]:
                         raise
                     diverged.append(f"{1e3 * dt:g}")
-        notes = ["J̇v, which MJX leaves out of its loops, put in" if of.velocity_term else "without J̇v, as MJX is"]
+        notes = ["J̇v, which MJX leaves out of its loops, put in" if settings.velocity_term else "without J̇v, as MJX is"]
         if diverged:
             notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
         finest = ladder[-1]
@@ -108,7 +108,7 @@ class MjxForward(Refinable):
             effort=finest.effort,
             closure_drift=finest.closure_drift,
             tracking_error=finest.tracking_error,
-            settings=in_words(of),
+            settings=in_words(settings),
             ladder=tuple(ladder),
             note="; ".join(notes),
         )
@@ -119,62 +119,68 @@ class MjxForward(Refinable):
 
     def refined(self) -> Self:
         """See `robots.efforts.Refinable.refined`."""
-        of = self.settings
-        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (of.steps, of.compliances))
-        return type(self)(replace(of, steps=steps, division=2 * of.division, compliances=compliances))
+        settings = self.settings
+        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (settings.steps, settings.compliances))
+        return type(self)(replace(settings, steps=steps, division=2 * settings.division, compliances=compliances))
 
 
-def in_words(of: Settings) -> Mapping[str, str]:
+def in_words(settings: Settings) -> Mapping[str, str]:
     """Every setting that matters, as text."""
-    compliances = " and ".join(f"{compliance:g}" for compliance in of.compliances)
+    compliances = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
     return {
-        "precision": f"{'double' if of.double else 'single'}, on the CPU",
+        "precision": f"{'double' if settings.double else 'single'}, on the CPU",
         "integrator": "classical Runge-Kutta, 4th order, on MJX's forward dynamics",
-        "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in of.steps)} ms; the finest is reported",
-        "solver": f"Newton, {of.iterations} iterations, no line search",
-        "impedance": f"solimp {of.impedance:g} {of.impedance:g} 0.001 0.5 1",
-        "drift feedback": f"solref {' '.join(f'{-x:g}' for x in of.solref)}",
-        "velocity term": "from the derivative of MJX's Jacobian" if of.velocity_term else "none, as MJX is",
+        "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
+        "solver": f"Newton, {settings.iterations} iterations, no line search",
+        "impedance": f"solimp {settings.impedance:g} {settings.impedance:g} 0.001 0.5 1",
+        "drift feedback": f"solref {' '.join(f'{-x:g}' for x in settings.solref)}",
+        "velocity term": "from the derivative of MJX's Jacobian" if settings.velocity_term else "none, as MJX is",
         "compliance": f"body and dof inverse weights times {compliances}"
-        + (", extrapolated to 0" if len(of.compliances) > 1 else ""),
+        + (", extrapolated to 0" if len(settings.compliances) > 1 else ""),
         "actuators": "a joint or tendon equality each, its constraint force is the effort",
     }
 
 
-def _prepared(mechanism: Mechanism, motion: Motion, drives: list[int], of: Settings) -> _Simulation:
+def _prepared(mechanism: Mechanism, motion: Motion, drives: list[int], settings: Settings) -> _Simulation:
     """The model with the drives and the settings, on the device."""
     model = compiled(mechanism, [mechanism.drives[k] for k in drives])
-    model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations = 0.0, of.iterations, 0
-    model.eq_solref[:] = [-x for x in of.solref]
-    model.eq_solimp[:] = (of.impedance, of.impedance, 0.001, 0.5, 1.0)
+    model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations = 0.0, settings.iterations, 0
+    model.eq_solref[:] = [-x for x in settings.solref]
+    model.eq_solimp[:] = (settings.impedance, settings.impedance, 0.001, 0.5, 1.0)
     rows = rows_of(model)
-    loops, held = rows[: model.neq - len(drives)], rows[model.neq - len(drives) :]
+    loops, targets = rows[: model.neq - len(drives)], rows[model.neq - len(drives) :]
     layout = Layout(
-        drives=tuple(row for of_one in held for row in of_one),
+        drives=tuple(row for of_one in targets for row in of_one),
         loops=tuple(map(tuple, loops)),
         joints=joints_of(mechanism),
         samples=len(motion.t),
-        velocity_term=of.velocity_term,
+        velocity_term=settings.velocity_term,
     )
     return _Simulation(
-        mechanism, motion, drives, of, Robot(*put(model), loads_of(mechanism)), layout, gearing(model, len(drives))
+        mechanism,
+        motion,
+        drives,
+        settings,
+        Robot(*put(model), loads_of(mechanism)),
+        layout,
+        gearing(model, len(drives)),
     )
 
 
 def _rung(simulation: _Simulation, dt: float) -> Rung:
     """The simulation at one step; the compiled code is the same for all, because targets are padded to one length."""
-    mechanism, motion, _, of, robot, layout, gears = simulation
-    begin, kind = time.perf_counter(), np.float64 if of.double else np.float32
+    mechanism, motion, _, settings, robot, layout, gears = simulation
+    begin, kind = time.perf_counter(), np.float64 if settings.double else np.float32
     q, qd, targets = (x.astype(kind) for x in (motion.q[0], motion.qd[0], _constants(simulation, dt)))
     run = Run(q, qd, targets, kind(dt), round(motion.dt / dt))
-    force, positions, drift = simulated(robot, run, np.array(of.compliances, kind), layout=layout)
+    force, positions, drift = simulated(robot, run, np.array(settings.compliances, kind), layout=layout)
     if not np.isfinite(force).all():
         raise EngineError(f"mjx: the simulation with dt = {dt:g} s diverged")
-    wanted = motion.law(motion.t).q
-    miss = [mechanism.values_of(mechanism.drives, np.asarray(one, float)) - wanted for one in positions]
+    drive_positions = motion.law(motion.t).q
+    miss = [mechanism.values_of(mechanism.drives, np.asarray(one, float)) - drive_positions for one in positions]
     return Rung(
         dt=dt,
-        effort=value_at_zero(of.compliances, list(np.asarray(force, float))) @ np.linalg.pinv(gears),
+        effort=value_at_zero(settings.compliances, list(np.asarray(force, float))) @ np.linalg.pinv(gears),
         closure_drift=float(np.max(drift)),
         tracking_error=float(np.abs(miss).max()),
         wall_time=time.perf_counter() - begin,
@@ -186,10 +192,10 @@ def _constants(simulation: _Simulation, dt: float) -> Array:
 
     A row accelerates by −B v − K (q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K (q − x).
     """
-    mechanism, motion, drives, of, *_ = simulation
+    mechanism, motion, drives, settings, *_ = simulation
     span = motion.t[-1] - motion.t[0]
-    many, used = (2 * round(span / step) + 3 for step in (of.steps[-1], dt))
+    many, used = (2 * round(span / step) + 3 for step in (settings.steps[-1], dt))
     target = motion.law(motion.t[0] + np.minimum(np.arange(many), used - 1) * dt / 2)
     rest = mechanism.values_of(mechanism.drives, mechanism.rest_position[None])
-    K, B = (x / of.impedance for x in of.solref)
+    K, B = (x / settings.impedance for x in settings.solref)
     return (target.q - rest + (B * target.qd + target.qdd) / K)[:, drives]

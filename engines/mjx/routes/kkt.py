@@ -4,7 +4,7 @@ import numpy as np
 
 from engines.mjx._model import compiled, guarded, terms
 from engines.mujoco.model import actuator_names
-from engines.projection import RANK_TOLERANCE, independent_drives, loop_motions
+from engines.projection import RANK_TOLERANCE, loop_motions
 from robots.efforts import EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
@@ -23,24 +23,23 @@ class MjxKkt(Source):
         W = mechanism.rates_of(mechanism.drives)
         with guarded(self.name, double=self.double):
             J = terms(mechanism, model, motion.q, 0 * motion.qd).J
-            W = W[independent_drives(J[len(J) // 2], W)]
             loops = [loop_motions(J_at_state, W) for J_at_state in J]
             qd = np.array([loop.velocities(rates) for loop, rates in zip(loops, motion.qd, strict=True)])
-            found = terms(mechanism, model, motion.q, qd)
+            engine_terms = terms(mechanism, model, motion.q, qd)
         effort = np.zeros((len(motion.t), mechanism.na))
         for k, loop in enumerate(loops):
-            qdd = loop.accelerations(motion.qdd[k], found.closure_bias[k])
-            force = found.M[k] @ qdd + found.bias[k] - found.passive[k]
-            effort[k] = loop.efforts(found.M[k], force, found.transmission[k], mechanism.effort_scales)
+            qdd = loop.accelerations(motion.qdd[k], engine_terms.closure_bias[k])
+            force = engine_terms.M[k] @ qdd + engine_terms.bias[k] - engine_terms.passive[k]
+            effort[k] = loop.efforts(engine_terms.M[k], force, engine_terms.transmission[k], mechanism.effort_scales)
         return EffortHistory(
             source=self.name,
             actuators=actuator_names(mechanism),
             t=motion.t,
             effort=effort,
-            closure_drift=float(np.abs(found.opening).max(initial=0.0)),
+            closure_drift=float(np.abs(engine_terms.opening).max(initial=0.0)),
             settings={
                 "precision": f"{'double' if self.double else 'single'}, on the CPU",
-                "state": "q, and rates of independent drives; the others from J and J̇q̇ of the engine",
+                "state": "q, and rates of drives independent there; the others from J and J̇q̇ of the engine",
                 "J̇q̇": "derivative of MJX's J q̇ along q̇, by JAX",
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },

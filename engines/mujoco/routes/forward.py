@@ -8,7 +8,10 @@ what has drifted. Two things would spoil the reading, and both are removed by ru
   the model, MuJoCo's own Runge-Kutta method of fourth order sees them move, and it is run on a ladder of steps. Where
   balls or free bodies turn, for which some versions of it are of second order, it is written here on `mj_forward`;
 - the softness: MuJoCo lets no constraint be rigid. The error is proportional to the compliance (the inverse weights of
-  bodies and dofs), so the efforts at two compliances are extrapolated to none.
+  bodies and dofs), so the efforts at two compliances are extrapolated to none. How small they must be for that depends
+  on the robot: a light link that carries much is far softer than its neighbours. A third one, twice as large, tells
+  whether they are in the linear range; else harder ones are tried, and where those are worse softer ones: loops that
+  the model itself closes only so far pull at hard constraints.
 
 Of a redundantly actuated robot only as many joints are driven as it has degrees of freedom: more drives would answer
 the smallest mismatch of their targets with internal efforts. The others follow at zero effort, which leaves the part of
@@ -16,15 +19,15 @@ the efforts that moves the robot as it is.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Self
+from functools import cache, partial
+from typing import Any, Self, TypeAlias
 
 import mujoco
 import numpy as np
 
-from engines.extrapolation import value_at_zero
+from engines.extrapolation import relative_change, value_at_zero
 from engines.ladder import own_steps as halved
 from engines.mujoco._clock import frozen_targets, moving_targets, push
 from engines.mujoco._stepping import stepping
@@ -52,6 +55,17 @@ FINEST = 1.25e-3
 FINEST_FREE = FINEST / 8
 """The same where something moves that nothing drives: it may vibrate on its springs."""
 RUNGS = 4
+LINEAR = 3e-8
+"""Largest change of the extrapolated efforts from twice as soft constraints in the linear range, over their peak [-].
+
+What is left is quadratic in the compliance, and a third of that change.
+"""
+NEAR = 5e-6
+"""Largest opening of a loop and distance of a drive from the motion at which constraints are hard enough [m or rad]."""
+HARDER, SOFTER = (0.1, 0.01), (10.0, 100.0, 1000.0)
+"""By what the compliances are multiplied where they are not in the linear range [-]."""
+CLOSED = 1e-9
+"""Opening of the model's own loops in exact states from which on it is worth a word [m or rad]."""
 RUNGE_KUTTA = "Runge-Kutta"
 """The classical method of fourth order, with the targets of each of its stages."""
 MJ_STEP: Mapping[str, Callable[[Any, Any], None]] = {
@@ -73,6 +87,8 @@ class Settings:
     """By what `FINEST` is divided [-]."""
     compliances: tuple[float, ...] = (0.001, 0.002)
     """Factors on the model's inverse weights [-]; the efforts at several are extrapolated to none."""
+    adapts: bool = False
+    """Whether harder or softer ones are taken where two of them, one twice the other, are not in the linear range."""
     integrator: str = RUNGE_KUTTA
     """`RUNGE_KUTTA`, or one of `MJ_STEP`."""
     solver: str = "Newton"
@@ -91,9 +107,33 @@ class _Run:
     effort: Array  # of the actuators, (nt, na)
     closure_drift: float
     tracking_error: float
+    wall_time: float
 
 
-OWN = Settings()
+Simulated: TypeAlias = Callable[[float, float], _Run]
+"""Simulates at a step [s] and a compliance [-], each pair once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Compliances, and how well they suit the robot."""
+
+    compliances: tuple[float, ...]
+    change: float = 0.0
+    """Of the extrapolated efforts from twice as soft constraints, over their peak [-]."""
+    miss: float = 0.0
+    """Opening of the loops or distance of the drives from the motion, the larger of both [m or rad]."""
+
+    @property
+    def suits(self) -> bool:
+        return self.change <= LINEAR and self.miss <= NEAR
+
+    def beats(self, other: "_Choice") -> bool:
+        """Whether the efforts change less, or where they change little enough, the robot is nearer to the motion."""
+        return self.change < other.change or (self.change <= LINEAR and self.miss < other.miss)
+
+
+OWN = Settings(adapts=True)
 """Those of the route."""
 
 
@@ -111,10 +151,12 @@ class MujocoForward(Refinable):
         drives, undriven = drives_of(case.mechanism, motion)
         finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
         steps = self.settings.steps or own_steps(motion.dt, finest=finest)
+        simulated = cache(partial(self._run, case.mechanism, motion, drives))
+        choice = _choose(self.settings, simulated, steps)
         ladder, diverged = [], []
         for dt in steps:
             try:
-                ladder.append(self._rung(case.mechanism, motion, drives, dt))
+                ladder.append(_rung(simulated, dt, choice.compliances))
             except EngineError:
                 if dt == steps[-1]:
                     raise
@@ -126,9 +168,11 @@ class MujocoForward(Refinable):
             effort=ladder[-1].effort,
             closure_drift=ladder[-1].closure_drift,
             tracking_error=ladder[-1].tracking_error,
-            settings=in_words(replace(self.settings, steps=tuple(steps))),
+            settings=in_words(replace(self.settings, steps=tuple(steps), compliances=choice.compliances)),
             ladder=tuple(ladder),
-            note=_note(case.mechanism, drives, self.settings.compliances, diverged),
+            note="; ".join(
+                (*_of_softness(case.mechanism, motion, choice), *_of_drives(case.mechanism, drives, diverged))
+            ),
         )
 
     def tightened(self) -> Self:
@@ -142,22 +186,60 @@ class MujocoForward(Refinable):
         steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (of.steps, of.compliances))
         return type(self)(replace(of, steps=steps, division=2 * of.division, compliances=compliances))
 
-    def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
-        start = time.perf_counter()
+    def _run(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, compliance: float) -> _Run:
         steps = round((motion.t[-1] - motion.t[0]) / dt)
         drive = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
         with guarded(self.name):
-            soft = [
-                _simulate(mechanism, motion, drives, drive, dt, at_compliance(self.settings, c))
-                for c in self.settings.compliances
-            ]
-        return Rung(
-            dt=dt,
-            effort=value_at_zero(self.settings.compliances, [run.effort for run in soft]),
-            closure_drift=max(run.closure_drift for run in soft),
-            tracking_error=max(run.tracking_error for run in soft),
-            wall_time=time.perf_counter() - start,
-        )
+            return _simulate(mechanism, motion, drives, drive, dt, at_compliance(self.settings, compliance))
+
+
+def _rung(simulated: Simulated, dt: float, compliances: Sequence[float]) -> Rung:
+    soft = [simulated(dt, compliance) for compliance in compliances]
+    return Rung(
+        dt=dt,
+        effort=value_at_zero(compliances, [run.effort for run in soft]),
+        closure_drift=max(run.closure_drift for run in soft),
+        tracking_error=max(run.tracking_error for run in soft),
+        wall_time=sum(run.wall_time for run in soft),
+    )
+
+
+def _choose(settings: Settings, simulated: Simulated, steps: Sequence[float]) -> _Choice:
+    """The compliances that suit the robot, at the coarsest step that does not diverge: they do not depend on it."""
+    own = _Choice(settings.compliances)
+    for dt in steps if settings.adapts else ():
+        try:
+            own = _looked_at(simulated, dt, settings.compliances)
+        except EngineError:
+            continue
+        best = _better(simulated, dt, own, HARDER)
+        return best if best is not own else _better(simulated, dt, own, SOFTER)
+    return own
+
+
+def _better(simulated: Simulated, dt: float, own: _Choice, factors: Sequence[float]) -> _Choice:
+    """The best of some compliances on the way to ever harder or softer ones, as far as it goes uphill."""
+    best = own
+    for factor in factors:
+        if best.suits:
+            break
+        try:
+            other = _looked_at(simulated, dt, tuple(factor * compliance for compliance in own.compliances))
+        except EngineError:
+            break
+        if not other.beats(best):
+            break
+        best = other
+    return best
+
+
+def _looked_at(simulated: Simulated, dt: float, compliances: tuple[float, ...]) -> _Choice:
+    levels = (*compliances, 2 * max(compliances))
+    efforts = [simulated(dt, level).effort for level in levels]
+    softer = value_at_zero(levels[1:], efforts[1:])
+    change = relative_change(softer, value_at_zero(levels[:-1], efforts[:-1]))
+    soft = simulated(dt, levels[-2])
+    return _Choice(compliances, change, max(soft.closure_drift, soft.tracking_error))
 
 
 def in_words(settings: Settings) -> dict[str, str]:
@@ -196,14 +278,33 @@ def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
     return drives, null_space(J).shape[1] - len(drives)
 
 
-def _note(mechanism: Mechanism, drives: list[int], compliances: tuple[float, ...], diverged: list[str]) -> str:
+def _of_softness(mechanism: Mechanism, motion: Motion, choice: _Choice) -> Iterator[str]:
+    """What a reader must know of the compliances."""
+    if len(choice.compliances) > 1:
+        yield f"extrapolated to rigid constraints from {len(choice.compliances)} compliances"
+    if choice.change > LINEAR:
+        yield f"constraints twice as soft change the efforts by {choice.change:.1g} of their peak"
+        if (gap := _own_gap(mechanism, motion)) > CLOSED:
+            yield f"the model's own loops close only to {gap:.1g} m or rad, and hard constraints pull at that"
+
+
+def _own_gap(mechanism: Mechanism, motion: Motion) -> float:
+    """How far the loops are open in the prescribed states themselves [m or rad]: they cannot be closed better."""
+    model = build(mechanism)
+    data, widest = mujoco.MjData(model), 0.0
+    for q in motion.q:
+        data.qpos[:] = q
+        mujoco.mj_fwdPosition(model, data)
+        widest = max(widest, opening(model, data, equality_rows(data)))
+    return widest
+
+
+def _of_drives(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> Iterator[str]:
     names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
-    notes = [f"extrapolated to rigid constraints from {len(compliances)} compliances"] if len(compliances) > 1 else []
     if names:
-        notes.append(f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares")
+        yield f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares"
     if diverged:
-        notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
-    return "; ".join(notes)
+        yield f"at steps of {', '.join(diverged)} ms the simulation diverged"
 
 
 def at_compliance(settings: Settings, compliance: float) -> Settings:
@@ -227,6 +328,7 @@ def _simulate(
     Raises:
         EngineError: If it diverges.
     """
+    start = time.perf_counter()
     model = prepared(mechanism, tuple(mechanism.drives[k] for k in drives), dt, settings)
     data = mujoco.MjData(model)
     rest = mechanism.values_of(mechanism.drives, model.qpos0[None, :-1])
@@ -261,6 +363,7 @@ def _simulate(
         effort=np.array(forces) @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
         closure_drift=drift,
         tracking_error=float(np.abs(miss).max()),
+        wall_time=time.perf_counter() - start,
     )
 
 

@@ -16,7 +16,7 @@ from engines.mujoco.model import (
     transmission,
     tree_terms,
 )
-from engines.projection import RANK_TOLERANCE, independent_drives, loop_motions
+from engines.projection import RANK_TOLERANCE, loop_motions
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
 from robots.motion import Motion
@@ -36,7 +36,6 @@ class MujocoKkt(Source):
         effort, gap = np.zeros((len(motion.t), model.nu)), 0.0
         with guarded(self.name):
             W = case.mechanism.rates_of(case.mechanism.drives)
-            W = W[independent_drives(loop_jacobian(model, data, motion.q[len(motion.t) // 2]), W)]
             for k in range(len(motion.t)):
                 loop = loop_motions(loop_jacobian(model, data, motion.q[k]), W)
                 data.qvel[:] = loop.velocities(motion.qd[k])
@@ -51,7 +50,7 @@ class MujocoKkt(Source):
             effort=effort,
             closure_drift=gap,
             settings={
-                "state": "q, and rates of independent drives; the others from J and J̇q̇ of the engine",
+                "state": "q, and rates of drives independent there; the others from J and J̇q̇ of the engine",
                 "J̇q̇": "mj_objectAcceleration of the ends; curvature of polynomials added, which MuJoCo leaves out",
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },

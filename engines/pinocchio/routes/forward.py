@@ -89,9 +89,11 @@ class PinocchioForward(Refinable):
 
     def refined(self) -> Self:
         """See `robots.efforts.Refinable.refined`; what makes constraints soft is the regularisation."""
-        of = self.settings
-        solver = replace(of.solver, mu=of.solver.mu / 2)
-        return type(self)(Settings(steps=tuple(dt / 2 for dt in of.steps), division=2 * of.division, solver=solver))
+        settings = self.settings
+        solver = replace(settings.solver, mu=settings.solver.mu / 2)
+        return type(self)(
+            Settings(steps=tuple(dt / 2 for dt in settings.steps), division=2 * settings.division, solver=solver)
+        )
 
     def _ladder(
         self, mechanism: Mechanism, motion: Motion, drives: list[int], steps: tuple[float, ...]
@@ -145,13 +147,13 @@ class PinocchioForward(Refinable):
 
 def in_words(settings: Settings) -> dict[str, str]:
     """Every setting that matters, as text."""
-    of = settings.solver
-    own = of.integrator == RUNGE_KUTTA
+    solver = settings.solver
+    own = solver.integrator == RUNGE_KUTTA
     return {
-        "integrator": f"{'classical Runge-Kutta, 4th order' if own else of.integrator}, on constraintDynamics",
+        "integrator": f"{'classical Runge-Kutta, 4th order' if own else solver.integrator}, on constraintDynamics",
         "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
-        "solver": f"proximal, mu {of.mu:g}, {of.iterations} iterations",
-        "drift feedback": f"Baumgarte, Kp {of.stiffness:g} 1/s², Kd {of.damping:g} 1/s",
+        "solver": f"proximal, mu {solver.mu:g}, {solver.iterations} iterations",
+        "drift feedback": f"Baumgarte, Kp {solver.stiffness:g} 1/s², Kd {solver.damping:g} 1/s",
         "loops": "a RigidConstraintModel each, 3D or 6D",
         "actuators": "a 6D RigidConstraintModel across each joint, its contact_force is the effort",
         "loads": "springs, dampers, external wrenches and gravity compensation as efforts on the joints at each stage",

@@ -6,7 +6,7 @@ import pinocchio as pin
 from engines.pinocchio._loads import load_forces
 from engines.pinocchio._loops import closure_bias, closure_jacobian, gathered, loop_constraints, opening
 from engines.pinocchio._tree import Tree, build, guarded
-from engines.projection import RANK_TOLERANCE, independent_drives, loop_motions
+from engines.projection import RANK_TOLERANCE, loop_motions
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
 from robots.motion import Motion
@@ -25,7 +25,6 @@ class PinocchioKkt(Source):
         S, scale, efforts = case.mechanism.selection, case.mechanism.effort_scales, []
         W = case.mechanism.rates_of(case.mechanism.drives)
         with guarded(self.name):
-            W = W[independent_drives(closure_jacobian(tree, loops, motion.q[len(motion.t) // 2]), W)]
             for k, q in enumerate(motion.q):
                 loop = loop_motions(closure_jacobian(tree, loops, q), W)
                 gap = max(gap, opening(tree, loops, q))
@@ -42,7 +41,7 @@ class PinocchioKkt(Source):
             settings={
                 "tree": "crba and nonLinearEffects at the exact state",
                 "loop Jacobian": "getConstraintJacobian of a RigidConstraintModel for each closure",
-                "state": "q, and rates of independent drives; the others from J and J̇q̇ of the engine",
+                "state": "q, and rates of drives independent there; the others from J and J̇q̇ of the engine",
                 "J̇q̇": "getFrameClassicalAcceleration of the ends; curvature of equalities of coordinates written here",
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },

@@ -1,18 +1,24 @@
-"""PyBullet's constraint solver and velocity motors, stepped at several step sizes and extrapolated to step zero."""
+"""PyBullet's constraint solver and velocity motors, stepped at several step sizes and extrapolated to step zero.
 
+Where the finest step still changes the extrapolated efforts, finer ones are added: how fine they must be depends on how
+fast the robot moves, and Bullet is of first order.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from typing import Self
 
 import numpy as np
 
-from engines.extrapolation import value_at_zero
+from engines.extrapolation import relative_change, value_at_zero
 from engines.projection import independent_drives, null_space
 from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
 from engines.pybullet._motors import Motors, motors
-from engines.pybullet._stepping import Driven, Run, simulate
+from engines.pybullet._stepping import Driven, Run, Simulation, simulate
 from engines.pybullet._world import BASE_LINK, World, opened
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable
@@ -32,14 +38,20 @@ class Settings:
 
     parts: tuple[int, ...] = (2, 4, 8, 16)
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
+    settled: float = inf
+    """Finer steps are added while more than this is left in the extrapolated efforts, over their peak [-]."""
     lead: int = 10
     """Steps before the span; with `erp` 1 the start is forgotten after two, or more if the solver converges slowly."""
     erp: float = 1.0
     """Fraction of the opening of a loop that a step takes back [-]."""
     iterations: int = 2000
     """Most iterations of the sequential-impulse solver in a step; well-conditioned robots stop at a few hundred."""
-    residual: float = 1e-24
-    """Squared change of a constraint's velocity at which the solver stops [m²/s² or rad²/s²]."""
+    residual: float = 1e-28
+    """Squared change of a constraint's velocity at which the solver stops [m²/s² or rad²/s²].
+
+    A loop that is nearly singular converges slowly: a four-bar that stops at 1e-24 is 1e-6 off, and one step in ten
+    more brings it to 1e-8.
+    """
     substeps: int = 0
     """PyBullet's own division of a step."""
     direct: bool = True
@@ -54,7 +66,9 @@ PATIENCE = 50
 """How many times as many iterations the first step gets where there are no steps before the span [-]."""
 FINER = 8
 """By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
-OWN = Settings()
+MORE = 2
+"""Most rungs that are added, each twice as fine as the last."""
+OWN = Settings(settled=5e-7)
 """Those of the route."""
 
 
@@ -71,13 +85,13 @@ class PybulletForward(Refinable):
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         plan = _plan(mechanism, motion, self.settings)
-        simulations = [simulate(mechanism, motion, run) for run in _runs(mechanism, motion, plan)]
+        simulations = list(_simulations(mechanism, motion, plan))
         ladder = tuple(simulation.rung for simulation in simulations)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder]),
+            effort=_extrapolated(simulations),
             closure_drift=ladder[-1].closure_drift,
             tracking_error=ladder[-1].tracking_error,
             settings={"steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms", **_in_words(plan)},
@@ -91,8 +105,13 @@ class PybulletForward(Refinable):
         return type(self)(replace(of, residual=of.residual / 100**2, iterations=2 * of.iterations))
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`; with `erp` 1 its constraints are not soft."""
-        return type(self)(replace(self.settings, parts=tuple(2 * count for count in self.settings.parts)))
+        """See `robots.efforts.Refinable.refined`; with `erp` 1 its constraints are not soft.
+
+        As much less is left as makes it add as many rungs.
+        """
+        of = self.settings
+        parts, settled = tuple(2 * count for count in of.parts), of.settled / 2 ** len(of.parts)
+        return type(self)(replace(of, parts=parts, settled=settled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +133,8 @@ def _in_words(plan: _Plan) -> dict[str, str]:
     )
     return {
         "solver": f"direct (Dantzig), or where it fails {iterative}" if plan.direct else iterative,
-        "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps",
+        "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps"
+        + (f"; up to {MORE} finer ones are added while {of.settled:g} is left" if of.settled < inf else ""),
         "pre-roll": f"{0 if plan.undriven else of.lead} steps before the span, started with the velocities of half a "
         "step earlier",
         "loops": f"createConstraint (point-to-point, fixed, gear), erp {of.erp:g} each and globally, force limit off",
@@ -125,8 +145,38 @@ def _in_words(plan: _Plan) -> dict[str, str]:
     }
 
 
-def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
-    """The simulations, coarsest step first.
+def _simulations(mechanism: Mechanism, motion: Motion, plan: _Plan) -> Iterator[Simulation]:
+    """The simulations, coarsest step first; finer ones are added until the efforts are settled, or cease to settle."""
+    settings, found = plan.settings, list[Simulation]()
+    finest = max(settings.parts)
+    parts = (*settings.parts, *(finest * 2**k for k in range(1, MORE + 1)))
+    for run in _runs(mechanism, motion, plan, parts):
+        if len(found) >= len(settings.parts) and _left(found) <= settings.settled:
+            return
+        found.append(simulate(mechanism, motion, run))
+        yield found[-1]
+
+
+def _left(found: Sequence[Simulation]) -> float:
+    """What is left in the extrapolated efforts [-]: they go on to change in the ratio of their last two changes.
+
+    Nothing that finer steps would take away, where they have ceased to settle.
+    """
+    if len(found) < 3:
+        return inf
+    *_, a, b, c = (_extrapolated(found[:count]) for count in range(1, len(found) + 1))
+    before, last = relative_change(a, c), relative_change(b, c)
+    return last**2 / before if last < before else 0.0
+
+
+def _extrapolated(simulations: Sequence[Simulation]) -> Array:
+    """Efforts at step zero [N or N m], shape (nt, na)."""
+    ladder = [simulation.rung for simulation in simulations]
+    return value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder])
+
+
+def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan, parts: Sequence[int]) -> list[Run]:
+    """The simulations with so many steps per sample, fewest first.
 
     Bullet moves the positions with the velocities at the end of a step, so that the velocities it has at some time are
     those of half a step earlier. What nothing drives cannot be led to the start: without damping it is not there, with
@@ -134,8 +184,7 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan) -> list[Run]:
     """
     settings = plan.settings
     lead = 0 if plan.undriven else settings.lead
-    parts = [count * (FINER if plan.undriven else 1) for count in settings.parts]
-    steps = divided(motion.dt) / np.array(parts)
+    steps = divided(motion.dt) / (np.array(parts) * (FINER if plan.undriven else 1))
     begin = motion.t[0] - steps[:, None] * [lead + 0.5, lead]
     traced = motion.assemble(np.unique(begin))
     q, qd, _ = in_angles(mechanism, traced.q, traced.qd, traced.qdd)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engines.projection import RANK_TOLERANCE, independent_drives, loop_motions
+from engines.projection import RANK_TOLERANCE, loop_motions
 from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_bias, closure_jacobian
@@ -25,7 +25,6 @@ class PybulletKkt(Source):
         with opened(case.mechanism) as world:
             S, scale, efforts = world.mechanism.selection, case.mechanism.effort_scales, []
             W = world.mechanism.rates_of(world.mechanism.drives)
-            W = W[independent_drives(closure_jacobian(world, q[len(q) // 2]), W)]
             for k, x in enumerate(q):
                 loop = loop_motions(closure_jacobian(world, x), W)
                 v = loop.velocities(qd[k])
@@ -39,7 +38,7 @@ class PybulletKkt(Source):
             settings={
                 "tree forces": "calculateInverseDynamics at the exact state",
                 "loop Jacobian": "calculateJacobian at the closure points",
-                "state": "q, and rates of independent drives; the others from J and J̇q̇ of the engine",
+                "state": "q, and rates of drives independent there; the others from J and J̇q̇ of the engine",
                 "J̇q̇": "central difference of order eight of J q̇ along q̇",
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },

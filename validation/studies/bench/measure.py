@@ -49,20 +49,25 @@ def robot_rows(case: Case, samples: int) -> list[Mapping[str, Any]]:
     batch = inverse_dynamics(mechanism, drive, motion.q[0], traced=traced, evaluator=_evaluator())  # compiles first
     ways = _ways(case, motion, drive, traced)
     spent = _alternated(ways)
-    of = {"study": "robot", "subject": case.robot.name, "size": samples}
-    rows = [{**of, "quantity": name, "unit": "µs/sample", **_spread(1e6 * t)} for name, t in spent.items()]
+    columns = {"study": "robot", "subject": case.robot.name, "size": samples}
+    rows = [{**columns, "quantity": name, "unit": "µs/sample", **_spread(1e6 * t)} for name, t in spent.items()]
     rows += [
-        {**of, "quantity": f"{name} / {BATCH}", "unit": "-", **_spread(t / spent[BATCH])}
+        {**columns, "quantity": f"{name} / {BATCH}", "unit": "-", **_spread(t / spent[BATCH])}
         for name, t in spent.items()
         if name != BATCH
     ]
     rows.append(
-        {**of, "quantity": "lagrange / noc", "unit": "-", **_spread(spent["analytic/lagrange"] / spent["analytic/noc"])}
+        {
+            **columns,
+            "quantity": "lagrange / noc",
+            "unit": "-",
+            **_spread(spent["analytic/lagrange"] / spent["analytic/noc"]),
+        }
     )
-    rows.append({**of, "quantity": "tracing, once", "unit": "s", **_spread(np.array([tracing])), "note": why_not})
+    rows.append({**columns, "quantity": "tracing, once", "unit": "s", **_spread(np.array([tracing])), "note": why_not})
     counts = {"left to the plain version": batch.plain, "extrapolated, without a Newton step": batch.extrapolated}
-    rows += [{**of, "quantity": name, "unit": "samples", **_spread(np.array([n]))} for name, n in counts.items()]
-    return rows + [{**of, **row} for row in (_limits(traced, spent[BATCH]) if traced else ())]
+    rows += [{**columns, "quantity": name, "unit": "samples", **_spread(np.array([n]))} for name, n in counts.items()]
+    return rows + [{**columns, **row} for row in (_limits(traced, spent[BATCH]) if traced else ())]
 
 
 def _traced(mechanism: Mechanism, q: Array) -> tuple[Trace | None, str]:
@@ -119,8 +124,8 @@ def harness_rows(case: Case) -> list[Mapping[str, Any]]:
         if engines.installed(engine) and name not in case.robot.without:
             act = partial(engines.load(name).compute_efforts, case, motion)
             ratio = np.array([_timed(act) / _inside(act, engine) for _ in range(REPETITIONS)])
-            of = {"study": "harness", "subject": case.robot.name, "size": len(motion.t)}
-            rows.append({**of, "quantity": f"{name} / {engine}'s own functions", "unit": "-", **_spread(ratio)})
+            columns = {"study": "harness", "subject": case.robot.name, "size": len(motion.t)}
+            rows.append({**columns, "quantity": f"{name} / {engine}'s own functions", "unit": "-", **_spread(ratio)})
     return rows
 
 
@@ -267,17 +272,17 @@ def chain_rows(lengths: Sequence[int]) -> list[Mapping[str, Any]]:
         tracing = time.process_time() - start
         spent = _batch_times(mechanism, drive, q, traced)
         medians.append(float(np.median(spent)))
-        of = {"study": "chain", "subject": "four-bars", "size": n}
-        rows.append({**of, "quantity": BATCH, "unit": "µs/sample", **_spread(1e6 * spent)})
-        rows.append({**of, "quantity": "tracing, once", "unit": "s", **_spread(np.array([tracing]))})
+        columns = {"study": "chain", "subject": "four-bars", "size": n}
+        rows.append({**columns, "quantity": BATCH, "unit": "µs/sample", **_spread(1e6 * spent)})
+        rows.append({**columns, "quantity": "tracing, once", "unit": "s", **_spread(np.array([tracing]))})
         count = traced.newton.operations + traced.efforts.operations
-        rows.append({**of, "quantity": "operations", "unit": "1/sample", **_spread(np.array([float(count)]))})
+        rows.append({**columns, "quantity": "operations", "unit": "1/sample", **_spread(np.array([float(count)]))})
     if len(lengths) > 2:
         half = len(lengths) // 2
         growth = np.polyfit(np.log(lengths[half - 1 :]), np.log(medians[half - 1 :]), 1)[0]
-        of = {"study": "chain", "subject": "four-bars", "size": lengths[-1]}
+        columns = {"study": "chain", "subject": "four-bars", "size": lengths[-1]}
         note = f"exponent of the time from {lengths[half - 1]} loops on"
-        rows.append({**of, "quantity": "growth", "unit": "-", **_spread(np.array([growth])), "note": note})
+        rows.append({**columns, "quantity": "growth", "unit": "-", **_spread(np.array([growth])), "note": note})
     return rows
 
 
@@ -289,7 +294,7 @@ def _swing(mechanism: Mechanism, t: Array) -> Drive:
         t: Times [rad of the swing], shape (nt,).
     """
     size = np.where(np.arange(len(mechanism.drives)) % 2, -0.2, 0.2)
-    sine, cosine = (np.asarray(of(t[:, None]), dtype=np.float64) for of in (np.sin, np.cos))
+    sine, cosine = (np.asarray(function(t[:, None]), dtype=np.float64) for function in (np.sin, np.cos))
     return Drive(q=size * sine, qd=size * cosine, qdd=-size * sine)
 
 

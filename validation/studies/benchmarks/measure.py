@@ -67,7 +67,7 @@ def _free_engines() -> list[str]:
 
 def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
     """A row for each published quantity and one for the energy; a failure is a row without a number."""
-    clock, where = time.perf_counter(), {"benchmark": benchmark.robot, "source": source}
+    clock, columns = time.perf_counter(), {"benchmark": benchmark.robot, "source": source}
     start = start_of(benchmark)
     t = np.unique([0.0, *(instant.t for instant in benchmark.instants), *np.linspace(0.0, benchmark.span, 11)])
     try:
@@ -75,17 +75,17 @@ def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
     except HarnessError as error:
         return without_motion(benchmark, source, str(error))
     if not (np.isfinite(q).all() and np.isfinite(qd).all()):
-        at = t[np.argmin(np.isfinite(q).all(axis=1))]
-        return without_motion(benchmark, source, f"not finite at t = {at:g} s")
+        first = t[np.argmin(np.isfinite(q).all(axis=1))]
+        return without_motion(benchmark, source, f"not finite at t = {first:g} s")
     took = {"wall_time": time.perf_counter() - clock, "note": ""}
     rows = [
-        {**where, **took, "t": instant.t, "quantity": quantity, "error": error}
+        {**columns, **took, "t": instant.t, "quantity": quantity, "error": error}
         for instant in benchmark.instants
         for k in [int(np.searchsorted(t, instant.t))]
         for quantity, error in _errors(start, instant, q[[k]], qd[[k]], multipliers=source == ANALYTIC)
     ]
     drift = energy_drift(start, q, qd)
-    return [*rows, {**where, **took, "t": benchmark.span, "quantity": "energy drift [of its peak]", "error": drift}]
+    return [*rows, {**columns, **took, "t": benchmark.span, "quantity": "energy drift [of its peak]", "error": drift}]
 
 
 def without_motion(benchmark: Benchmark, source: str, note: str) -> list[dict[str, Any]]:

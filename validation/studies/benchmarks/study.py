@@ -63,7 +63,8 @@ class Benchmarks(Study):
         return Conclusion(
             title="loopcheck: published free motions",
             sections=[_introduction(), *(_part(name, of_name) for name, of_name in by_name.items())],
-            summary=[*matrices, f"report: {result.folder / 'benchmarks.html'}"],
+            summary=list(matrices),
+            last=[f"report: {result.folder / 'benchmarks.html'}"],
             verdicts=["not run" if is_missing else MEASURED for is_missing in rows["error"].isna()],
         )
 

@@ -1,12 +1,16 @@
 """Cases of an MJCF that is not in the catalogue."""
 
+from importlib import import_module
 from pathlib import Path
 
 from analytic.motion.laws import AUTOMATIC, RECORDED
 from robots.errors import NotFoundError
 from robots.mechanism import ModelFile
-from robots.probe import want_readable
+from robots.probe import probed
 from robots.robot import DEFAULT, Case, MotionSpec, Robot, configurations, make_case, modes
+
+NEEDED = "validation.studies.run.study"
+"""What runs the cases."""
 
 
 def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", motion: Path | None = None) -> list[Case]:
@@ -33,7 +37,8 @@ def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", mo
         source=f"the file {path.name}",
         actuated=tuple(name.strip() for name in actuated.split(",") if name.strip()),
     )
-    want_readable(ModelFile(path=path))
+    with probed(ModelFile(path=path)):
+        import_module(NEEDED)  # which takes as long as the probe
     mechanism = robot.mechanism()
     known = modes(mechanism)
     if mode is not None and mode not in known:

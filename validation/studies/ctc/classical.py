@@ -17,20 +17,22 @@ class ClassicalCtc:
         """See `Controller.__init__`."""
         self._nominal, self._gains, self._g = nominal, gains, g
 
-    def torque(self, wanted: Reference, q: Array, qd: Array) -> Array:
+    def torque(self, reference: Reference, q: Array, qd: Array) -> Array:
         """See `Controller.torque`; of what is measured only the active joints are used.
 
         Args:
-            wanted: What is wanted now.
+            reference: What is wanted now.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
         """
         p, gains = self._nominal, self._gains
         qa, qad = q[:, :3], qd[:, :3]
-        near = wanted.q[3:] + 0 * qa
+        near = reference.q[3:] + 0 * qa
         closed = paper.passive_joints(p, qa, near)
         x = paper.direct_position(p, closed)
         rates = times(paper.transformation(p, closed), qad)
         model = paper.active_model(p, x, closed, rates, g=self._g)
-        error, error_rate = angle_between(wanted.q[:3], qa), wanted.qd[:3] - qad
-        return times(model.D, wanted.qdd[:3] + gains.Kv * error_rate + gains.Kp * error) + times(model.C, qad) + model.G
+        error, error_rate = angle_between(reference.q[:3], qa), reference.qd[:3] - qad
+        return (
+            times(model.D, reference.qdd[:3] + gains.Kv * error_rate + gains.Kp * error) + times(model.C, qad) + model.G
+        )

@@ -50,11 +50,11 @@ class Controller(Protocol):
         """Take the nominal parameters, the gains and gravity along −Y [m/s²]."""
         ...
 
-    def torque(self, wanted: Reference, q: Array, qd: Array) -> Array:
+    def torque(self, reference: Reference, q: Array, qd: Array) -> Array:
         """Torques of the motors for many robots at once.
 
         Args:
-            wanted: What is wanted now.
+            reference: What is wanted now.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
 
@@ -64,17 +64,17 @@ class Controller(Protocol):
         ...
 
 
-def angle_between(wanted: Array, measured: Array) -> Array:
+def angle_between(reference: Array, measured: Array) -> Array:
     """Difference of angles, whatever turn they are counted from.
 
     Args:
-        wanted: Angles [rad], any shape (..., any).
+        reference: Angles [rad], any shape (..., any).
         measured: Angles [rad], a shape (..., any) that broadcasts with it.
 
     Returns:
         The difference, between −π and π [rad].
     """
-    return np.remainder(wanted - measured + np.pi, 2 * np.pi) - np.pi
+    return np.remainder(reference - measured + np.pi, 2 * np.pi) - np.pi
 
 
 def times(matrices: AnyArray, vectors: AnyArray) -> Array:

@@ -88,8 +88,8 @@ def engine_plant(
     positions[:, third], velocities[:, third] = x[:, 2] - q[:, 0] - q[:, 3], spin - qd[:, 0] - qd[:, 3]
     plant = engines.engine(engine).plant()
     if plant is None:
-        known = tuple(name for name in engines.versions() if engines.engine(name).plant() is not None)
-        raise NotFoundError("engine with a plant", engine, known)
+        known_engines = tuple(name for name in engines.versions() if engines.engine(name).plant() is not None)
+        raise NotFoundError("engine with a plant", engine, known_engines)
     with plant.robots(mechanisms, positions, velocities) as simulated:
         yield EnginePlant(robots, mechanisms[0], simulated)
 

@@ -14,15 +14,15 @@ class ExtendedCtc:
         """See `Controller.__init__`."""
         self._nominal, self._gains, self._g = nominal, gains, g
 
-    def torque(self, wanted: Reference, q: Array, qd: Array) -> Array:
+    def torque(self, reference: Reference, q: Array, qd: Array) -> Array:
         """See `Controller.torque`.
 
         Args:
-            wanted: What is wanted now.
+            reference: What is wanted now.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
         """
         p, gains = self._nominal, self._gains
         model = paper.redundant_model(p, paper.direct_position(p, q), q, qd, g=self._g)
-        error, error_rate = angle_between(wanted.q, q), wanted.qd - qd
-        return times(model.D, wanted.qdd + gains.Kv * error_rate + gains.Kp * error) + times(model.C, qd) + model.G
+        error, error_rate = angle_between(reference.q, q), reference.qd - qd
+        return times(model.D, reference.qdd + gains.Kv * error_rate + gains.Kp * error) + times(model.C, qd) + model.G

@@ -37,19 +37,19 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
 
 def answer(runs: pd.DataFrame, record: Mapping[str, Any]) -> Section:
     """What came out, in a few sentences."""
-    lost = int(runs["diverged_at"].notna().sum())
+    number_diverged = int(runs["diverged_at"].notna().sum())
     groups = _groups(runs, "all")
-    sentences = [f"{len(runs)} runs, {lost} diverged{_by_controller(runs)}."]
+    sentences = [f"{len(runs)} runs, {number_diverged} diverged{_by_controller(runs)}."]
     for group in groups[:1]:
         sentences += [_against(runs, *group, CLASSICAL), _source_of(runs, *group), _against(runs, *group, TASK)]
     if len(groups) > 1:
         sentences += [_everywhere(runs, groups, CLASSICAL), _everywhere(runs, groups, TASK)]
-    known = {
+    entries = {
         "command": " ".join(map(str, record["command"])),
         "start": record["start"],
         "duration [s]": record["duration_s"],
     }
-    return Section(title="Answer", anchor="answer", blocks=[*(text for text in sentences if text), facts(known)])
+    return Section(title="Answer", anchor="answer", blocks=[*(text for text in sentences if text), facts(entries)])
 
 
 def indices(runs: pd.DataFrame) -> Section:
@@ -57,14 +57,14 @@ def indices(runs: pd.DataFrame) -> Section:
     parts: list[Section] = []
     for group in _groups(runs, "all"):
         rows = _of(runs, *group, "all")
-        where = _where(*group)
+        title = _where(*group)
         picture = Picture(
             indices_figure(rows) or "",
-            alt=f"{where}: ISE, IAE and ITAE of each controller against the level of perturbation",
+            alt=f"{title}: ISE, IAE and ITAE of each controller against the level of perturbation",
             caption="Mean over the templates; bars: the range. Lost runs are left out (see below).",
         )
         shown = summary(rows).drop(columns=GROUP).rename(columns=_with_units)
-        parts.append(Section(title=where, anchor=f"indices-{len(parts) + 1}", blocks=[picture, table(shown)]))
+        parts.append(Section(title=title, anchor=f"indices-{len(parts) + 1}", blocks=[picture, table(shown)]))
     text = (
         "Indices of the position error of P over the run, as the paper's figures 4 to 6. They are cut at T_end: the "
         "paper integrates to infinity, but the error of a wrong model does not die out, so that a longer run gives "
@@ -143,8 +143,8 @@ def elsewhere(runs: pd.DataFrame) -> Section:
 
 def diverged(runs: pd.DataFrame) -> Section:
     """Runs that were lost."""
-    lost = runs[runs["diverged_at"].notna()]
-    rows: Block = table(lost[[*KEY, "diverged_at"]].rename(columns=_with_units)) if len(lost) else "None."
+    stopped = runs[runs["diverged_at"].notna()]
+    rows: Block = table(stopped[[*KEY, "diverged_at"]].rename(columns=_with_units)) if len(stopped) else "None."
     text = (
         "A run is lost when P is as far from where it should be as the radius of the circle, or a leg cannot reach. It "
         "is left out of all means, which flatters the controller that lost it."
@@ -162,8 +162,8 @@ def how(record: Mapping[str, Any]) -> Section:
         "In (59) Extended CTC takes G of (58), as the dimensions demand; the paper prints G_r.",
         "Classical CTC solves (30) for the passive joints from the motors' angles, by Newton's method.",
     ]
-    held = {name: plain(value) for name, value in {**record["varied"], **record["held"]}.items()}
-    return Section(title="Settings and assumptions", anchor="settings", blocks=[chosen, facts(held)])
+    settings = {name: plain(value) for name, value in {**record["varied"], **record["held"]}.items()}
+    return Section(title="Settings and assumptions", anchor="settings", blocks=[chosen, facts(settings)])
 
 
 def _by_controller(runs: pd.DataFrame) -> str:
@@ -236,9 +236,9 @@ def _source_of(runs: pd.DataFrame, plant: str, mode: str, seed: int) -> str:
         gaps[kind] = float(means[CLASSICAL] - means[EXTENDED])
     shares = {kind: gaps[kind] / gaps["all"] for kind in ("geometry", "inertia")}
     maker = next((kind for kind, share in shares.items() if share > DECIDES), "neither alone")
-    said = ", ".join(f"{kind} alone {100 * share:.3g} %" for kind, share in shares.items())
+    parts = ", ".join(f"{kind} alone {100 * share:.3g} %" for kind, share in shares.items())
     return (
-        f"{_where(plant, mode, seed)}: of the difference to classical CTC in mean ISE, wrong {said}. "
+        f"{_where(plant, mode, seed)}: of the difference to classical CTC in mean ISE, wrong {parts}. "
         f"What makes the difference: {maker}."
     )
 

@@ -132,11 +132,11 @@ def _runs(settings: Settings, plant: str, mode: str, controller: str, robots: Se
     x, xd, _ = settings.task.pose()
     start = (np.repeat(x[:1], len(robots), axis=0), np.repeat(xd[:1], len(robots), axis=0))
     exact = ExactPlant(robots, elbow, *start, g=g)
-    control, wanted = CONTROLLERS[controller](nominal, settings.gains, g=g), references(nominal, elbow, settings.task)
+    control, path = CONTROLLERS[controller](nominal, settings.gains, g=g), references(nominal, elbow, settings.task)
     if plant == EXACT:
-        return simulate(control, exact, wanted, settings.task)
+        return simulate(control, exact, path, settings.task)
     with engine_plant(plant, case, robots, start[0], exact) as rebuilt:
-        return simulate(control, rebuilt, wanted, settings.task)
+        return simulate(control, rebuilt, path, settings.task)
 
 
 def history(settings: Settings, controller: str, mode: str, seed: int, level: float) -> pd.DataFrame:
@@ -161,8 +161,8 @@ def history(settings: Settings, controller: str, mode: str, seed: int, level: fl
         "error": runs.error[every, 0],
     }
     poses = np.concatenate([runs.x[every, 0], runs.q[every, 0]], axis=1)
-    wanted = [[*now.x, *now.q] for now in references(nominal, elbow, settings.task)[every]]
-    reference = pd.DataFrame(wanted, columns=[f"{name}_ref" for name in POSE])
+    path = [[*now.x, *now.q] for now in references(nominal, elbow, settings.task)[every]]
+    reference = pd.DataFrame(path, columns=[f"{name}_ref" for name in POSE])
     return HISTORIES.frame(
         pd.concat([pd.DataFrame(columns), pd.DataFrame(poses, columns=list(POSE)), reference], axis=1)
     )

@@ -77,7 +77,7 @@ def references(nominal: paper.Parameters, elbow: Array, task: Task) -> list[Refe
     return [Reference(*rows) for rows in zip(x, xd, xdd, q, qd, qdd, strict=True)]
 
 
-def simulate(controller: Controller, plant: Plant, wanted: Sequence[Reference], task: Task) -> Runs:
+def simulate(controller: Controller, plant: Plant, path: Sequence[Reference], task: Task) -> Runs:
     """Run a controller on all robots of a plant over the whole task.
 
     A robot that is lost is held still in the books: its measurements are replaced by what is wanted, so that it does no
@@ -86,7 +86,7 @@ def simulate(controller: Controller, plant: Plant, wanted: Sequence[Reference], 
     Args:
         controller: The control law.
         plant: The robots, at the start.
-        wanted: What is wanted at each control action and at the end.
+        path: What is wanted at each control action and at the end.
         task: The circle.
     """
     t = task.t
@@ -94,12 +94,12 @@ def simulate(controller: Controller, plant: Plant, wanted: Sequence[Reference], 
     error, x, joints = np.zeros((len(t), n)), np.zeros((len(t), n, 3)), np.zeros((len(t), n, 6))
     diverged_at = np.full(n, np.nan)
     with np.errstate(invalid="ignore", over="ignore"):
-        for k, now in enumerate(wanted):
+        for k, now in enumerate(path):
             x[k] = plant.pose()
             q, qd = plant.joints()
             error[k] = np.hypot(*(x[k, :, :2] - now.x[:2]).T)
-            lost = ~(error[k] < LOST) | ~np.isfinite(q).all(axis=1) | ~np.isfinite(qd).all(axis=1)
-            diverged_at[lost & np.isnan(diverged_at)] = t[k]
+            diverges = ~(error[k] < LOST) | ~np.isfinite(q).all(axis=1) | ~np.isfinite(qd).all(axis=1)
+            diverged_at[diverges & np.isnan(diverged_at)] = t[k]
             gone = np.isfinite(diverged_at)
             joints[k] = now.q - angle_between(now.q, q)
             if k + 1 < len(t):

@@ -69,11 +69,12 @@ class Ctc(Study):
     def conclude(result: StudyResult) -> Conclusion:
         """See `Study.conclude`."""
         runs = result.tables["ctc_runs"]
-        lost = int(runs["diverged_at"].notna().sum())
+        number_diverged = int(runs["diverged_at"].notna().sum())
         return Conclusion(
             title="loopcheck: computed torque with sensed passive joints, 3rrr",
             sections=sections(result.tables, result.record),
-            summary=[f"{len(runs)} runs, {lost} diverged; report: {result.folder / 'ctc.html'}"],
+            summary=[f"{len(runs)} runs, {number_diverged} diverged"],
+            last=[f"report: {result.folder / 'ctc.html'}"],
             verdicts=["not run" if note else MEASURED for note in runs["note"]],
             tables={"ctc_summary": summary(runs)},
         )
@@ -113,11 +114,11 @@ def _held(settings: Settings) -> dict[str, Any]:
 
 
 def _want_known(study: Ctc) -> None:
-    for kind, names, known in (
+    for kind, names, known_names in (
         ("plant of the study", study.plants, PLANTS),
         ("mode of the study", study.modes, REGULAR),
         ("kind of perturbation", study.kinds, KINDS),
     ):
         for name in names:
-            if name not in known:
-                raise NotFoundError(kind, name, known)
+            if name not in known_names:
+                raise NotFoundError(kind, name, known_names)

@@ -20,19 +20,19 @@ class TaskSpaceCtc:
         """See `Controller.__init__`."""
         self._nominal, self._gains, self._g = nominal, gains, g
 
-    def torque(self, wanted: Reference, q: Array, qd: Array) -> Array:
+    def torque(self, reference: Reference, q: Array, qd: Array) -> Array:
         """See `Controller.torque`.
 
         Args:
-            wanted: What is wanted now.
+            reference: What is wanted now.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
         """
         p, gains, qad = self._nominal, self._gains, qd[:, :3]
         x = paper.direct_position(p, q)
-        at = paper.kinematics_of(p, x, q, qd)
-        xdd = wanted.xdd + gains.Kv * (wanted.xd - times(at.J_C, qd)) + gains.Kp * (wanted.x - x)
-        bias = times(at.J_C, times(at.T_dot, qad)) + times(at.J_C_dot, times(at.T, qad))
-        qadd = np.linalg.solve(at.J_C @ at.T, (xdd - bias)[..., None])[..., 0]
+        kinematics = paper.kinematics_of(p, x, q, qd)
+        xdd = reference.xdd + gains.Kv * (reference.xd - times(kinematics.J_C, qd)) + gains.Kp * (reference.x - x)
+        bias = times(kinematics.J_C, times(kinematics.T_dot, qad)) + times(kinematics.J_C_dot, times(kinematics.T, qad))
+        qadd = np.linalg.solve(kinematics.J_C @ kinematics.T, (xdd - bias)[..., None])[..., 0]
         model = paper.active_model(p, x, q, qd, g=self._g)
         return times(model.D, qadd) + times(model.C, qad) + model.G

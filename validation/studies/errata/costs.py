@@ -48,10 +48,10 @@ def costs(case: Case) -> list[Mapping[str, Any]]:
     motion = prescribe(case)
     reference = Noc().compute_efforts(case, motion).effort
     scale = effort_scale(case.mechanism, motion).scale
-    where = _where(case)
+    columns = _where(case)
     error = relative_error(model.efforts(case, motion, AS_CORRECTED), reference, scale)
     blank = {"equation": "", "printed": "", "corrected": "", "note": ""}
-    rows: list[Mapping[str, Any]] = [{**where, **blank, "erratum": CORRECTED, "relative_error": error}]
+    rows: list[Mapping[str, Any]] = [{**columns, **blank, "erratum": CORRECTED, "relative_error": error}]
     for erratum in model.ERRATA:
         cost, note = float("nan"), "a slip of notation, nothing to compute"
         if erratum.computes:
@@ -61,5 +61,5 @@ def costs(case: Case) -> list[Mapping[str, Any]]:
             except HarnessError as failure:
                 note = f"no effort as printed: {failure}"
         text = {"equation": erratum.equation, "printed": erratum.printed, "corrected": erratum.corrected}
-        rows.append({**where, **text, "erratum": erratum.key, "relative_error": cost, "note": note})
+        rows.append({**columns, **text, "erratum": erratum.key, "relative_error": cost, "note": note})
     return rows

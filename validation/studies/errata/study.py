@@ -58,7 +58,8 @@ class Errata(Study):
         return Conclusion(
             title="loopcheck: errata of the papers",
             sections=[_introduction(), *parts],
-            summary=[*_summary(rows), f"report: {result.folder / 'errata.html'}"],
+            summary=list(_summary(rows)),
+            last=[f"report: {result.folder / 'errata.html'}"],
             verdicts=["not run" if is_missing else MEASURED for is_missing in corrected["relative_error"].isna()],
         )
 

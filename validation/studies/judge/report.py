@@ -1,17 +1,14 @@
-"""What page and terminal say of judged logs, besides what they say of a run."""
+"""What the page says of judged logs, besides what it says of a run."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from rich.console import RenderableType
 
-from validation.judge import sources
 from validation.judge.results import Results
 from validation.report.blocks import Block, Section, digits, table
-from validation.report.terminal import coloured
-from validation.report.terminal import table as terminal_table
 from validation.studies.run.report import SECTIONS
+from validation.studies.run.sections.verdicts import verdicts
 
 TEXT = (
     "The motion judged is the log's own: its independent drives as logged, all else put on the closures. A residual is "
@@ -31,10 +28,12 @@ FITTED = (
 )
 
 
-def sections(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> list[Section]:
-    """The page: that of a run, with what the logs can tell, and what was fitted."""
-    parts = [section(results) for section in SECTIONS]
-    return [*parts[:2], what_logs_tell(results, logs, fits), *parts[2:]]
+def sections(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Section]:
+    """The page: that of a run, with what the logs can tell, and what was fitted, behind its verdicts."""
+    for section in SECTIONS:
+        yield section(results)
+        if section is verdicts:
+            yield what_logs_tell(results, logs, fits)
 
 
 def what_logs_tell(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Section:
@@ -50,32 +49,6 @@ def what_logs_tell(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> 
             blocks += [FITTED, table(fitted)]
         parts.append(Section(title=str(source), anchor=anchor, blocks=blocks))
     return Section(title="What the logs can tell", anchor="logs", blocks=parts)
-
-
-def summary(results: Results, logs: pd.DataFrame) -> Iterator[RenderableType]:
-    """A table of the actuators of each log, and what is said of them."""
-    judged = results.summary[results.summary["source"].map(sources.is_log)]
-    for source, rows in judged.groupby("source", sort=False):
-        of_log = logs[(logs["source"] == source) & (logs["assumed"] != "other")].set_index("actuator")
-        lines = [
-            [
-                str(row["actuator"]),
-                coloured(str(row["verdict"]), str(row["verdict"])),
-                *(_percent(of_log, row["actuator"], name) for name in RELATIVE[:4]),
-            ]
-            for row in rows.to_dict("records")
-        ]
-        columns = ["actuator", "verdict", "rms", "floor", "largest", "floor"]
-        yield terminal_table(columns, lines, title=f"{source}: residual effort over its scale")
-        for note in dict.fromkeys(rows["note"].dropna()):
-            yield str(note)
-
-
-def _percent(of_log: pd.DataFrame, actuator: str, name: str) -> str:
-    if actuator not in of_log.index:
-        return ""
-    row = of_log.loc[actuator]
-    return f"{row[name] / row['scale']:.1e}" if row["scale"] else ""
 
 
 def _relative(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Logs of a robot held against the equations of the closed loop, in the tables and the report of a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,12 +26,12 @@ from validation.judge.evaluate import Outcome, evaluate
 from validation.judge.logs import ACCURACY, JudgedLog, fit_rows, judge_log, log_rows, summary_rows
 from validation.judge.results import TABLES, Results, table
 from validation.judge.tolerances import Tolerance, registered
+from validation.report.blocks import Section
 from validation.studies.check.cases import cases_of_file
-from validation.studies.judge.report import sections, summary
+from validation.studies.judge.terminal import summary
 from validation.studies.run.record import Request, RunOutput, collect
-from validation.studies.run.report import title
 from validation.studies.run.study import results_of
-from validation.studies.run.terminal import verdicts
+from validation.studies.run.terminal import title, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 LOGS, FITS = "logs", "fits"
@@ -135,13 +135,21 @@ class Judge(Study):
         logs = result.tables[LOGS]
         return Conclusion(
             title=title(results),
-            sections=sections(results, logs, result.tables[FITS]),
-            summary=[*summary(results, logs), f"report: {result.folder / 'report.html'}"],
+            sections=_sections(results, logs, result.tables[FITS]),
+            summary=list(summary(results, logs)),
+            last=[f"report: {result.folder / 'report.html'}"],
             verdicts=verdicts(results),
         )
 
 
 STUDY = Judge
+
+
+def _sections(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Section]:
+    """The page, for which what draws it is imported only now, when the summary has been said."""
+    from validation.studies.judge.report import sections
+
+    yield from sections(results, logs, fits)
 
 
 def judge_of_files(

@@ -34,8 +34,8 @@ def advice(rungs: pd.DataFrame, targets: Sequence[float] = TARGETS) -> pd.DataFr
             for allowed, some in choices.items()
             if len(some)
         ]
-    found = pd.DataFrame(rows)
-    return found.drop_duplicates([name for name in found if name != "allowed"], ignore_index=True)
+    table = pd.DataFrame(rows)
+    return table.drop_duplicates([name for name in table if name != "allowed"], ignore_index=True)
 
 
 def _chosen(rungs: pd.DataFrame, target: float) -> dict[str, Any]:

@@ -35,15 +35,15 @@ def refinements(values: Sequence[float], efforts: Sequence[Array | None], scale:
         scale: What changes of each actuator's effort are divided by [N or N m], shape (na,).
         theory: Order by theory [-]; NaN if there is none.
     """
-    found = [(np.nan, np.nan, np.nan)]
+    estimates = [(np.nan, np.nan, np.nan)]
     for k, (coarse, fine) in enumerate(pairwise(efforts), start=1):
         change = np.nan if coarse is None or fine is None else relative_error(fine, coarse, scale)
-        before, ratio = found[-1][0], _ratio(values[k - 1], values[k])
+        before, ratio = estimates[-1][0], _ratio(values[k - 1], values[k])
         order = np.nan
         if np.isfinite(theory) and change > 0 and before > 0:
             order = float(np.log(before / change) / np.log(ratio))
-        found.append((change, order, _index(change, order, ratio, theory)))
-    return pd.DataFrame(found, columns=["change", "order", "index"])
+        estimates.append((change, order, _index(change, order, ratio, theory)))
+    return pd.DataFrame(estimates, columns=["change", "order", "index"])
 
 
 def _ratio(coarse: float, fine: float) -> float:
@@ -130,8 +130,8 @@ def verdict(error: Array, floor: float, target: float) -> str:
 
 def _order(rungs: pd.DataFrame, noise: float) -> float:
     """The order observed at the finest three rungs whose changes are well above the noise; NaN if there are none."""
-    told = rungs.loc[(rungs["change"] > ABOVE * noise) & rungs["order"].notna(), "order"]
-    return float(told.iloc[-1]) if len(told) else float("nan")
+    measured = rungs.loc[(rungs["change"] > ABOVE * noise) & rungs["order"].notna(), "order"]
+    return float(measured.iloc[-1]) if len(measured) else float("nan")
 
 
 def worst(rungs: pd.DataFrame) -> pd.DataFrame:

@@ -54,7 +54,7 @@ class PreparedCase:
     """What errors of each actuator are divided by [N or N m], shape (na,)."""
 
     @property
-    def where(self) -> Mapping[str, str]:
+    def labels(self) -> Mapping[str, str]:
         """Robot, mode and configuration."""
         return {"robot": self.case.robot.name, "mode": self.case.mode, "configuration": self.case.configuration}
 
@@ -124,7 +124,7 @@ def _rows(scene: PreparedCase, ladder: Ladder, name: str, theory: float, rungs: 
     count = round(theory) if name != ladder.name else 1
     rows = [
         {
-            **scene.where,
+            **scene.labels,
             "route": ladder.route,
             "base": ladder.name,
             "ladder": name,

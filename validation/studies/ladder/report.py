@@ -70,12 +70,20 @@ def cheapest(rungs: pd.DataFrame) -> list[RenderableType]:
 
 def targets() -> Mapping[str, float]:
     """The registered tolerance of each route [-]."""
-    return {name: of.relative_error for name, of in registered().items() if of.relative_error is not None}
+    return {
+        name: tolerance.relative_error
+        for name, tolerance in registered().items()
+        if tolerance.relative_error is not None
+    }
 
 
 def summarized(rungs: pd.DataFrame) -> pd.DataFrame:
     """What each ladder says, held against the registered tolerances and noises."""
-    return summary(rungs, targets(), {name: of.noise for name, of in registered().items() if of.noise is not None})
+    return summary(
+        rungs,
+        targets(),
+        {name: tolerance.noise for name, tolerance in registered().items() if tolerance.noise is not None},
+    )
 
 
 def advisor(rungs: pd.DataFrame) -> Section:
@@ -128,12 +136,12 @@ def orders(rungs: pd.DataFrame) -> Section:
     ladders = summarized(rungs)
     rows = []
     for (route, ladder), of_ladder in ladders[ladders["theory"].notna()].groupby(["route", "ladder"], sort=False):
-        told = of_ladder["order"].dropna()
-        off = (told - of_ladder["theory"].iloc[0]).abs()
+        measured = of_ladder["order"].dropna()
+        off = (measured - of_ladder["theory"].iloc[0]).abs()
         row = {"route": route, "ladder": ladder, "theory": float(of_ladder["theory"].iloc[0])}
-        row |= {"least": float(told.min()), "median": float(told.median()), "most": float(told.max())}
+        row |= {"least": float(measured.min()), "median": float(measured.median()), "most": float(measured.max())}
         verdicts = {name: int((of_ladder["verdict"] == name).sum()) for name in (CONVERGES, STALLED, DIVERGES)}
-        rows.append({**row, "within 0.1": f"{int((off <= CLOSE).sum())} of {len(told)}", **verdicts})
+        rows.append({**row, "within 0.1": f"{int((off <= CLOSE).sum())} of {len(measured)}", **verdicts})
     shown = pd.DataFrame(rows).rename(columns=_HEADERS)
     return Section(
         title="Orders and verdicts",
@@ -157,10 +165,15 @@ _MEANINGS: Sequence[Block] = (
 
 
 def _order_sentence(ladders: pd.DataFrame) -> str:
-    told = ladders[ladders["order"].notna() & (ladders["refined"] == STEP)]
-    off = (told["order"] - told["theory"]).abs().groupby([told["route"], told["ladder"]], sort=False).max()
+    measured = ladders[ladders["order"].notna() & (ladders["refined"] == STEP)]
+    off = (
+        (measured["order"] - measured["theory"])
+        .abs()
+        .groupby([measured["route"], measured["ladder"]], sort=False)
+        .max()
+    )
     near = [_named(key) for key, most in off.items() if most <= CLOSE]
-    bad = told[told["verdict"].isin([STALLED, DIVERGES])]
+    bad = measured[measured["verdict"].isin([STALLED, DIVERGES])]
     wrong = [name for name in near if name in {_named(key) for key in zip(bad["route"], bad["ladder"], strict=True)}]
     return (
         f"Orders in the step within {CLOSE:g} of theory in every case: {'; '.join(near) or 'none'}. An order alone "
@@ -169,12 +182,12 @@ def _order_sentence(ladders: pd.DataFrame) -> str:
 
 
 def _index_sentence(ladders: pd.DataFrame) -> str:
-    told = ladders[ladders["index"].notna() & ladders["error"].notna()]
-    covered = told["index"] >= told["error"]
-    missed = told[~covered]
+    measured = ladders[ladders["index"].notna() & ladders["error"].notna()]
+    covered = measured["index"] >= measured["error"]
+    missed = measured[~covered]
     stalled = int((missed["floor"].notna()).sum())
     return (
-        f"The grid-convergence index covers the true error of {int(covered.sum())} of {len(told)} ladders at their "
+        f"The grid-convergence index covers the true error of {int(covered.sum())} of {len(measured)} ladders at their "
         f"finest rung; of the {len(missed)} that it does not, {stalled} have reached a floor: a refinement of the step "
         "cannot see what the solver or the softness leaves."
     )
@@ -208,10 +221,10 @@ def everywhere(rungs: pd.DataFrame) -> Sequence[Section]:
 
 def robot_part(robot: str, rungs: pd.DataFrame) -> Section:
     """Diagrams and tables of one robot."""
-    said = summarized(rungs)
+    summarized_ladders = summarized(rungs)
     of_settings = settings_figure(rungs, targets())
     folded = [
-        Section(title="Ladders", anchor=f"ladders-{robot}", folded=True, blocks=[_summary_table(said)]),
+        Section(title="Ladders", anchor=f"ladders-{robot}", folded=True, blocks=[_summary_table(summarized_ladders)]),
         Section(title="Rungs", anchor=f"rungs-{robot}", folded=True, blocks=[_rung_table(rungs)]),
     ]
     pictures: list[Block] = [*_work_pictures(worst(rungs), robot)]
@@ -223,15 +236,15 @@ def robot_part(robot: str, rungs: pd.DataFrame) -> Section:
                 caption="Error against each setting of the solvers, finer to the right. Dashed: the route's tolerance.",
             )
         )
-    return Section(title=robot, anchor=f"robot-{robot}", blocks=[_sentence(said), *pictures, *folded])
+    return Section(title=robot, anchor=f"robot-{robot}", blocks=[_sentence(summarized_ladders), *pictures, *folded])
 
 
-def _sentence(said: pd.DataFrame) -> str:
+def _sentence(ladders: pd.DataFrame) -> str:
     """How the ladders of a robot end."""
-    texts = [f"{verdict} {count}" for verdict, count in said["verdict"].value_counts(sort=False).items()]
-    bad = said[said["verdict"] == STALLED].groupby(["route", "ladder"], sort=False)["floor"].max()
+    texts = [f"{verdict} {count}" for verdict, count in ladders["verdict"].value_counts(sort=False).items()]
+    bad = ladders[ladders["verdict"] == STALLED].groupby(["route", "ladder"], sort=False)["floor"].max()
     named = [f"{_named(key)} at {digits(floor)}" for key, floor in bad.items()]
-    return f"{len(said)} ladders: {', '.join(texts)}. Stalled: {'; '.join(named) or 'none'}."
+    return f"{len(ladders)} ladders: {', '.join(texts)}. Stalled: {'; '.join(named) or 'none'}."
 
 
 def _named(key: Any) -> str:
@@ -253,9 +266,9 @@ def _work_pictures(rungs: pd.DataFrame, who: str) -> list[Picture]:
     return pictures
 
 
-def _summary_table(said: pd.DataFrame) -> Block:
+def _summary_table(ladders: pd.DataFrame) -> Block:
     columns = ["route", "ladder", "refined", "mode", "configuration", "theory", "order", "error", "index", "floor"]
-    return table(said[[*columns, "verdict", "wall_time"]].rename(columns=_HEADERS))
+    return table(ladders[[*columns, "verdict", "wall_time"]].rename(columns=_HEADERS))
 
 
 def _rung_table(rungs: pd.DataFrame) -> Block:

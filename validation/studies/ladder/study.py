@@ -66,7 +66,8 @@ class LadderStudy(Study):
         return Conclusion(
             title=TITLE,
             sections=sections(rungs, result.record),
-            summary=[*cheapest(rungs), f"what to set in full, and the diagrams: {page}"],
+            summary=list(cheapest(rungs)),
+            last=[f"what to set in full, and the diagrams: {page}"],
             verdicts=[MEASURED] * len(rungs),
             tables=derived(rungs),
         )
@@ -95,19 +96,19 @@ def _cases(study: LadderStudy) -> list[Case]:
 
 
 def _want_known(sources: Sequence[str]) -> None:
-    known = tuple(name for name in engines.names() if name.endswith("/forward"))
+    known_routes = tuple(name for name in engines.names() if name.endswith("/forward"))
     for name in sources:
-        if name not in known:
-            raise NotFoundError("route with ladders", name, known)
+        if name not in known_routes:
+            raise NotFoundError("route with ladders", name, known_routes)
         engines.load(name)
 
 
 def _ladders(study: LadderStudy, scene: PreparedCase) -> Iterator[Ladder]:
     """The ladders of the routes that are asked for, but those that the robot goes without."""
 
-    def wanted(route: str) -> bool:
+    def is_wanted(route: str) -> bool:
         return route in study.sources if study.sources else not engines.on_request(route.split("/")[0])
 
     for ladder in declared.ladders(scene.motion):
-        if wanted(ladder.route) and ladder.route not in scene.case.robot.without:
+        if is_wanted(ladder.route) and ladder.route not in scene.case.robot.without:
             yield ladder

@@ -63,8 +63,8 @@ def _in_code(right: Callable[..., Any], wrong: Callable[..., Any]) -> Seed:
         name = right.__name__
         users = [
             module
-            for of, module in sys.modules.items()
-            if of.startswith("analytic.") and getattr(module, name, None) is right
+            for name_of_module, module in sys.modules.items()
+            if name_of_module.startswith("analytic.") and getattr(module, name, None) is right
         ]
         with ExitStack() as stack:
             for module in users:

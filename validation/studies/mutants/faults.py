@@ -20,7 +20,8 @@ from analytic.dynamics.lagrange import _opening_rate_near
 from analytic.dynamics.noc import Noc, noc_model
 from analytic.kinematics.redundancy import independent_dofs
 from engines.projection import LoopMotions
-from robots.arrays import Array
+from analytic.kinematics.state import State
+from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError
 from robots.mechanism import Body, Joint, Mechanism
@@ -183,7 +184,7 @@ def _velocity_term_dropped(source: Source, case: Case, motion: Motion) -> Effort
         with patch.object(*VELOCITY_TERMS[route]):
             return source.compute_efforts(case, motion)
     independent = independent_dofs(case.mechanism, motion)
-    L = noc_model(case.mechanism, motion.q, motion.qd, independent).L
+    L = noc_model(State(mechanism=case.mechanism, q=motion.q, qd=motion.qd), independent).L
     return source.compute_efforts(case, replace(motion, qdd=(L @ motion.qdd[:, independent, None])[..., 0]))
 
 
@@ -203,9 +204,21 @@ def _no_bias(loop: LoopMotions, qdd: Array, closure_bias: Array) -> Array:
     return _ACCELERATIONS(loop, qdd, 0 * closure_bias)
 
 
+def _no_rate(Phi: Array, Phi_dot: Array, independent: AnyArray) -> tuple[Array, Array]:
+    """Joint orthogonal complement and its rate without Φ̇.
+
+    Args:
+        Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
+        Phi_dot: Its rate [m/rad/s or 1/s], shape (nt, nc, nv).
+        independent: Mask of the independent dofs [-], shape (nv,).
+    """
+    return _COMPLEMENT(Phi, 0 * Phi_dot, independent)
+
+
 _ACCELERATIONS = LoopMotions.accelerations
+_COMPLEMENT = analytic.dynamics.noc._joint_orthogonal_complement
 VELOCITY_TERMS: Mapping[str, tuple[Any, str, Any]] = {
-    "noc": (analytic.dynamics.noc, "closure_jacobian_rate", nothing_of(closure_jacobian_rate)),
+    "noc": (analytic.dynamics.noc, "_joint_orthogonal_complement", _no_rate),
     "lagrange": (analytic.dynamics.lagrange, "_opening_rate_near", nothing_of(_opening_rate_near)),
     "kkt": (LoopMotions, "accelerations", _no_bias),
 }

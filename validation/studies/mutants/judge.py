@@ -127,44 +127,44 @@ def judge(prepared: PreparedCase, source: str, faults: Sequence[Fault] = FAULTS)
     sound = evaluate(case, motion, source)
     verdict, _, note = _verdict(summarize_resolved([prepared.reference, sound], motion), source)
     why_not = "" if verdict == "agree" else f"without a fault it reads {verdict}: {note}"
-    found = [
+    results = [
         _judged_in_both(prepared, source, fault, why_not)
         if isinstance(fault, CommonFault)
         else _judged(prepared, sound, fault, why_not)
         for fault in faults
     ]
-    return [_row(case, source, fault, result) for fault, result in zip(faults, found, strict=True)]
+    return [_row(case, source, fault, result) for fault, result in zip(faults, results, strict=True)]
 
 
-def kill_rate(found: pd.DataFrame, limit: str = "tolerance", *, times: float = 1.0) -> tuple[int, int]:
+def kill_rate(results: pd.DataFrame, limit: str = "tolerance", *, times: float = 1.0) -> tuple[int, int]:
     """How many of the faults with an effect above a limit were caught by the route itself, and how many there are.
 
     Args:
-        found: Rows of the table of a study.
+        results: Rows of the table of a study.
         limit: `tolerance` or `noise`, those of the route.
         times: How many times the limit [-].
     """
-    above = _above(found, limit, times)
+    above = _above(results, limit, times)
     return int(above["result"].isin(CAUGHT).sum()), len(above)
 
 
-def caught_by_file(found: pd.DataFrame, *, times: float = 1.0) -> int:
+def caught_by_file(results: pd.DataFrame, *, times: float = 1.0) -> int:
     """How many of the faults with an effect above the tolerance a route shares, and the robot's files catch."""
-    return int((_above(found, "tolerance", times)["result"] == "shared").sum())
+    return int((_above(results, "tolerance", times)["result"] == "shared").sum())
 
 
-def kill_rates(found: pd.DataFrame) -> pd.DataFrame:
+def kill_rates(results: pd.DataFrame) -> pd.DataFrame:
     """What each route has caught of the faults with an effect of more than `TIMES` tolerances.
 
     Args:
-        found: Rows of the table of a study.
+        results: Rows of the table of a study.
 
     Returns:
         A row for each source: how many it caught by itself, how many it shares with the reference so that the robot's
         files catch them, how many there are, and caught over all [-].
     """
     rows = []
-    for source, of_source in found.groupby("source", sort=False):
+    for source, of_source in results.groupby("source", sort=False):
         caught, above = kill_rate(of_source, times=TIMES)
         shared = caught_by_file(of_source, times=TIMES)
         rate = caught / above if above else np.nan
@@ -172,8 +172,8 @@ def kill_rates(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _above(found: pd.DataFrame, limit: str, times: float) -> pd.DataFrame:
-    return found[~found["result"].isin(WITHOUT) & ~(found["effect"] <= times * found[limit])]
+def _above(results: pd.DataFrame, limit: str, times: float) -> pd.DataFrame:
+    return results[~results["result"].isin(WITHOUT) & ~(results["effect"] <= times * results[limit])]
 
 
 def not_run(case: Case, source: str, faults: Sequence[str], reason: str) -> list[Mapping[str, Any]]:
@@ -269,12 +269,12 @@ def _judged(prepared: PreparedCase, sound: Outcome, mutant: Mutant, why_not: str
         effect = _change(spoilt, sound, prepared.reference)
         if not effect:
             return _Judged(result="broken", effect=effect, note="the fault changes no effort of its route")
-    verdict, error, said = _verdict(summarize([prepared.reference, spoilt]), sound.source)
+    verdict, error, reason = _verdict(summarize([prepared.reference, spoilt]), sound.source)
     tolerance = registered()[sound.source]
     if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sources.simulates(sound.source):
         effect, note = _effect_anew(prepared, mutant), "; ".join(filter(None, (note, "in states found anew")))
-    result = _result(verdict, effect, tolerance, said)
-    why = _explained(effect, tolerance) if verdict == "agree" else _reason(spoilt, said)
+    result = _result(verdict, effect, tolerance, reason)
+    why = _explained(effect, tolerance) if verdict == "agree" else _reason(spoilt, reason)
     return _Judged(
         result=result, effect=effect, verdict=verdict, error=error, note="; ".join(filter(None, (why, note)))
     )
@@ -292,12 +292,12 @@ def _judged_in_both(prepared: PreparedCase, source: str, fault: CommonFault, why
         return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=note)
     with fault.seed(prepared.case) as wrong:
         outcome = evaluate(wrong, seeded.motion, source)
-    verdict, error, said = _verdict(summarize([seeded.reference, outcome]), outcome.source)
+    verdict, error, reason = _verdict(summarize([seeded.reference, outcome]), outcome.source)
     tolerance = registered()[source]
-    result = _result(verdict, seeded.effect, tolerance, said)
+    result = _result(verdict, seeded.effect, tolerance, reason)
     if result == "survived" and fault.what in shares(source) and seeded.doubt:
         result = "shared"
-    why = _explained(seeded.effect, tolerance) if verdict == "agree" else _reason(outcome, said)
+    why = _explained(seeded.effect, tolerance) if verdict == "agree" else _reason(outcome, reason)
     note = "; ".join(filter(None, (why, seeded.doubt if result == "shared" else "")))
     return _Judged(result=result, effect=seeded.effect, verdict=verdict, error=error, note=note)
 
@@ -382,7 +382,7 @@ def _factor(a: float, b: float) -> float:
     return larger / smaller if smaller > 0 else np.inf
 
 
-def _row(case: Case, source: str, mutant: Fault, found: _Judged) -> Mapping[str, Any]:
+def _row(case: Case, source: str, mutant: Fault, outcome: _Judged) -> Mapping[str, Any]:
     tolerance = audits()["static"] if source == FILE else registered()[source]
     return {
         "robot": case.robot.name,
@@ -391,11 +391,11 @@ def _row(case: Case, source: str, mutant: Fault, found: _Judged) -> Mapping[str,
         "source": source,
         "mutant": mutant.key,
         "fault": mutant.text,
-        "result": found.result,
-        "verdict": found.verdict,
-        "relative_error": found.error,
-        "effect": found.effect,
+        "result": outcome.result,
+        "verdict": outcome.verdict,
+        "relative_error": outcome.error,
+        "effect": outcome.effect,
         "tolerance": tolerance.relative_error,
         "noise": tolerance.noise,
-        "note": found.note,
+        "note": outcome.note,
     }

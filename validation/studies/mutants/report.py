@@ -31,27 +31,27 @@ KINDS = {
 """Colour of each result, by the name of a verdict; the text says the same."""
 
 
-def sections(found: pd.DataFrame) -> list[Section]:
+def sections(results: pd.DataFrame) -> list[Section]:
     """The page, from the table of the study."""
-    parts = [_robot(str(robot), rows) for robot, rows in found.groupby("robot", sort=False)]
-    return [_answer(found), _faults(found), *parts]
+    parts = [_robot(str(robot), rows) for robot, rows in results.groupby("robot", sort=False)]
+    return [_answer(results), _faults(results), *parts]
 
 
-def summary(found: pd.DataFrame) -> list[RenderableType]:
+def summary(results: pd.DataFrame) -> list[RenderableType]:
     """The kill matrix of each robot, what was not noticed, and the kill rates."""
     matrices: list[RenderableType] = []
-    for robot, rows in found.groupby("robot", sort=False):
+    for robot, rows in results.groupby("robot", sort=False):
         wide = rows.pivot(index="mutant", columns="source", values="result").reindex(rows["mutant"].unique())
         cells = (
             [str(mutant), *(coloured(cell, KINDS[cell]) if cell else "" for cell in row)]
             for mutant, row in wide.fillna("").iterrows()
         )
         matrices.append(table(["mutant", *wide.columns], cells, title=f"{robot}: what came of each fault"))
-    unseen = found[~found["result"].isin([*CAUGHT, "shared", "not carried"])]
+    unseen = results[~results["result"].isin([*CAUGHT, "shared", "not carried"])]
     texts = unseen[["robot", "source", "mutant", "result", "note"]].itertuples(index=False)
     rates = [
         [source, *map(str, numbers), percent(rate)]
-        for source, *numbers, rate in kill_rates(found).itertuples(index=False)
+        for source, *numbers, rate in kill_rates(results).itertuples(index=False)
     ]
     columns = ["source", "caught", "shared", "above", "kill rate"]
     title = f"faults with an effect above {TIMES:g} tolerances, by route"
@@ -59,32 +59,32 @@ def summary(found: pd.DataFrame) -> list[RenderableType]:
         *matrices,
         *(", ".join(map(str, row)) for row in texts),
         table(columns, rates, title=title),
-        sentence(found),
+        sentence(results),
     ]
 
 
-def sentence(found: pd.DataFrame) -> str:
+def sentence(results: pd.DataFrame) -> str:
     """The kill rate, and what became of the rest."""
-    caught, above = kill_rate(found)
-    shared = caught_by_file(found)
+    caught, above = kill_rate(results)
+    shared = caught_by_file(results)
     by_file = f", {shared} more, which the route shares with the reference, by the robot's files" if shared else ""
-    seen, perceptible = kill_rate(found, "noise")
-    counts = found["result"].value_counts()
+    noticed, perceptible = kill_rate(results, "noise")
+    counts = results["result"].value_counts()
     bugs = int(sum(counts.get(name, 0) for name in BUGS))
     return (
         f"{caught} of {above} faults with an effect above the tolerance of their route were caught{by_file}; with an "
-        f"effect above its noise, {seen} of {perceptible}. {counts.get('below tolerance', 0)} agree because their "
+        f"effect above its noise, {noticed} of {perceptible}. {counts.get('below tolerance', 0)} agree because their "
         f"effect is below the tolerance, {counts.get('not carried', 0)} are not carried, "
         f"{counts.get('not run', 0)} did not run, {bugs} survived or broke."
     )
 
 
-def _answer(found: pd.DataFrame) -> Section:
+def _answer(results: pd.DataFrame) -> Section:
     return Section(
         title="Answer",
         anchor="answer",
         blocks=[
-            sentence(found),
+            sentence(results),
             "Every fault is seeded in every judged route of every robot, and the ordinary comparison judges what comes "
             "of it. Each robot runs in one case: its first variant and mode, upright where it has gravity. Nothing is "
             "random. The effect of a fault is the change it makes to the efforts of the reference, over their scales; "
@@ -93,17 +93,17 @@ def _answer(found: pd.DataFrame) -> Section:
             "and what the engines are given are computed anew with them. What a route takes from the model it cannot "
             f"notice; the {FILE} then must: the robot's files, read by MuJoCo's compiler past our own reading.",
             [f"{name}: {meaning}" for name, meaning in MEANING.items()],
-            rates_table(found),
+            rates_table(results),
         ],
     )
 
 
-def rates_table(found: pd.DataFrame) -> Table:
+def rates_table(results: pd.DataFrame) -> Table:
     """The kill rate of each route."""
     headers = ["source", "caught", "shared, caught by the robot's files", f"above {TIMES:g} tolerances", "kill rate"]
     rows = [
         [Cell(source), *(Cell(str(number), "number") for number in numbers), Cell(percent(rate), "number")]
-        for source, *numbers, rate in kill_rates(found).itertuples(index=False)
+        for source, *numbers, rate in kill_rates(results).itertuples(index=False)
     ]
     return Table(headers, rows)
 
@@ -113,19 +113,19 @@ def percent(rate: float) -> str:
     return NOTHING if math.isnan(rate) else f"{rate:.0%}"
 
 
-def _faults(found: pd.DataFrame) -> Section:
-    texts = found.drop_duplicates("mutant")[["mutant", "fault"]]
+def _faults(results: pd.DataFrame) -> Section:
+    texts = results.drop_duplicates("mutant")[["mutant", "fault"]]
     rows = [[Cell(key), Cell(text)] for key, text in texts.itertuples(index=False)]
     return Section(title="Faults", anchor="faults", blocks=[Table(["mutant", "what is wrong"], rows)])
 
 
-def _robot(robot: str, found: pd.DataFrame) -> Section:
-    mode, configuration = found["mode"].iloc[0], found["configuration"].iloc[0]
-    unseen = found[~found["result"].isin([*CAUGHT, "shared", "not carried"])]
-    without = found[found["result"] == "not carried"]
+def _robot(robot: str, results: pd.DataFrame) -> Section:
+    mode, configuration = results["mode"].iloc[0], results["configuration"].iloc[0]
+    unseen = results[~results["result"].isin([*CAUGHT, "shared", "not carried"])]
+    without = results[results["result"] == "not carried"]
     blocks: list[Block] = [
-        f"Mode {mode}, {configuration}. {sentence(found)} Below each result: the effort error of the route [-].",
-        _matrix(found),
+        f"Mode {mode}, {configuration}. {sentence(results)} Below each result: the effort error of the route [-].",
+        _matrix(results),
     ]
     if len(unseen):
         blocks.append(Section(title="Not noticed", anchor=f"unseen-{robot}", blocks=[_unseen(unseen)]))
@@ -133,11 +133,11 @@ def _robot(robot: str, found: pd.DataFrame) -> Section:
     return Section(title=robot, anchor=f"mutants-{robot}", blocks=[*blocks, *([reasons] if len(without) else [])])
 
 
-def _matrix(found: pd.DataFrame) -> Table:
+def _matrix(results: pd.DataFrame) -> Table:
     """The kill matrix: a row for each fault, a column for each route."""
-    routes = list(found["source"].unique())
+    routes = list(results["source"].unique())
     rows = []
-    for mutant, of_mutant in found.groupby("mutant", sort=False):
+    for mutant, of_mutant in results.groupby("mutant", sort=False):
         effects = of_mutant["effect"].dropna().to_numpy(float)
         effect = digits(float(effects.max())) if effects.size else NOTHING
         outcomes = dict(

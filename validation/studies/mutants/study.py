@@ -84,7 +84,8 @@ class Mutants(Study):
         return Conclusion(
             title="loopcheck: mutants",
             sections=sections(rows),
-            summary=[*summary(rows), f"report: {result.folder / 'mutants.html'}"],
+            summary=list(summary(rows)),
+            last=[f"report: {result.folder / 'mutants.html'}"],
             verdicts=[VERDICTS[came] for came in rows["result"]],
             tables={"kill_rates": kill_rates(rows)},
         )

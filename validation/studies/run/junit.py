@@ -2,12 +2,12 @@
 
 One test case for each case and source, in a suite for each robot. The file passes if and only if the exit status of the
 run is 0: `disagree` is a failure; `not run` and `not comparable` are errors, as a test that could not be held; what is
-never judged is skipped.
+never judged is skipped. What the run lost besides, as an audit of what is never judged, is an error of its own.
 """
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -59,10 +59,11 @@ def junit(results: Results) -> JUnitXml:
                 rows = summary[(summary[[*CASE, "source"]] == [*case, source]).all(axis=1)]
                 suite.add_testcase(_test_case(case, source, finding, rows))
         xml.add_testsuite(suite)
-    if not any(
-        finding.verdict in (*JUDGED, "as expected") for of_case in found.values() for finding in of_case.values()
-    ):
-        xml.add_testsuite(_nothing_judged())
+    failures = [*_failures_of_the_run(results, found)]
+    if failures:
+        suite = TestSuite("loopcheck")
+        suite.add_testcases(failures)
+        xml.add_testsuite(suite)
     xml.update_statistics()
     return xml
 
@@ -128,9 +129,20 @@ def _about(results: Results, robot: str) -> Iterator[tuple[str, str]]:
         yield f"tolerances.own.{source}", repr(float(limit))
 
 
-def _nothing_judged() -> TestSuite:
-    """A run that judged nothing is no pass."""
-    suite, test = TestSuite("loopcheck"), TestCase("anything judged", "loopcheck")
-    test.append(Error("not run: no judged source was run", "not run"))
-    suite.add_testcase(test)
-    return suite
+def _failures_of_the_run(results: Results, found: Mapping[Key, Mapping[str, CaseVerdict]]) -> Iterator[TestCase]:
+    """A run that judged nothing is no pass; nor is one that lost something, which the verdicts need not tell."""
+    verdicts = {finding.verdict for of_case in found.values() for finding in of_case.values()}
+    if not verdicts & {*JUDGED, "as expected"}:
+        yield _failure_of_the_run("anything judged", "not run", ["not run: no judged source was run"])
+    for name, key, kind in (
+        ("all tasks run", "not_run", "not run"),
+        ("no error of loopcheck", "internal_errors", "internal error"),
+    ):
+        if results.run.get(key):
+            yield _failure_of_the_run(name, kind, results.run[key])
+
+
+def _failure_of_the_run(name: str, kind: str, reasons: Iterable[str]) -> TestCase:
+    test = TestCase(name, "loopcheck")
+    test.append(Error(_legal("; ".join(dict.fromkeys(reasons))), kind))
+    return test

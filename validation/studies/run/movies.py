@@ -13,7 +13,6 @@ from validation.execution.workers import WorkerFailure, WorkerPool
 from validation.judge.results import frames_table
 from validation.judge.verdicts import Key
 from validation.report.geometry import is_planar, paths, steps_shown
-from validation.studies.run.pictures import draw
 
 TIME_LIMIT = 120.0
 """How long the drawing of a movie may take [s]; without a graphics card it takes a few seconds."""
@@ -42,6 +41,8 @@ def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) 
     spatial = [(case, motion) for case, motion in moving if _leaves_its_plane(case, motion)]
     if not spatial:
         return NO_MOVIES
+    from validation.studies.run.pictures import draw
+
     tasks = [
         Task(draw, (case.mechanism, case.robot.trace, motion.q[steps_shown(len(motion.t))])) for case, motion in spatial
     ]
@@ -58,8 +59,10 @@ def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) 
 
 def _first(cases: Sequence[Case], motions: Mapping[Key, Any]) -> list[Case]:
     """The first case of each mode of each robot that has a motion."""
-    found = {(case.robot.name, case.mode): case for case in reversed(cases) if isinstance(motions[case.key], Motion)}
-    return list(found.values())[::-1]
+    cases_of_modes = {
+        (case.robot.name, case.mode): case for case in reversed(cases) if isinstance(motions[case.key], Motion)
+    }
+    return list(cases_of_modes.values())[::-1]
 
 
 def _leaves_its_plane(case: Case, motion: Motion) -> bool:

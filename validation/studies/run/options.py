@@ -48,7 +48,6 @@ class Running:
     def run(self, cases: "list[Case]") -> int:
         """Run cases, write tables, report and JUnit file, print the summary; returns the exit status."""
         from validation.execution.files import want_writable
-        from validation.studies.run.junit import write_junit
         from validation.studies.run.study import Run, results_of
 
         if self.junit:
@@ -56,6 +55,8 @@ class Running:
         study = Run(cases=cases, sources=self.sources, dt=self.dt, limits=self.limits)
         result, conclusion = self.execution.compute(study)
         if self.junit:
+            from validation.studies.run.junit import write_junit
+
             write_junit(results_of(result), self.junit)
         return self.execution.end(result, conclusion)
 

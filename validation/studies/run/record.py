@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import engines
+from analytic.dynamics.excitation import excitation_in_words
 from analytic.kinematics.mobility import in_words, mobility
 from analytic.motion.laws import task
 from analytic.motion.task import task_efforts
@@ -53,15 +54,15 @@ class RunOutput(NamedTuple):
     movies: Movies = NO_MOVIES
 
 
-def collect(cases: Sequence[Case], found: RunOutput, request: Request) -> Results:
+def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Results:
     """All tables of a run.
 
     Args:
         cases: What was run.
-        found: What was found.
+        output: What was found.
         request: What was asked for.
     """
-    motions, outcomes, audited = found.motions, found.outcomes, found.audited
+    motions, outcomes, audited = output.motions, output.outcomes, output.audited
     first = {case.key[:3]: case for case in reversed(cases) if case.key in motions}
     free = [case for case in cases if case.key in motions and _is_own(case, cases, motions)]
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
@@ -73,7 +74,7 @@ def collect(cases: Sequence[Case], found: RunOutput, request: Request) -> Result
         for row in ladder_rows(outcome, reference.history, reference.scale)
     ]
     evidence = Evidence(
-        tolerances=request.tolerances, lost=lost(audited), doubts=doubts(audited), resolutions=found.resolutions
+        tolerances=request.tolerances, lost=lost(audited), doubts=doubts(audited), resolutions=output.resolutions
     )
     summary = summarize(outcomes, evidence)
     return Results(
@@ -100,8 +101,8 @@ def collect(cases: Sequence[Case], found: RunOutput, request: Request) -> Result
                 for row in point_rows(case.mechanism, motions[case.key], case.robot.trace)
             ],
         ),
-        frames=found.movies.frames,
-        run=_run_record(cases, found, request),
+        frames=output.movies.frames,
+        run=_run_record(cases, output, request),
     )
 
 
@@ -177,15 +178,15 @@ def _of_motion(case: Case) -> dict[str, str]:
     return {"robot": case.robot.name, "variant": case.variant, "mode": case.mode}
 
 
-def _run_record(cases: Sequence[Case], found: RunOutput, request: Request) -> dict[str, Any]:
+def _run_record(cases: Sequence[Case], output: RunOutput, request: Request) -> dict[str, Any]:
     """What `run.json` holds."""
-    motions, outcomes = found.motions, found.outcomes
+    motions, outcomes = output.motions, output.outcomes
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
     first = {case.robot.name: case for case in reversed(cases)}
     return {
         "dt": request.dt,
-        "not_drawn": dict(found.movies.missing),
-        "seeds": {"resolution": SEED} if found.resolutions else {},  # nothing else in a run is random
+        "not_drawn": dict(output.movies.missing),
+        "seeds": {"resolution": SEED} if output.resolutions else {},  # nothing else in a run is random
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
         "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
         "lineages": {source: lineage(source) for source in run_sources},
@@ -274,11 +275,12 @@ def _wrench_in_words(wrench: WrenchSpec) -> str:
 
 def _anatomy_record(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, Any]:
     """What kind of mechanism it is, seen at the middle of its motion."""
-    found = mobility(mechanism, mechanism.rest_position if motion is None else motion.q[len(motion.t) // 2])
+    analysis = mobility(mechanism, mechanism.rest_position if motion is None else motion.q[len(motion.t) // 2])
     counts = ("bodies", "joints", "loops", "closure_rows", "rank", "dof", "actuators", "driven")
     return {
-        "mechanism": {name.replace("_", " "): getattr(found, name) for name in counts},
-        "in_words": in_words(found),
-        "undriven": list(found.undriven),
-        "oddities": list(found.oddities),
+        "mechanism": {name.replace("_", " "): getattr(analysis, name) for name in counts},
+        "in_words": in_words(analysis),
+        "undriven": list(analysis.undriven),
+        "oddities": list(analysis.oddities),
+        "motion": [] if motion is None else [*motion.notes, *excitation_in_words(mechanism, motion)],
     }

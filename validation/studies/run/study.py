@@ -1,10 +1,12 @@
 """Every source and every audit of some cases, computed in worker processes and collected in tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib import import_module
 from math import nan
 from pathlib import Path
+from threading import Thread
 from typing import ClassVar
 
 from robots.errors import HarnessError, SingularityError
@@ -13,7 +15,7 @@ from robots.motion import Motion
 from robots.robot import Case, Robot
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
-from validation.execution.workers import ALL_CORES, WorkerFailure, WorkerPool, Workers
+from validation.execution.workers import ALL_CORES, WorkerFailure, WorkerPool, Workers, worker_pool
 from validation.judge import sources
 from validation.judge.audit import ExpectedTerms, Row, audit, doubts, expected_terms, failed_row, lost
 from validation.judge.compare import Evidence, summarize, unexplained
@@ -22,10 +24,10 @@ from validation.judge.resolution import Resolution, measure_resolution
 from validation.judge.results import TABLES, Results
 from validation.judge.tolerances import with_own_limits
 from validation.judge.verdicts import FILE, Key
-from validation.studies.run import report
+from validation.report.blocks import Section
 from validation.studies.run.movies import NO_MOVIES, movies
 from validation.studies.run.record import Request, RunOutput, collect
-from validation.studies.run.terminal import summary, verdicts
+from validation.studies.run.terminal import summary, title, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
 
 
@@ -48,6 +50,7 @@ class Run(Study):
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
         sources.want_known(self.sources)
+        Thread(target=_prepare_page, daemon=True).start()
         request = Request(dt=self.dt, tolerances=with_own_limits(self.limits))
         results = collect(self.cases, _computed(self, request, pool), request)
         return Computed({name: getattr(results, name) for name in TABLES}, results.run)
@@ -57,9 +60,10 @@ class Run(Study):
         """See `Study.conclude`."""
         results = results_of(result)
         return Conclusion(
-            title=report.title(results),
-            sections=[section(results) for section in report.SECTIONS],
-            summary=[*summary(results), f"report: {result.folder / 'report.html'}"],
+            title=title(results),
+            sections=_sections(results),
+            summary=list(summary(results)),
+            last=[f"report: {result.folder / 'report.html'}"],
             verdicts=verdicts(results),
         )
 
@@ -91,7 +95,22 @@ def run(
             expected.
     """
     study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {})
-    return results_of(computed(study, Path(), workers=workers))
+    with worker_pool(workers) as pool:
+        return results_of(computed(study, Path(), pool))
+
+
+def _prepare_page() -> None:
+    """Import what the page is made with, and pack what every page carries, while engines run."""
+    import_module("validation.studies.run.report")
+    import_module("validation.report.pages").plotly_script()
+
+
+def _sections(results: Results) -> Iterator[Section]:
+    """The page, for which what draws it is imported only now, when the summary has been said."""
+    from validation.studies.run.report import SECTIONS
+
+    for section in SECTIONS:
+        yield section(results)
 
 
 def results_of(result: StudyResult) -> Results:

@@ -11,6 +11,11 @@ from validation.judge.verdicts import CaseVerdict, about_robots, case_verdicts, 
 from validation.report.terminal import table, verdict_cell
 
 
+def title(results: Results) -> str:
+    """Title of the page."""
+    return f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
+
+
 def verdicts(results: Results) -> list[str]:
     """The verdict on each source in each case."""
     return [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
@@ -50,6 +55,11 @@ def _about(robot: Mapping[str, Any]) -> Iterator[str]:
     """What kind of mechanism a robot is, what is unactuated, odd or left out, a line each."""
     if robot.get("in_words"):
         yield str(robot["in_words"])
-    for text, key in (("nothing drives", "undriven"), ("odd", "oddities"), ("left out", "left_out")):
+    for text, key in (
+        ("nothing drives", "undriven"),
+        ("odd", "oddities"),
+        ("motion", "motion"),
+        ("left out", "left_out"),
+    ):
         if robot.get(key):
             yield f"{text}: {'; '.join(robot[key])}"

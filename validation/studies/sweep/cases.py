@@ -85,11 +85,11 @@ def nominal(variation: Variation) -> Nominal:
     return Nominal(make_scene(case), varied)
 
 
-def schema(of: Nominal) -> pa.Schema:
+def schema(subject: Nominal) -> pa.Schema:
     """Columns of the data set: a row for each case and source."""
     texts, numbers = pa.dictionary(pa.int32(), pa.string()), pa.float64()
-    efforts = [pa.field(name, numbers) for name in effort_columns(of)]  # root mean square over the motion
-    changes = [pa.field(parameter.name, numbers) for parameter in of.varied]  # [%]
+    efforts = [pa.field(name, numbers) for name in effort_columns(subject)]  # root mean square over the motion
+    changes = [pa.field(parameter.name, numbers) for parameter in subject.varied]  # [%]
     return pa.schema(
         [
             pa.field("case", pa.int64()),
@@ -106,9 +106,9 @@ def schema(of: Nominal) -> pa.Schema:
     )
 
 
-def effort_columns(of: Nominal) -> tuple[str, ...]:
+def effort_columns(subject: Nominal) -> tuple[str, ...]:
     """Names of the columns of efforts, in the order of the actuators."""
-    mechanism = of.case.mechanism
+    mechanism = subject.case.mechanism
     units = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
     return tuple(f"effort of {actuator.name} [{unit}]" for actuator, unit in units)
 
@@ -116,20 +116,20 @@ def effort_columns(of: Nominal) -> tuple[str, ...]:
 def compute_cases(variation: Variation, cases: Sequence[int]) -> pa.Table:
     """Rows of some cases; each depends on the study's seed and its own number alone."""
     with _ONE_AT_A_TIME:  # a cluster's worker may have several threads, engines have states of their own
-        of = nominal(variation)
-        rows = [row for case in cases for row in _rows(variation, of, case)]
-    return pa.Table.from_pylist(rows, schema(of))
+        subject = nominal(variation)
+        rows = [row for case in cases for row in _rows(variation, subject, case)]
+    return pa.Table.from_pylist(rows, schema(subject))
 
 
 def lost_cases(variation: Variation, cases: Sequence[int], reason: str) -> pa.Table:
     """Rows of cases that were never finished."""
-    of = nominal(variation)
+    subject = nominal(variation)
     rows = [
-        _row(variation, of, case, _failed(of.case, source, "not run", reason), None)
+        _row(variation, subject, case, _failed(subject.case, source, "not run", reason), None)
         for case in cases
         for source in variation.every_source
     ]
-    return pa.Table.from_pylist(rows, schema(of))
+    return pa.Table.from_pylist(rows, schema(subject))
 
 
 def kind_of(variation: Variation, case: int) -> Kind:
@@ -149,20 +149,20 @@ def prepare(variation: Variation, number: int) -> tuple[Case, Motion]:
     Raises:
         HarnessError: If the robot cannot be assembled, or has no motion.
     """
-    of = nominal(variation)
+    subject = nominal(variation)
     change, rng = drawn(variation, number)
-    case = replace(of.case, mechanism=perturbed(of.case.mechanism, of.varied, change))
-    return case, make_motion(of.scene, case, kind_of(variation, number), rng)
+    case = replace(subject.case, mechanism=perturbed(subject.case.mechanism, subject.varied, change))
+    return case, make_motion(subject.scene, case, kind_of(variation, number), rng)
 
 
-def _rows(variation: Variation, of: Nominal, number: int) -> list[Mapping[str, Any]]:
+def _rows(variation: Variation, subject: Nominal, number: int) -> list[Mapping[str, Any]]:
     try:
         case, motion = prepare(variation, number)
     except HarnessError as error:
-        lost = [_failed(of.case, source, NO_MOTION, str(error)) for source in variation.every_source]
-        return [_row(variation, of, number, outcome, None) for outcome in lost]
-    outcomes = [_evaluated(case, motion, len(of.scene.drives), source) for source in variation.every_source]
-    return [_row(variation, of, number, outcome, outcomes[0]) for outcome in outcomes]
+        failures = [_failed(subject.case, source, NO_MOTION, str(error)) for source in variation.every_source]
+        return [_row(variation, subject, number, outcome, None) for outcome in failures]
+    outcomes = [_evaluated(case, motion, len(subject.scene.drives), source) for source in variation.every_source]
+    return [_row(variation, subject, number, outcome, outcomes[0]) for outcome in outcomes]
 
 
 def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
@@ -178,7 +178,9 @@ def _failed(case: Case, source: str, result: str, note: str) -> Outcome:
     return Outcome(case=case, source=source, history=None, failure=result, note=note)
 
 
-def _row(variation: Variation, of: Nominal, number: int, outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
+def _row(
+    variation: Variation, subject: Nominal, number: int, outcome: Outcome, reference: Outcome | None
+) -> dict[str, Any]:
     change, _ = drawn(variation, number)
     row: dict[str, Any] = {
         "case": number,
@@ -186,24 +188,24 @@ def _row(variation: Variation, of: Nominal, number: int, outcome: Outcome, refer
         "source": outcome.source,
         "wall_time": outcome.wall_time,
         **_compared(outcome, reference),
-        **dict(zip((parameter.name for parameter in of.varied), 100 * change, strict=True)),
+        **dict(zip((parameter.name for parameter in subject.varied), 100 * change, strict=True)),
     }
     if outcome.compared is not None:
         rms = np.sqrt((outcome.compared.effort**2).mean(axis=0))
-        row |= dict(zip(effort_columns(of), rms, strict=True))
+        row |= dict(zip(effort_columns(subject), rms, strict=True))
     return row
 
 
 def _compared(outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
     """Result, error, peak and note; a comparison with nothing, or that is not a number, is none."""
-    found, wanted = outcome.compared, reference.compared if reference else None
-    if found is None:
+    efforts, expected = outcome.compared, reference.compared if reference else None
+    if efforts is None:
         return {"result": outcome.failure, "note": outcome.note}
-    if wanted is None:
+    if expected is None:
         return {"result": "not comparable", "note": "the reference did not run"}
     if reference is None or reference.scale is None:
         return {"result": "not comparable", "note": "the reference did not run"}
-    peak, error = float(np.abs(wanted.effort).max()), relative_error(found.effort, wanted.effort, reference.scale)
+    peak, error = float(np.abs(expected.effort).max()), relative_error(efforts.effort, expected.effort, reference.scale)
     if not np.isfinite(error):
         return {"result": "not comparable", "note": "efforts that are no numbers, or nothing that acts"}
     if outcome is reference:

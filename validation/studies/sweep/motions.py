@@ -8,10 +8,11 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from analytic.kinematics.redundancy import independent_drives
-from analytic.motion.automatic import SPAN, room, within_limits
+from analytic.motion.automatic import SPAN, room
 from analytic.motion.batched_assembly import assemble_batch
 from analytic.motion.continuation import Tracer, conditioning
 from analytic.motion.laws import LAWS, prescription
+from analytic.motion.limits import left_limits, limits_in_words
 from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.errors import SingularityError
@@ -108,10 +109,11 @@ def _largest(mechanism: Mechanism, drives: tuple[Coordinate, ...], move: Callabl
         except SingularityError as error:
             refused = error
             continue
-        if within_limits(mechanism, drives, motion):
+        left = left_limits(mechanism, drives, motion)
+        if not left:
             return motion
         refused = SingularityError(
-            f"{mechanism.model.path.name}: no random motion inside the joint limits",
+            f"{mechanism.model.path.name}: no random motion inside the limits of {limits_in_words(mechanism, left[0])}",
             time=0.0,
             singular_value=float("nan"),
         )

@@ -53,11 +53,11 @@ class Parameter:
 def parameters(mechanism: Mechanism, vary: Section = "all") -> tuple[Parameter, ...]:
     """What is varied of a robot; what is zero stays so and is left out."""
     middle = _middle(mechanism)
-    found = []
+    every_parameter = []
     for b, body in enumerate(mechanism.bodies):
         arm = body.position - (middle if body.parent == WORLD else 0)
         anchors = [joint.anchor for joint in mechanism.joints if joint.body == b and joint.kind != "slide"]
-        found += [
+        every_parameter += [
             _parameter("mass", body.name, "kg", body.mass),
             _parameter("inertia", body.name, "kg m²", np.linalg.eigvalsh(body.inertia)[-1]),
             _parameter("mass centre", body.name, "m", np.linalg.norm(body.center) if body.mass else 0),
@@ -66,9 +66,13 @@ def parameters(mechanism: Mechanism, vary: Section = "all") -> tuple[Parameter, 
         ]
     for site in _ends_of_closures(mechanism):
         arm = site.position - (middle if site.body == WORLD else 0)
-        found.append(_parameter("site", site.name, "m", np.linalg.norm(arm)))
-    wanted = [parameter for parameter in found if vary == "all" or (parameter.kind in INERTIAL) == (vary == "inertia")]
-    return tuple(parameter for parameter in wanted if parameter.value > 0)
+        every_parameter.append(_parameter("site", site.name, "m", np.linalg.norm(arm)))
+    varied = [
+        parameter
+        for parameter in every_parameter
+        if vary == "all" or (parameter.kind in INERTIAL) == (vary == "inertia")
+    ]
+    return tuple(parameter for parameter in varied if parameter.value > 0)
 
 
 def perturbed(mechanism: Mechanism, varied: Sequence[Parameter], change: Array) -> Mechanism:

@@ -26,14 +26,14 @@ def distribution_figure(tallies: Mapping[tuple[str, str], Tally], tolerances: Ma
         tallies: By kind of motion and source.
         tolerances: By source [-].
     """
-    told = {key: tally for key, tally in tallies.items() if tally.count}
-    kinds = list(dict.fromkeys(kind for kind, _ in told))
+    nonempty = {key: tally for key, tally in tallies.items() if tally.count}
+    kinds = list(dict.fromkeys(kind for kind, _ in nonempty))
     if not kinds:
         return None
     sources = list(dict.fromkeys(source for _, source in tallies))
     figure, panels = make_panels(len(kinds), legend=2 * len(sources))
     edges = 10.0 ** (LOWEST + np.arange(0, BINS + 1, COARSER) / PER_DECADE)
-    counts = {key: tally.histogram.reshape(-1, COARSER).sum(axis=1) for key, tally in told.items()}
+    counts = {key: tally.histogram.reshape(-1, COARSER).sum(axis=1) for key, tally in nonempty.items()}
     filled = np.flatnonzero(sum(counts.values()))
     limits = [tolerances[source] for source in sources if source in tolerances]
     low, high = (
@@ -46,8 +46,8 @@ def distribution_figure(tallies: Mapping[tuple[str, str], Tally], tolerances: Ma
             if (kind, source) in counts:
                 axes.stairs(counts[kind, source], edges, label=literal(source), linewidth=1.5, **look)
             if source in tolerances:
-                where: Any = {"color": COLORS[k % 6], "linestyle": (0, (2, 1)), "linewidth": 1.0}
-                axes.axvline(tolerances[source], label=literal(f"tolerance of {source}"), **where)
+                style: Any = {"color": COLORS[k % 6], "linestyle": (0, (2, 1)), "linewidth": 1.0}
+                axes.axvline(tolerances[source], label=literal(f"tolerance of {source}"), **style)
         axes.set(title=f"{kind} motion" if kind != "pose" else "single poses", xscale="log", xlim=(low, high))
         axes.set(xlabel="relative effort error [-]", ylabel="cases per tenth of a decade [-]")
         axes.xaxis.set_major_locator(LogLocator(numticks=7))

@@ -41,44 +41,48 @@ class SweepResult:
     record: Mapping[str, Any]
 
 
-def sections(found: SweepResult) -> list[Section]:
+def sections(sweep: SweepResult) -> list[Section]:
     """The page."""
-    return [answer(found), distributions(found), sensitivities(found), failures(found), how(found)]
+    return [answer(sweep), distributions(sweep), sensitivities(sweep), failures(sweep), how(sweep)]
 
 
-def derived(found: SweepResult) -> Mapping[str, pd.DataFrame]:
+def derived(sweep: SweepResult) -> Mapping[str, pd.DataFrame]:
     """The tables that are written beside the data set."""
     return {
-        "sweep_quantiles": quantiles(found),
-        "sweep_sensitivity": found.statistics.sensitivity,
-        "sweep_failures": found.statistics.reasons,
+        "sweep_quantiles": quantiles(sweep),
+        "sweep_sensitivity": sweep.statistics.sensitivity,
+        "sweep_failures": sweep.statistics.reasons,
     }
 
 
-def summary(found: SweepResult) -> Iterator[RenderableType]:
+def summary(sweep: SweepResult) -> Iterator[RenderableType]:
     """The quantiles of the error of each source, and what was not compared, for the terminal."""
-    shown = quantiles(found)[["source", "motion", "cases", "median", "99 %", "largest", "its case", "beyond it"]]
+    shown = quantiles(sweep)[["source", "motion", "cases", "median", "99 %", "largest", "its case", "beyond it"]]
     shown = shown.rename(columns={"beyond it": "beyond tolerance"})
     rows = (
         [f"{value:.1e}" if isinstance(value, float) else str(value) for value in row.values()]
         for row in shown.to_dict("records")
     )
     yield terminal.table(list(shown.columns), rows, title="relative effort error")
-    for reason in found.statistics.reasons.to_dict("records"):
+    for reason in sweep.statistics.reasons.to_dict("records"):
         line = f"{reason['source']}: {reason['result']}: {reason['cases']} cases, as {reason['first cases'][0]}"
         yield f"{line}: {reason['reason']}"
-    yield sentence(found)
+    yield sentence(sweep)
 
 
 def tolerances() -> Mapping[str, float]:
     """The registered tolerance of each source [-]."""
-    return {name: of.relative_error for name, of in registered().items() if of.relative_error is not None}
+    return {
+        name: tolerance.relative_error
+        for name, tolerance in registered().items()
+        if tolerance.relative_error is not None
+    }
 
 
-def quantiles(found: SweepResult) -> pd.DataFrame:
+def quantiles(sweep: SweepResult) -> pd.DataFrame:
     """Quantiles of the error by source and kind of motion [-]."""
     rows = []
-    for (kind, source), tally in found.statistics.tallies.items():
+    for (kind, source), tally in sweep.statistics.tallies.items():
         worst = tally.worst[0] if tally.worst else None
         rows.append(
             {
@@ -95,61 +99,61 @@ def quantiles(found: SweepResult) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def sentence(found: SweepResult) -> str:
+def sentence(sweep: SweepResult) -> str:
     """What came of the cases."""
     count = dict.fromkeys(RESULTS, 0)
-    for (source, _, result), rows in found.statistics.results.items():
+    for (source, _, result), rows in sweep.statistics.results.items():
         count[result] += rows if source != sources.REFERENCE else 0
-    others = len(found.variation.every_source) - 1
-    beyond = sum(tally.beyond for tally in found.statistics.tallies.values())
-    compared = sum(tally.count for tally in found.statistics.tallies.values())
+    others = len(sweep.variation.every_source) - 1
+    beyond = sum(tally.beyond for tally in sweep.statistics.tallies.values())
+    compared = sum(tally.count for tally in sweep.statistics.tallies.values())
     unmoved = count.pop(NO_MOTION) // others
-    lost = ", ".join(f"{result} {rows}" for result, rows in count.items() if rows and result != COMPUTED)
+    uncompared = ", ".join(f"{result} {rows}" for result, rows in count.items() if rows and result != COMPUTED)
     return (
-        f"{found.cases} cases of {found.variation.robot}, {others} source{'s' * (others != 1)} against "
+        f"{sweep.cases} cases of {sweep.variation.robot}, {others} source{'s' * (others != 1)} against "
         f"{sources.REFERENCE}: {compared} "
         f"comparisons, {beyond} with an error beyond the tolerance of the source. {unmoved} cases have no motion "
-        f"to compare in. Of the others, not compared: {lost or 'none'}."
+        f"to compare in. Of the others, not compared: {uncompared or 'none'}."
     )
 
 
-def verdicts(found: SweepResult) -> list[str]:
+def verdicts(sweep: SweepResult) -> list[str]:
     """One for all errors of a source in a kind of motion, and one for each kind of what did not run."""
-    tallies = found.statistics.tallies.values()
-    results = found.statistics.results.items()
+    tallies = sweep.statistics.tallies.values()
+    results = sweep.statistics.results.items()
     return [
         *("disagree" if tally.beyond else "agree" for tally in tallies if tally.count),
         *("not run" for (_, _, result), rows in results if rows and result == "not run"),
     ]
 
 
-def answer(found: SweepResult) -> Section:
+def answer(sweep: SweepResult) -> Section:
     """What came of it, and the quantiles."""
-    variation, case = found.variation, nominal(found.variation).case
+    variation, case = sweep.variation, nominal(sweep.variation).case
     about = (
         f"Mode {case.mode}, {case.configuration}. In every case each of {len(nominal(variation).varied)} parameters, "
         f"{_VARIED[variation.vary]}, is off by up to ±{variation.spread:g} %, uniformly and independently, and all "
         "sources get that robot. Kinds of motion, in turn:"
     )
-    said = quantiles(found).rename(columns={"tolerance": "tolerance [-]", "largest": "largest [-]"})
-    said = said.rename(columns={_percent(fraction): f"{_percent(fraction)} [-]" for fraction in QUANTILES})
+    shown = quantiles(sweep).rename(columns={"tolerance": "tolerance [-]", "largest": "largest [-]"})
+    shown = shown.rename(columns={_percent(fraction): f"{_percent(fraction)} [-]" for fraction in QUANTILES})
     return Section(
         title="Answer",
         anchor="answer",
         blocks=[
-            sentence(found),
+            sentence(sweep),
             about,
             [f"{kind}: {motions.MEANING[kind]}" for kind in motions.KINDS if kind in variation.motions],
             "The error of a case is the largest over time and actuators, each over its own scale. Quantiles are "
             f"told to {100 * (10 ** (1 / PER_DECADE) - 1):.0f} % of the error; the largest is exact. To see a case "
-            f"alone: {_again(found)}",
-            table(said),
+            f"alone: {_again(sweep)}",
+            table(shown),
         ],
     )
 
 
-def _again(found: SweepResult) -> str:
-    variation, case = found.variation, nominal(found.variation).case
+def _again(sweep: SweepResult) -> str:
+    variation, case = sweep.variation, nominal(sweep.variation).case
     options = [
         f"--seed {variation.seed}",
         f"--spread {variation.spread:g}",
@@ -161,16 +165,16 @@ def _again(found: SweepResult) -> str:
     return f"loopcheck sweep {variation.robot} {' '.join(options)} --case NUMBER"
 
 
-def distributions(found: SweepResult) -> Section:
+def distributions(sweep: SweepResult) -> Section:
     """Histograms, and the worst cases."""
-    svg = distribution_figure(found.statistics.tallies, tolerances())
+    svg = distribution_figure(sweep.statistics.tallies, tolerances())
     blocks: list[Block] = []
     if svg:
         caption = "Cases by effort error, on a logarithmic axis. Dotted: the registered tolerance of the source."
-        blocks.append(Picture(svg, alt=f"{found.variation.robot}: distribution of the effort errors", caption=caption))
+        blocks.append(Picture(svg, alt=f"{sweep.variation.robot}: distribution of the effort errors", caption=caption))
     worst = [
         {"source": source, "motion": kind, "case": one.case, "error [-]": one.error}
-        for (kind, source), tally in found.statistics.tallies.items()
+        for (kind, source), tally in sweep.statistics.tallies.items()
         for one in tally.worst
     ]
     if worst:
@@ -179,23 +183,28 @@ def distributions(found: SweepResult) -> Section:
     return Section(title="Distribution of the error", anchor="errors", blocks=blocks or ["Nothing was compared."])
 
 
-def sensitivities(found: SweepResult) -> Section:
+def sensitivities(sweep: SweepResult) -> Section:
     """What efforts hang on."""
-    said = found.statistics.sensitivity
-    svg = sensitivity_figure(said)
+    sensitivity = sweep.statistics.sensitivity
+    svg = sensitivity_figure(sensitivity)
     if svg is None:
         why = "Not told: it takes cases with the robot's own motion, more than there are parameters, and a spread."
         return Section(title="What efforts hang on", anchor="sensitivity", blocks=[why])
     values = {
-        parameter.name: f"{digits(parameter.value)} {parameter.unit}" for parameter in nominal(found.variation).varied
+        parameter.name: f"{digits(parameter.value)} {parameter.unit}" for parameter in nominal(sweep.variation).varied
     }
-    shown = said.assign(value=said["parameter"].map(values)).drop(columns=["told", "cases"]).rename(columns=_HEADERS)
-    told = said.groupby("actuator", sort=False)["told"].first()
+    shown = (
+        sensitivity.assign(value=sensitivity["parameter"].map(values))
+        .drop(columns=["told", "cases"])
+        .rename(columns=_HEADERS)
+    )
+    shares = sensitivity.groupby("actuator", sort=False)["told"].first()
+    cases = int(sensitivity["cases"].iloc[0])
     text = (
         f"A linear regression of the root mean square effort of each actuator over the robot's own motion, of "
-        f"{sources.REFERENCE}, on the changes of all parameters together, over the {int(said['cases'].iloc[0])} cases "
+        f"{sources.REFERENCE}, on the changes of all parameters together, over the {cases} cases "
         "that have it. It tells "
-        + ", ".join(f"{100 * part:.3g} % of the variance of {name}" for name, part in told.items())
+        + ", ".join(f"{100 * part:.3g} % of the variance of {name}" for name, part in shares.items())
         + "; the rest is not linear. The standardised slope is that of the effort in its standard deviations on the "
         "parameter in its own: its square is the part of the variance that the parameter makes. Intervals are 95 %."
     )
@@ -206,7 +215,7 @@ def sensitivities(found: SweepResult) -> Section:
             text,
             Picture(
                 svg,
-                alt=f"{found.variation.robot}: effect of each parameter on the effort of each actuator",
+                alt=f"{sweep.variation.robot}: effect of each parameter on the effort of each actuator",
                 caption=f"Change of the root mean square effort where a parameter is 1 % larger; the {BARS} parameters "
                 "with the largest effects, with 95 % intervals. Blue: more effort; vermilion: less.",
             ),
@@ -215,9 +224,9 @@ def sensitivities(found: SweepResult) -> Section:
     )
 
 
-def failures(found: SweepResult) -> Section:
+def failures(sweep: SweepResult) -> Section:
     """What could not be compared, and why."""
-    reasons = found.statistics.reasons
+    reasons = sweep.statistics.reasons
     meaning = [f"{name}: {text}" for name, text in RESULTS.items()]
     if reasons.empty:
         return Section(title="What was not compared", anchor="failures", blocks=["Everything was compared.", meaning])
@@ -226,13 +235,13 @@ def failures(found: SweepResult) -> Section:
     return Section(title="What was not compared", anchor="failures", blocks=[text, table(shown), meaning])
 
 
-def how(found: SweepResult) -> Section:
+def how(sweep: SweepResult) -> Section:
     """What it takes to get the same again."""
-    record = {"command": " ".join(map(str, found.record["command"])), "cases": found.cases}
-    record |= {name: found.record[name] for name in ("start", "loopcheck", "versions", "scheduler", "model")}
-    record |= {"duration [s]": found.record["duration_s"], **found.record["variation"]}
+    record = {"command": " ".join(map(str, sweep.record["command"])), "cases": sweep.cases}
+    record |= {name: sweep.record[name] for name in ("start", "loopcheck", "versions", "scheduler", "model")}
+    record |= {"duration [s]": sweep.record["duration_s"], **sweep.record["variation"]}
     record["spread [%]"] = record.pop("spread")
-    seconds = {f"mean wall time of {source} [s]": value for source, value in found.statistics.seconds.items()}
+    seconds = {f"mean wall time of {source} [s]": value for source, value in sweep.statistics.seconds.items()}
     about = (
         f"Every motion has {motions.SAMPLES} samples, a pose one: each is an exact comparison at that state. The robot "
         "and the motion of a case depend on the seed and the number of the case alone, whatever the number of workers. "

@@ -67,8 +67,8 @@ class Tally:
             bins = np.floor((np.log10(errors) - LOWEST) * PER_DECADE)
         np.add.at(self.histogram, np.clip(bins, 0, BINS - 1).astype(int), 1)
         self.beyond += int((errors > tolerance).sum())
-        found = [*self.worst, *(Worst(float(e), int(c)) for e, c in zip(errors, cases, strict=True))]
-        self.worst = sorted(found, key=lambda one: (-one.error, one.case))[:KEPT]
+        candidates = [*self.worst, *(Worst(float(e), int(c)) for e, c in zip(errors, cases, strict=True))]
+        self.worst = sorted(candidates, key=lambda one: (-one.error, one.case))[:KEPT]
 
     def quantile(self, fraction: float) -> float:
         """Upper edge of the bin that a fraction of the errors does not exceed [-]; NaN without errors."""
@@ -134,8 +134,8 @@ def gather(variation: Variation, folder: Path, parts: int, nominal_efforts: Mapp
         parts: How many chunks it has.
         nominal_efforts: Of each actuator in the own motion of the nominal robot [N or N m].
     """
-    of = nominal(variation)
-    size, na = 1 + len(of.varied), of.case.mechanism.na
+    subject = nominal(variation)
+    size, na = 1 + len(subject.varied), subject.case.mechanism.na
     regression = Regression(moments=np.zeros((size, size)), products=np.zeros((size, na)), squares=np.zeros(na))
     tallies: dict[tuple[str, str], Tally] = {
         (kind, source): Tally() for kind in variation.motions for source in variation.every_source[1:]
@@ -151,8 +151,8 @@ def gather(variation: Variation, folder: Path, parts: int, nominal_efforts: Mapp
             seconds[str(source)][0] += float(rows["wall_time"].sum())
             seconds[str(source)][1] += len(rows)
         own = frame[(frame["source"] == REFERENCE) & (frame["motion"] == "own") & (frame["result"] == COMPUTED)]
-        efforts = own[list(effort_columns(of))].to_numpy(float) - np.array(list(nominal_efforts.values()))
-        regression.add(own[[parameter.name for parameter in of.varied]].to_numpy(float), efforts)
+        efforts = own[list(effort_columns(subject))].to_numpy(float) - np.array(list(nominal_efforts.values()))
+        regression.add(own[[parameter.name for parameter in subject.varied]].to_numpy(float), efforts)
     return Statistics(
         tallies=tallies,
         results=results,
@@ -181,10 +181,10 @@ def _note(frame: pd.DataFrame, reasons: dict[tuple[str, str, str], list[int]]) -
         failed["source"], failed["result"], failed["note"], failed["case"], strict=True
     ):
         whose = "all" if result == NO_MOTION else source
-        known = reasons.setdefault((whose, result, _without_numbers(note)), [0])
-        known[0] += 1
-        if len(known) <= KEPT:
-            known.append(int(case))
+        count_and_cases = reasons.setdefault((whose, result, _without_numbers(note)), [0])
+        count_and_cases[0] += 1
+        if len(count_and_cases) <= KEPT:
+            count_and_cases.append(int(case))
 
 
 def _without_numbers(note: str) -> str:
@@ -200,18 +200,20 @@ def _reasons(reasons: Mapping[tuple[str, str, str], list[int]]) -> pd.DataFrame:
     return frame.sort_values("cases", ascending=False, kind="stable", ignore_index=True)
 
 
-def _sensitivity(variation: Variation, of: Regression, efforts: Mapping[str, float]) -> pd.DataFrame:
+def _sensitivity(variation: Variation, regression: Regression, efforts: Mapping[str, float]) -> pd.DataFrame:
     """Slopes with their 95 % intervals, standardised slopes and the part of the variance that is told."""
     varied, mechanism = nominal(variation).varied, nominal(variation).case.mechanism
-    n, size = float(of.moments[0, 0]), len(of.moments)
+    n, size = float(regression.moments[0, 0]), len(regression.moments)
     columns = ["actuator", "unit", "parameter", "slope", "interval", "elasticity", "standardised", "told", "cases"]
     if n <= size + 1 or variation.spread == 0:
         return pd.DataFrame(columns=columns)
-    inverse = np.linalg.inv(of.moments)
-    slopes = inverse @ of.products
-    left = np.maximum(of.squares - (slopes * of.products).sum(axis=0), 0.0)
-    scatter = of.squares - of.products[0] ** 2 / n
-    widths = np.sqrt(np.diag(of.moments)[1:] / n - (of.moments[0, 1:] / n) ** 2)  # standard deviations of the changes
+    inverse = np.linalg.inv(regression.moments)
+    slopes = inverse @ regression.products
+    left = np.maximum(regression.squares - (slopes * regression.products).sum(axis=0), 0.0)
+    scatter = regression.squares - regression.products[0] ** 2 / n
+    widths = np.sqrt(
+        np.diag(regression.moments)[1:] / n - (regression.moments[0, 1:] / n) ** 2
+    )  # standard deviations of the changes
     rows: list[dict[str, Any]] = []
     for a, ((actuator, effort), unit) in enumerate(zip(efforts.items(), mechanism.actuator_units, strict=True)):
         errors = np.sqrt(np.diag(inverse)[1:] * left[a] / (n - size))

@@ -65,7 +65,8 @@ class Sweep(Study):
         return Conclusion(
             title=f"loopcheck: sweep of {varied.robot}",
             sections=sections(case_verdicts),
-            summary=[*summary(case_verdicts), f"report: {result.folder / 'sweep.html'}"],
+            summary=list(summary(case_verdicts)),
+            last=[f"report: {result.folder / 'sweep.html'}"],
             verdicts=verdicts(case_verdicts),
             tables=derived(case_verdicts),
         )
@@ -90,15 +91,15 @@ def _is_nothing(value: object) -> bool:
 
 def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) -> Iterator[tuple[int, pa.Table]]:
     """Number and rows of each part, as they come."""
-    lost = []
+    failed = []
     with _on_cluster(pool, study.scheduler) as many:
         tasks = [Task(compute_cases, (study.variation, cases)) for cases in parts]
         for k, rows in many.completed(tasks, "cases, some at a time"):
             if isinstance(rows, WorkerFailure):
-                lost.append(k)
+                failed.append(k)
             else:
                 yield k, rows
-    yield from _one_by_one(study.variation, {k: parts[k] for k in lost}, pool)
+    yield from _one_by_one(study.variation, {k: parts[k] for k in failed}, pool)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from validation.studies.options import RESULTS, Execution, execution_options
 )
 @execution_options(RESULTS / "versions")
 def command(
-    wanted: tuple[str, ...], versions: tuple[str, ...], interpreters: tuple[Path, ...], execution: Execution
+    words: tuple[str, ...], versions: tuple[str, ...], interpreters: tuple[Path, ...], execution: Execution
 ) -> int:
     """See what an upgrade of MuJoCo does to ROBOTs, or to a MODEL.xml: the same run in several versions, side by side.
 
@@ -41,18 +41,18 @@ def command(
     """
     from validation.studies.versions.study import OLDER, Versions, environments
 
-    arguments = _arguments(wanted)
+    arguments = _arguments(words)
     places = environments(versions or (() if interpreters else OLDER), interpreters)
     return execution.run(Versions(environments=places, arguments=arguments))
 
 
-def _arguments(wanted: tuple[str, ...]) -> tuple[str, ...]:
+def _arguments(words: tuple[str, ...]) -> tuple[str, ...]:
     """The command line of `run` or `check`, seen to be good, that is run in every version."""
     from validation.judge.selection import Selection, plan
     from validation.studies.versions.study import ROUTES
 
-    name = "check" if any(word.endswith(".xml") for word in wanted) else "run"
-    given = _command_of(name).make_context(f"loopcheck {name}", list(wanted)).params
+    name = "check" if any(word.endswith(".xml") for word in words) else "run"
+    given = _command_of(name).make_context(f"loopcheck {name}", list(words)).params
     if given["junit"] is not None:
         raise click.UsageError("--junit is for one version: use it with run or check")
     others = [source for source in given["sources"] if source.split("/")[0] not in ("mujoco", "analytic")]
@@ -63,7 +63,7 @@ def _arguments(wanted: tuple[str, ...]) -> tuple[str, ...]:
     if name == "run":
         plan(Selection(**{field: given[field] for field in Selection.__dataclass_fields__}))
     defaults = () if given["sources"] else ROUTES
-    return (name, *wanted, *(f"--source={source}" for source in defaults))
+    return (name, *words, *(f"--source={source}" for source in defaults))
 
 
 def _command_of(name: str) -> click.Command:

@@ -35,20 +35,24 @@ from the version before."""
 _BLANK = {name: np.nan if name in TABLE.units else "" for name in TABLE.schema.columns}
 
 
-def versions_table(found: Mapping[str, Results | str]) -> pd.DataFrame:
+def versions_table(results_of_versions: Mapping[str, Results | str]) -> pd.DataFrame:
     """A row for each case, source and version, with what has changed from the version before.
 
     Args:
-        found: The results of each version, the oldest first, or why there are none.
+        results_of_versions: The results of each version, the oldest first, or why there are none.
     """
-    seen = {version: _Seen.of(results) for version, results in found.items() if isinstance(results, Results)}
-    keys = dict.fromkeys(chain.from_iterable(of.verdicts for of in seen.values()))
-    rows = [row for key in keys or [("",) * 5] for row in _rows(key, found, seen)]
+    tables = {
+        version: _VersionTables.from_results(results)
+        for version, results in results_of_versions.items()
+        if isinstance(results, Results)
+    }
+    keys = dict.fromkeys(chain.from_iterable(table.verdicts for table in tables.values()))
+    rows = [row for key in keys or [("",) * 5] for row in _rows(key, results_of_versions, tables)]
     return TABLE.frame(rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _VersionTables:
     """The results of a version, by robot, variant, mode, configuration and source."""
 
     verdicts: Mapping[tuple[str, ...], CaseVerdict]
@@ -56,10 +60,14 @@ class _Seen:
     efforts: Mapping[tuple[str, ...], pd.DataFrame]
 
     @classmethod
-    def of(cls, results: Results) -> "_Seen":
-        found = case_verdicts(results)
+    def from_results(cls, results: Results) -> "_VersionTables":
+        findings = case_verdicts(results)
         return cls(
-            verdicts={(*case, source): finding for case, of in found.items() for source, finding in of.items()},
+            verdicts={
+                (*case, source): finding
+                for case, findings_of_case in findings.items()
+                for source, finding in findings_of_case.items()
+            },
             summary=_by_source(results.summary),
             efforts=_by_source(results.efforts),
         )
@@ -73,28 +81,28 @@ def _by_source(frame: pd.DataFrame) -> Mapping[tuple[str, ...], pd.DataFrame]:
 
 
 def _rows(
-    key: tuple[str, ...], found: Mapping[str, Results | str], seen: Mapping[str, _Seen]
+    key: tuple[str, ...], results_of_versions: Mapping[str, Results | str], tables: Mapping[str, _VersionTables]
 ) -> Sequence[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = []
-    before: _Seen | None = None
+    before: _VersionTables | None = None
     first = float("nan")
-    for version, results in found.items():
+    for version, results in results_of_versions.items():
         row: dict[str, Any] = {**dict(zip([*CASE, "source"], key, strict=True)), "mujoco": version}
-        of = seen.get(version)
-        if of is None or key not in of.verdicts:
+        own = tables.get(version)
+        if own is None or key not in own.verdicts:
             note = results if isinstance(results, str) else "it is not among its results"
             rows.append({**_BLANK, **row, "verdict": "not run", "note": note})
             continue
-        finding, seconds = of.verdicts[key], of.largest(key, "wall_time")
+        finding, seconds = own.verdicts[key], own.largest(key, "wall_time")
         first = seconds if np.isnan(first) else first
-        moved = np.nan if before is None else _effort_change(key, before, of)
+        moved = np.nan if before is None else _effort_change(key, before, own)
         rows.append(
             {
                 **row,
                 "verdict": finding.verdict,
                 "relative_error": finding.error,
                 "tolerance": finding.tolerance,
-                "closure_drift": of.largest(key, "closure_drift"),
+                "closure_drift": own.largest(key, "closure_drift"),
                 "wall_time": seconds,
                 "wall_time_ratio": seconds / first if first > 0 else np.nan,
                 "effort_change": moved,
@@ -102,7 +110,7 @@ def _rows(
                 "note": finding.note,
             }
         )
-        before = of
+        before = own
     return rows
 
 
@@ -121,11 +129,11 @@ def _change(before: CaseVerdict, after: CaseVerdict, moved: float, limit: float)
     return "; ".join(parts)
 
 
-def _effort_change(key: tuple[str, ...], before: _Seen, after: _Seen) -> float:
+def _effort_change(key: tuple[str, ...], before: _VersionTables, after: _VersionTables) -> float:
     """Largest change of an effort over time and actuators, over its scale [-]; NaN if the two do not compare."""
     if key not in before.efforts or key not in after.efforts:
         return np.nan
-    one, other = (of.efforts[key] for of in (before, after))
+    one, other = (tables.efforts[key] for tables in (before, after))
     alike = len(one) == len(other) and (one["actuator"].to_numpy() == other["actuator"].to_numpy()).all()
     if not alike or not np.allclose(one["t"], other["t"], rtol=0, atol=1e-9):
         return np.nan

@@ -115,16 +115,16 @@ def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> s
     """
     if environment.lacks:
         return environment.lacks
-    status, _, said = _call((*environment.interpreter, "-c", FOLLOWER, str(place / "loopcheck.py"), *arguments))
-    lines = said.splitlines() or [f"it ended with status {status}"]
-    has_ended = status in (0, 1, 3) and "Traceback (most recent call last)" not in said
+    status, _, errors = _call((*environment.interpreter, "-c", FOLLOWER, str(place / "loopcheck.py"), *arguments))
+    lines = errors.splitlines() or [f"it ended with status {status}"]
+    has_ended = status in (0, 1, 3) and "Traceback (most recent call last)" not in errors
     return "" if has_ended else lines[-1].removeprefix("loopcheck: ")
 
 
 def _version_in(interpreter: Sequence[str]) -> tuple[str, str]:
     """Version of MuJoCo that an interpreter has, and, if it has none, why."""
-    status, version, said = _call((*interpreter, "-c", "import mujoco; print(mujoco.__version__)"))
-    return version.strip(), " ".join(said.split()) or "it says nothing" if status else ""
+    status, version, errors = _call((*interpreter, "-c", "import mujoco; print(mujoco.__version__)"))
+    return version.strip(), " ".join(errors.split()) or "it says nothing" if status else ""
 
 
 def _call(command: Sequence[str]) -> tuple[int, str, str]:

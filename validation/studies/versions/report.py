@@ -39,62 +39,74 @@ class VersionsResult:
     @property
     def ran(self) -> tuple[str, ...]:
         """The versions that ran, the oldest first."""
-        return tuple(of["mujoco"] for of in self.run["environments"] if not of["lacks"])
+        return tuple(environment["mujoco"] for environment in self.run["environments"] if not environment["lacks"])
 
     @property
     def versions(self) -> tuple[str, ...]:
         """All versions that were asked for, the oldest first."""
-        return tuple(of["mujoco"] for of in self.run["environments"])
+        return tuple(environment["mujoco"] for environment in self.run["environments"])
 
 
-def sections(found: VersionsResult) -> list[Section]:
+def sections(comparison: VersionsResult) -> list[Section]:
     """The page."""
-    robots = [_robot(str(robot), rows, found.versions) for robot, rows in found.table.groupby("robot", sort=False)]
-    return [_answer(found), _environments(found), _matrix(found), _changes(found), _explained(found), *robots]
+    robots = [
+        _robot(str(robot), rows, comparison.versions) for robot, rows in comparison.table.groupby("robot", sort=False)
+    ]
+    return [
+        _answer(comparison),
+        _environments(comparison),
+        _matrix(comparison),
+        _changes(comparison),
+        _explained(comparison),
+        *robots,
+    ]
 
 
-def summary(found: VersionsResult) -> Iterator[RenderableType]:
+def summary(comparison: VersionsResult) -> Iterator[RenderableType]:
     """The worst verdict of each source on each robot in each version, and what changes, for the terminal."""
-    headers = ["source", "configuration", *(f"MuJoCo {version}" for version in found.versions)]
-    for robot, of_robot in found.table.groupby("robot", sort=False):
+    headers = ["source", "configuration", *(f"MuJoCo {version}" for version in comparison.versions)]
+    for robot, of_robot in comparison.table.groupby("robot", sort=False):
         cells = []
         for (source, configuration), rows in of_robot.groupby(["source", "configuration"], sort=False):
-            by_version = [rows.loc[rows["mujoco"] == version, _FINDING] for version in found.versions]
+            by_version = [rows.loc[rows["mujoco"] == version, _FINDING] for version in comparison.versions]
             verdicts = [[CaseVerdict(*row) for row in some.itertuples(index=False)] for some in by_version]
             cells.append([str(source), str(configuration), *map(terminal.verdict_cell, verdicts)])
         yield terminal.table(headers, cells, title=f"{robot}: worst relative effort error")
-    yield from steps(found)
+    yield from steps(comparison)
 
 
-def steps(found: VersionsResult) -> list[str]:
+def steps(comparison: VersionsResult) -> list[str]:
     """What each upgrade changes, a sentence each, and which versions did not run, and why."""
-    sentences = [_step(found.table, before, after) for before, after in pairwise(found.ran)]
-    missing = [of for of in found.run["environments"] if of["lacks"]]
-    return [*sentences, *(f"MuJoCo {of['mujoco']} did not run: {of['lacks']}" for of in missing)]
+    sentences = [_step(comparison.table, before, after) for before, after in pairwise(comparison.ran)]
+    missing = [environment for environment in comparison.run["environments"] if environment["lacks"]]
+    return [
+        *sentences,
+        *(f"MuJoCo {environment['mujoco']} did not run: {environment['lacks']}" for environment in missing),
+    ]
 
 
 def _step(rows: pd.DataFrame, before: str, after: str) -> str:
-    there = rows[rows["mujoco"] == after]
-    changed = there[there["change"] != ""]
-    words = f"From MuJoCo {before} to {after}, {len(changed)} of {len(there)} comparisons change"
+    compared = rows[rows["mujoco"] == after]
+    changed = compared[compared["change"] != ""]
+    words = f"From MuJoCo {before} to {after}, {len(changed)} of {len(compared)} comparisons change"
     if changed.empty:
         return f"{words}."
     turned = changed["change"].str.split("; ").str[0]
     counts = turned[turned.str.contains("→")].value_counts()
-    said = [f"{count} {verdicts}" for verdicts, count in counts.items()]
+    texts = [f"{count} {verdicts}" for verdicts, count in counts.items()]
     moved = changed[np.isfinite(changed["effort_change"])].sort_values("effort_change", kind="stable")
     for robot, source, most in moved[["robot", "source", "effort_change"]].tail(1).itertuples(index=False):
-        said.append(f"efforts move by up to {most:.1e} of their scale ({robot}, {source})")
+        texts.append(f"efforts move by up to {most:.1e} of their scale ({robot}, {source})")
     reread = changed[changed["source"] == REFERENCE]
     if len(reread):
         robots = ", ".join(dict.fromkeys(reread["robot"]))
         most = reread["effort_change"].max()
-        said.append(f"MuJoCo's compiler reads {robots} otherwise: the reference itself moves by up to {most:.1e}")
-    return f"{words}: {'; '.join(said)}."
+        texts.append(f"MuJoCo's compiler reads {robots} otherwise: the reference itself moves by up to {most:.1e}")
+    return f"{words}: {'; '.join(texts)}."
 
 
-def _answer(found: VersionsResult) -> Section:
-    counts = found.table.groupby("mujoco", sort=False)["verdict"].value_counts().unstack(fill_value=0)
+def _answer(comparison: VersionsResult) -> Section:
+    counts = comparison.table.groupby("mujoco", sort=False)["verdict"].value_counts().unstack(fill_value=0)
     shown = [verdict for verdict in MEANING if verdict in counts.columns]
     rows = [
         [Cell(version), *(cell(int(counts.loc[version, verdict])) for verdict in shown)] for version in counts.index
@@ -103,7 +115,7 @@ def _answer(found: VersionsResult) -> Section:
         title="Answer",
         anchor="answer",
         blocks=[
-            *(steps(found) or ["One version ran, so there is nothing to hold it against."]),
+            *(steps(comparison) or ["One version ran, so there is nothing to hold it against."]),
             Table(["MuJoCo", *shown], rows),
             "The same command is run in an environment for each version; all that loopcheck itself needs has the same "
             "version in those made by uv. A change is another verdict, or an effort that moves between two versions by "
@@ -112,33 +124,35 @@ def _answer(found: VersionsResult) -> Section:
             "nothing else of it: where it moves, the compiler reads another robot.",
             facts(
                 {
-                    "command": " ".join(found.run["command"]),
-                    "start": found.run["start"],
-                    "duration [s]": found.run["duration_s"],
-                    "loopcheck": found.run["loopcheck"],
+                    "command": " ".join(comparison.run["command"]),
+                    "start": comparison.run["start"],
+                    "duration [s]": comparison.run["duration_s"],
+                    "loopcheck": comparison.run["loopcheck"],
                 }
             ),
         ],
     )
 
 
-def _environments(found: VersionsResult) -> Section:
+def _environments(comparison: VersionsResult) -> Section:
     rows = []
-    for of in found.run["environments"]:
-        versions = of["versions"] or {}
-        report = f"{of['folder']}/report.html" if of["folder"] else NOTHING
+    for environment in comparison.run["environments"]:
+        versions = environment["versions"] or {}
+        report = f"{environment['folder']}/report.html" if environment["folder"] else NOTHING
         python, numpy = (versions.get(name, NOTHING) for name in ("python", "numpy"))
-        state = Cell(f"not run: {of['lacks']}", "not run") if of["lacks"] else Cell("ran")
-        rows.append([Cell(of["mujoco"]), Cell(of["made"]), state, Cell(python), Cell(numpy), Cell(report)])
+        state = Cell(f"not run: {environment['lacks']}", "not run") if environment["lacks"] else Cell("ran")
+        rows.append(
+            [Cell(environment["mujoco"]), Cell(environment["made"]), state, Cell(python), Cell(numpy), Cell(report)]
+        )
     columns = ["MuJoCo", "environment", "state", "Python", "numpy", "its own report"]
     return Section(title="Environments", anchor="environments", blocks=[Table(columns, rows)])
 
 
-def _matrix(found: VersionsResult) -> Section:
-    svg = errors_figure(found.table, found.ran)
+def _matrix(comparison: VersionsResult) -> Section:
+    svg = errors_figure(comparison.table, comparison.ran)
     picture = Picture(
         svg or "",
-        alt=f"error of each source on each robot in MuJoCo {', '.join(found.ran)}",
+        alt=f"error of each source on each robot in MuJoCo {', '.join(comparison.ran)}",
         caption="The largest error over variants, modes and actuators. Dashed: the tolerance.",
     )
     return Section(
@@ -146,18 +160,18 @@ def _matrix(found: VersionsResult) -> Section:
         anchor="matrix",
         blocks=[
             *([picture] if svg else []),
-            _table_of_verdicts(found),
+            _table_of_verdicts(comparison),
             IN_A_CELL,
         ],
     )
 
 
-def _table_of_verdicts(found: VersionsResult) -> Table:
+def _table_of_verdicts(comparison: VersionsResult) -> Table:
     rows = []
-    for names, of_line in found.table.groupby(["robot", "configuration", "source"], sort=False):
-        cells = [_summed(of_line[of_line["mujoco"] == version]) for version in found.versions]
+    for names, of_line in comparison.table.groupby(["robot", "configuration", "source"], sort=False):
+        cells = [_summed(of_line[of_line["mujoco"] == version]) for version in comparison.versions]
         rows.append([*(Cell(str(name) or NOTHING) for name in names), *cells])
-    return Table(["robot", "configuration", "source", *(f"MuJoCo {version}" for version in found.versions)], rows)
+    return Table(["robot", "configuration", "source", *(f"MuJoCo {version}" for version in comparison.versions)], rows)
 
 
 def _summed(rows: pd.DataFrame) -> Cell:
@@ -170,16 +184,16 @@ def _summed(rows: pd.DataFrame) -> Cell:
     return Cell("\n".join(filter(None, (verdict, ", ".join(numbers), *time))), verdict)
 
 
-def _changes(found: VersionsResult) -> Section:
-    return Section(title="What changes", anchor="changes", blocks=_named(found))
+def _changes(comparison: VersionsResult) -> Section:
+    return Section(title="What changes", anchor="changes", blocks=_named(comparison))
 
 
-def _named(found: VersionsResult) -> Sequence[Block]:
+def _named(comparison: VersionsResult) -> Sequence[Block]:
     """Every change with the robots and cases that it is seen in."""
     rows = []
-    for before, after in pairwise(found.ran):
-        new = found.table[(found.table["mujoco"] == after) & (found.table["change"] != "")]
-        old = found.table[found.table["mujoco"] == before].set_index([*CASE, "source"])["relative_error"]
+    for before, after in pairwise(comparison.ran):
+        new = comparison.table[(comparison.table["mujoco"] == after) & (comparison.table["change"] != "")]
+        old = comparison.table[comparison.table["mujoco"] == before].set_index([*CASE, "source"])["relative_error"]
         kinds = new["change"].str.split("; efforts").str[0].where(new["change"].str.contains("→"), "efforts move")
         for (robot, source, change), cases in new.assign(change=kinds).groupby(_STEP, sort=False):
             errors = old.reindex(pd.MultiIndex.from_frame(cases[[*CASE, "source"]]))
@@ -198,10 +212,12 @@ def _named(found: VersionsResult) -> Sequence[Block]:
     return [shown] if rows else ["Nothing that matters changes between these versions."]
 
 
-def _explained(found: VersionsResult) -> Section:
+def _explained(comparison: VersionsResult) -> Section:
     """Entries of the ledger that hold for some of the versions and not for others."""
-    told = [(issue, [v for v in found.ran if issue.applies(v)]) for issue in known_issues() if issue.engine == "mujoco"]
-    rows = [_issue(issue, versions) for issue, versions in told if 0 < len(versions) < len(found.ran)]
+    ran_with = [
+        (issue, [v for v in comparison.ran if issue.applies(v)]) for issue in known_issues() if issue.engine == "mujoco"
+    ]
+    rows = [_issue(issue, versions) for issue, versions in ran_with if 0 < len(versions) < len(comparison.ran)]
     columns = ["MuJoCo", "difference", "size", "cause", "what loopcheck does"]
     text = "Entries of the ledger of explained differences that hold for some of these versions only."
     blocks: Sequence[Block] = (

@@ -48,23 +48,29 @@ class Versions(Study):
         results: dict[str, Results | str] = {}
         with rooms(folder) as place:
             try:
-                for environment in pool.progress.track(self.environments, description="versions"):
+                places = self.environments
+                for environment in pool.progress.track(places, total=len(places), description="versions"):
                     results[environment.mujoco] = _results_of(environment, place, self.arguments, folder)
             except KeyboardInterrupt:
                 pass
-        by_version = {of.mujoco: results.get(of.mujoco, "interrupted") for of in self.environments}
-        record = {"environments": [_record(of, by_version[of.mujoco]) for of in self.environments]}
+        by_version = {
+            environment.mujoco: results.get(environment.mujoco, "interrupted") for environment in self.environments
+        }
+        record = {
+            "environments": [_record(environment, by_version[environment.mujoco]) for environment in self.environments]
+        }
         return Computed({"versions": versions_table(by_version)}, record)
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
         """See `Study.conclude`."""
-        found = VersionsResult(table=result.tables["versions"], run=result.record)
+        comparison = VersionsResult(table=result.tables["versions"], run=result.record)
         return Conclusion(
             title="loopcheck: versions of MuJoCo",
-            sections=sections(found),
-            summary=[*summary(found), f"report: {result.folder / 'versions.html'}"],
-            verdicts=list(found.table["verdict"]),
+            sections=sections(comparison),
+            summary=list(summary(comparison)),
+            last=[f"report: {result.folder / 'versions.html'}"],
+            verdicts=list(comparison.table["verdict"]),
         )
 
 
@@ -83,11 +89,11 @@ def environments(versions: Sequence[str], interpreters: Sequence[Path]) -> list[
     """
     for version in versions:
         _want_version(version)
-    found = [this_one(), *map(of_interpreter, interpreters)]
+    every_one = [this_one(), *map(of_interpreter, interpreters)]
     for version in dict.fromkeys(versions):
-        if version not in {environment.mujoco for environment in found}:
-            found.append(made_by_uv(version))
-    ordered = sorted(found, key=lambda environment: Version(environment.mujoco))
+        if version not in {environment.mujoco for environment in every_one}:
+            every_one.append(made_by_uv(version))
+    ordered = sorted(every_one, key=lambda environment: Version(environment.mujoco))
     for one, other in pairwise(ordered):
         if one.mujoco == other.mujoco:
             raise HarnessError(f"MuJoCo {one.mujoco} twice: {one.made} and {other.made}; want another version")

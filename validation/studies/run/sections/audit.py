@@ -70,8 +70,8 @@ def _worst(rows: pd.DataFrame, tier: str) -> Cell:
     if of_tier.empty:
         return Cell(NOTHING)
     verdict = min(of_tier["verdict"], key=SEVERITY.index)
-    known = of_tier[of_tier["error"].notna()]
-    largest = known.iloc[int(known["error"].argmax())] if len(known) else None
+    measured = of_tier[of_tier["error"].notna()]
+    largest = measured.iloc[int(measured["error"].argmax())] if len(measured) else None
     worst = "" if largest is None else f"\n{largest['error']:.1e} ({largest['quantity']})"
     return Cell(f"{verdict}{worst}", verdict)
 

@@ -1,0 +1,132 @@
+"""What a motion asks of a robot: how far and how fast it moves, how much of the efforts is inertial, and what idles.
+
+Efforts that only hold weights and springs try neither inertias nor velocity terms; and a motor that never works, or two
+drives that always move alike, are tried by no comparison of efforts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analytic.dynamics.powers import effort_scale
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+SAMPLES = 64
+"""At about how many times it is looked at."""
+IDLE = 1e-9
+"""Effort, relative to what acts on the actuator, up to which it does not work [-]."""
+ALIKE = 1e-6
+"""Singular value of the drives' accelerations, each of length one, below which some of them move alike [-]."""
+FEW = 0.01
+"""Largest inertial share of an effort that is said to be small [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excitation:
+    """What a motion asks of a robot."""
+
+    swings: Array
+    """Way of each drive from one end to the other [m or rad], shape (drives,)."""
+    fastest: float
+    """Largest velocity of a joint [m/s or rad/s]."""
+    fastest_joint: int
+    """The joint that has it."""
+    inertial: Array
+    """Peak of the inertial part of each effort, over that and the peak of the rest [-], shape (na,)."""
+    idle: tuple[int, ...]
+    """Actuators whose effort is nothing all along."""
+    courses: int
+    """How many of the drives' accelerations are independent over time."""
+    condition: float
+    """Condition number of those, each of length one [-]: 1 if all are, large if some move nearly alike."""
+
+
+def excitation(mechanism: Mechanism, motion: Motion) -> Excitation:
+    """What a motion asks of a robot.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+    """
+    some = slice(None, None, max(1, len(motion.t) // SAMPLES))
+    seen = replace(motion, t=motion.t[some], q=motion.q[some], qd=motion.qd[some], qdd=motion.qdd[some])
+    whole, inertial = effort_scale(mechanism, seen), effort_scale(_inertia_alone(mechanism), seen).effort
+    peaks, rests = np.abs(inertial).max(0, initial=0.0), np.abs(whole.effort - inertial).max(0, initial=0.0)
+    speeds = np.abs(motion.qd).max(axis=0)
+    values = _accelerations(mechanism, motion)
+    courses = int((values > ALIKE).sum())
+    fastest = int(speeds.argmax())
+    return Excitation(
+        swings=np.ptp(mechanism.values_of(mechanism.drives, motion.q), axis=0),
+        fastest=float(speeds[fastest]),
+        fastest_joint=next(j for j, dofs in enumerate(mechanism.dof_slices) if fastest < dofs.stop),
+        inertial=np.divide(peaks, peaks + rests, out=np.zeros_like(peaks), where=peaks + rests > 0),
+        idle=tuple(int(k) for k in np.flatnonzero(np.abs(whole.effort).max(0, initial=0.0) <= IDLE * whole.scale)),
+        courses=courses,
+        condition=float(values[0] / values[courses - 1]) if courses else float("inf"),
+    )
+
+
+def excitation_in_words(mechanism: Mechanism, motion: Motion) -> Iterator[str]:
+    """What a motion asks of a robot, a sentence each.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+    """
+    found = excitation(mechanism, motion)
+    joint = mechanism.joints[found.fastest_joint]
+    names = [actuator.name for actuator in mechanism.actuators]
+    yield (
+        f"{motion.t[-1] - motion.t[0]:.3g} s; drives swing by {_swings_in_words(mechanism, found)}; fastest is "
+        f"'{joint.name}' with {found.fastest:.3g} {joint.unit}/s"
+    )
+    working = [k for k in range(mechanism.na) if k not in found.idle]
+    if working:
+        least, most = min(working, key=lambda k: found.inertial[k]), max(working, key=lambda k: found.inertial[k])
+        small = ": next to no inertia is tried" if found.inertial[most] <= FEW else ""
+        smallest = f"{found.inertial[least]:.2g} of '{names[least]}' to " if least != most else ""
+        yield (f"inertial share of the efforts' peaks: {smallest}{found.inertial[most]:.2g} of '{names[most]}'{small}")
+    if len(mechanism.drives) > 1:
+        alike = f", and {len(mechanism.drives) - found.courses} more are combinations of these"
+        yield (
+            f"accelerations of {found.courses} drives are independent over time, with a condition number of "
+            f"{found.condition:.3g}{alike * (found.courses < len(mechanism.drives))}"
+        )
+    if found.idle:
+        yield f"never work in it: {', '.join(names[k] for k in found.idle)}"
+
+
+def _swings_in_words(mechanism: Mechanism, found: Excitation) -> str:
+    """The smallest and the largest swing of each unit."""
+    units = ["rad" if mechanism.effort_unit(drive) == "N m" else "m" for drive in mechanism.drives]
+    parts = []
+    for unit in dict.fromkeys(units):
+        of_unit = [k for k in range(len(units)) if units[k] == unit]
+        least, most = min(of_unit, key=lambda k: found.swings[k]), max(of_unit, key=lambda k: found.swings[k])
+        smallest = f"{found.swings[least]:.2g} ('{mechanism.drives[least].name}') to " if least != most else ""
+        parts.append(f"{smallest}{found.swings[most]:.2g} {unit} ('{mechanism.drives[most].name}')")
+    return " and ".join(parts)
+
+
+def _inertia_alone(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with its masses and rotors, and nothing else that acts."""
+    return replace(
+        mechanism,
+        gravity=np.zeros(3),
+        wrenches=(),
+        point_springs=(),
+        joints=tuple(replace(joint, stiffness=0.0, damping=0.0) for joint in mechanism.joints),
+        tendons=tuple(replace(tendon, stiffness=0.0, damping=0.0) for tendon in mechanism.tendons),
+    )
+
+
+def _accelerations(mechanism: Mechanism, motion: Motion) -> Array:
+    """Singular values of the drives' accelerations over time, each of length one [-]; none where nothing moves."""
+    qdd = motion.qdd @ mechanism.rates_of(mechanism.drives).T
+    length = np.linalg.norm(qdd, axis=0)
+    moving = length > ALIKE * length.max(initial=0.0)
+    return np.asarray(np.linalg.svd(qdd[:, moving] / length[moving], compute_uv=False), dtype=np.float64)

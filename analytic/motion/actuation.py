@@ -1,0 +1,46 @@
+"""Whether actuators move as many degrees of freedom all along a motion, or some lose their hold on the way."""
+
+import numpy as np
+
+from analytic.kinematics.redundancy import drive_motions, independent_rows
+from analytic.motion.continuation import SOUND
+from robots.errors import SingularityError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+
+def refuse_lost_actuation(mechanism: Mechanism, motion: Motion, where: str) -> None:
+    """Refuse a motion along which the rank of the actuation changes: there efforts are not determined.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+        where: What moves, for the error message.
+
+    Raises:
+        SingularityError: If it does; names the actuators and says when.
+    """
+    A = drive_motions(mechanism, motion.q)
+    values = np.linalg.svd(A, compute_uv=False)
+    rank = int((values > SOUND).sum(axis=1).max())
+    smallest = values[:, rank - 1] if rank else np.ones(len(values))
+    worst, best = int(smallest.argmin()), int(smallest.argmax())
+    if smallest[worst] > SOUND:
+        return
+    lost = sorted(set(independent_rows(A[best], SOUND)) - set(independent_rows(A[worst], SOUND)))
+    names = ", ".join(f"'{name}'" for name in _actuators_of(mechanism, lost))
+    times = motion.t[smallest <= SOUND]
+    until = f" to {times[-1]:.6f}" if len(times) > 1 else ""
+    raise SingularityError(
+        f"{where}: the actuation is singular at t = {times[0]:.6f}{until} s: elsewhere the actuators move {rank} dofs, "
+        f"there {names} move none that the others do not, so that efforts are not determined (smallest singular value "
+        f"{smallest[worst]:.3g}, want more than {SOUND:g})",
+        time=float(times[0]),
+        singular_value=float(smallest[worst]),
+    )
+
+
+def _actuators_of(mechanism: Mechanism, drives: list[int]) -> list[str]:
+    """Names of the actuators of some drives."""
+    coordinates = [mechanism.drives[k].name for k in drives]
+    return [actuator.name for actuator in mechanism.actuators if actuator.coordinate.name in coordinates]

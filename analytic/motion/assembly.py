@@ -1,0 +1,97 @@
+"""Closes the loops along a motion law, and refuses poses that can move to first order only."""
+
+import numpy as np
+
+from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, null_space
+from analytic.kinematics.tree import position_rate, retract
+from analytic.motion.continuation import Tracer, close, follow
+from analytic.motion.unactuated import at_rest, integrate_unactuated
+from robots.arrays import Array
+from robots.errors import MechanismError
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Law, Motion
+
+NUDGE = 1e-3
+"""How far a dof of a closed pose must be able to move, or the loops lock it [m or rad]."""
+
+
+def assemble(
+    mechanism: Mechanism,
+    law: Law,
+    guess: Array,
+    t: Array,
+    *,
+    drives: tuple[Coordinate, ...] | None = None,
+    where: str = "",
+) -> Motion:
+    """Close the loops along a motion law.
+
+    Args:
+        mechanism: Robot.
+        law: What is prescribed for the driven coordinates.
+        guess: Joint positions near those at the first time [m or rad], shape (nq,).
+        t: Increasing times [s], shape (nt,).
+        drives: Prescribed coordinates in the order of the law; by default all that are driven.
+        where: What is assembled, for the error messages; by default the file of the model.
+
+    Raises:
+        LoopClosureError: If the loops cannot be closed at the first time.
+        SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
+    """
+    drives = mechanism.drives if drives is None else drives
+    tracer = Tracer(mechanism=mechanism, law=law, drives=drives, where=where or str(mechanism.model.path))
+    return assembled(tracer, guess, t)
+
+
+def assembled(tracer: Tracer, guess: Array, t: Array) -> Motion:
+    """The motion of a tracer; what nothing drives starts at rest.
+
+    Args:
+        tracer: Mechanism and law.
+        guess: Joint positions near those at the first time [m or rad], shape (nq,).
+        t: Increasing times [s], shape (nt,).
+
+    Raises:
+        LoopClosureError: If the loops cannot be closed at the first time.
+        SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
+    """
+    start = tracer.start(guess, float(t[0]))
+    if tracer.undriven(start.q):
+        want_mobile(tracer, start.q[0])
+        return integrate_unactuated(tracer, [at_rest(tracer, start.q, start.t)], t)
+    return follow(tracer, [start], t)
+
+
+def want_mobile(tracer: Tracer, q: Array) -> None:
+    """Refuse a closed pose with dofs that are free to first order only, as those of a stretched linkage.
+
+    Each is nudged, and the loops are closed again: what can move stays where it was moved to, what cannot comes back.
+
+    Args:
+        tracer: Mechanism, and where it is from.
+        q: The pose [m or rad], shape (nq,).
+
+    Raises:
+        MechanismError: If one comes back; it names the joints.
+    """
+    mechanism = tracer.mechanism
+    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
+    if not mechanism.closures or not N.size:
+        return
+    every_dof = np.ones(mechanism.nv, dtype=bool)
+    nudged = np.concatenate([retract(mechanism, q[None], NUDGE * direction[None]) for direction in N.T])
+    closed = np.concatenate([close(mechanism, pose[None], every_dof)[0] for pose in nudged])
+    rates = position_rate(mechanism, np.repeat(q[None], len(closed), axis=0), N.T)
+    kept = np.linalg.lstsq(rates.T, (closed - q).T / NUDGE)[0]  # [-], shape (dof, dof): 1 where free, 0 where locked
+    _, fractions, directions = np.linalg.svd(kept)
+    locked = N @ directions[fractions < 0.5].T
+    if locked.size:
+        moved = np.abs(locked).max(axis=1) > RANK_TOLERANCE
+        names = [
+            joint.name for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True) if moved[dofs].any()
+        ]
+        part = "" if len(locked.T) == len(N.T) else "part of "
+        raise MechanismError(
+            f"{tracer.where}: the loops lock {part}it: of {len(N.T)} dofs that are free to first order, "
+            f"{len(locked.T)} cannot move by {NUDGE:g} (m or rad), those of {', '.join(names)}"
+        )

@@ -1,0 +1,157 @@
+"""The pose from which the motion of a robot starts that comes without one.
+
+It closes the loops, is inside the joint limits, and is regular: neither the loops nor the actuators are singular in it.
+Where the pose of the file is not so, one nearby is taken, the same in every run, and a note says so.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian_at,
+    null_space,
+    row_factors,
+)
+from analytic.kinematics.redundancy import drive_motions, independent_drives
+from analytic.kinematics.tree import retract
+from analytic.motion.continuation import CLOSED, Tracer
+from analytic.motion.limits import beyond_limits, inside_limits, limits_in_words
+from robots.arrays import Array
+from robots.errors import MechanismError
+from robots.mechanism import Coordinate
+
+SIDESTEPS = (1e-3, 1e-2, 3e-2, 1e-1, 1e-1, 2e-1, 2e-1, 3e-1, 3e-1)
+"""How far joints are moved to find a regular pose beside a singular one [m or rad]."""
+REGULAR = 0.5
+"""Fraction of the best conditioning nearby that a regular pose has [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """A pose to start from."""
+
+    q: Array
+    """Joint positions that close the loops [m or rad], shape (nq,)."""
+    drives: tuple[Coordinate, ...]
+    """The driven coordinates whose motion determines that of all the others."""
+    limited: bool
+    """Whether it is inside all joint limits."""
+    notes: tuple[str, ...] = ()
+    """How it differs from the pose of the file, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Regularity:
+    """How regular a closed pose is."""
+
+    dof: int
+    driven: int
+    """Rank of what the actuators drive."""
+    closures: float
+    """Smallest singular value of the closures that counts [-]."""
+    actuation: float
+    """Smallest of the actuators' [-]."""
+
+
+def regular_start(free: Tracer, guess: Array) -> Start:
+    """The pose to start from.
+
+    Args:
+        free: The mechanism, nothing prescribed: every joint may give way to close the loops.
+        guess: The pose of the file [m or rad], shape (nq,).
+
+    Raises:
+        LoopClosureError: If the loops cannot be closed.
+        MechanismError: If nothing can move, or no actuator moves anything.
+    """
+    q, notes = _closed_inside(free, guess)
+    start = _aside(free, q)
+    if start is not q:
+        notes = (*notes, _stepped_aside(free, q, start))
+    return Start(
+        q=start[0],
+        drives=_want_drives(free, start[0]),
+        limited=not beyond_limits(free.mechanism, start),
+        notes=notes,
+    )
+
+
+def _closed_inside(free: Tracer, guess: Array) -> tuple[Array, tuple[str, ...]]:
+    """A closed pose (1, nq), inside the joint limits if one is found, and what there is to say of it."""
+    mechanism = free.mechanism
+    q, residual = free.close(guess[None], 0.0)
+    outside = beyond_limits(mechanism, q if residual <= CLOSED else guess[None])
+    if not outside:
+        return free.start(guess, 0.0).q, ()
+    names = ", ".join(limits_in_words(mechanism, j) for j in outside)
+    for near in (guess[None], q):
+        inside, gap = free.close(inside_limits(mechanism, near), 0.0)
+        if gap <= CLOSED and not beyond_limits(mechanism, inside):
+            return inside, (f"starts inside limits that the pose of the file is outside of: {names}",)
+    outside_note = f"starts outside limits, for no closed pose inside all of them was found: {names}"
+    return free.start(guess, 0.0).q, (outside_note,)
+
+
+def _aside(free: Tracer, q: Array) -> Array:
+    """The closed pose itself, or where it is singular one nearby that is not, both of shape (1, nq).
+
+    A pose with singular loops has more degrees of freedom than its neighbours, one with singular actuation fewer that
+    are driven. Of the poses with least freedom and most of it driven, the nearest is taken that is conditioned well.
+    """
+    mechanism, random = free.mechanism, np.random.default_rng(0)
+    allowed, nearby = set(beyond_limits(mechanism, q)), [q]
+    for step in SIDESTEPS:
+        moved, residual = free.close(retract(mechanism, q, random.uniform(-step, step, (1, mechanism.nv))), 0.0)
+        if residual <= CLOSED and allowed.issuperset(beyond_limits(mechanism, moved)):
+            nearby.append(moved)
+    regularities = [_regularity(free, pose) for pose in nearby]
+    best = max((-found.dof, found.driven) for found in regularities)
+    alike = [k for k, found in enumerate(regularities) if (-found.dof, found.driven) == best]
+    closures = REGULAR * max(regularities[k].closures for k in alike)
+    actuation = REGULAR * max(regularities[k].actuation for k in alike)
+    sound = [k for k in alike if regularities[k].closures >= closures and regularities[k].actuation >= actuation]
+    return nearby[(sound or alike)[0]]
+
+
+def _regularity(free: Tracer, q: Array) -> _Regularity:
+    mechanism = free.mechanism
+    Phi = closure_jacobian_at(mechanism, q)[0]
+    values = np.linalg.svd(row_factors(Phi) * Phi, compute_uv=False)
+    driving = np.linalg.svd(drive_motions(mechanism, q)[0], compute_uv=False)
+    values, driving = values[values > RANK_TOLERANCE], driving[driving > RANK_TOLERANCE]
+    return _Regularity(
+        dof=mechanism.nv - len(values),
+        driven=len(driving),
+        closures=float(values.min(initial=1.0)),
+        actuation=float(driving.min(initial=1.0)),
+    )
+
+
+def _stepped_aside(free: Tracer, q: Array, start: Array) -> str:
+    """What a step aside from a singular pose has changed, as a sentence."""
+    before, after = _regularity(free, q), _regularity(free, start)
+    moved = float(np.abs(start - q).max())
+    if after.dof < before.dof:
+        what = f"its loops leave {before.dof} dofs, nearby {after.dof}"
+    else:
+        independent = independent_drives(free.mechanism, q[0])
+        idle = [drive.name for drive in independent_drives(free.mechanism, start[0]) if drive not in independent]
+        what = f"in it {', '.join(idle)} move nothing by themselves" if idle else "it is nearly singular"
+    return f"starts {moved:.2g} (m or rad) aside from the pose of the file, which is singular: {what}"
+
+
+def _want_drives(free: Tracer, q: Array) -> tuple[Coordinate, ...]:
+    """The independent drives in a closed pose (nq,), or an error if nothing can move or nothing is driven."""
+    mechanism = free.mechanism
+    drives = independent_drives(mechanism, q)
+    if drives:
+        return drives
+    dof = null_space(closure_jacobian_at(mechanism, q[None])[0]).shape[1]
+    if not dof:
+        raise MechanismError(f"{free.where}: the loops lock it: {mechanism.nv} dofs of the tree, none is left to move")
+    names = ", ".join(actuator.name for actuator in mechanism.actuators)
+    raise MechanismError(
+        f"{free.where}: want an actuator that moves one of the {dof} dofs, got {names}, whose joints are locked"
+    )

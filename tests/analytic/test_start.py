@@ -1,0 +1,142 @@
+"""Where a motion starts that is made for a robot, beside singular poses and inside limits, and what it actuates."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analytic.dynamics.lagrange import Lagrange
+from analytic.dynamics.noc import Noc
+from analytic.kinematics.tree import poses
+from analytic.motion.actuation import refuse_lost_actuation
+from analytic.motion.assembly import assemble
+from analytic.motion.limits import excess
+from analytic.motion.prescribe import prescribe
+from engines.mujoco.routes.kkt import MujocoKkt
+from robots.errors import SingularityError
+from robots.mechanism import Mechanism
+from robots.motion import Drive, Motion
+from robots.robot import DEFAULT, HOME, Case, Robot, make_case
+
+INERTIAL = '<inertial pos="0.05 0.1 0" mass="1" diaginertia="0.01 0.01 0.01"/>'
+
+
+def body(name: str, x: float, y: float, inside: str = "", joint: str = "") -> str:
+    """A link on a hinge at a place of its parent [m]."""
+    return f'<body name="{name}" pos="{x} {y} 0"><joint name="{name}" axis="0 0 1" {joint}/>{INERTIAL}{inside}</body>'
+
+
+def site(name: str, x: float, y: float) -> str:
+    """A point of a link [m]."""
+    return f'<site name="{name}" pos="{x} {y} 0"/>'
+
+
+def case_of(folder: Path, bodies: str, motors: str) -> Case:
+    """A planar mechanism whose sites `end` and `tip` coincide."""
+    actuators = "".join(f'<motor name="{name}" joint="{name}"/>' for name in motors.split())
+    (folder / "robot.xml").write_text(
+        f"<mujoco><worldbody>{bodies}</worldbody>"
+        f'<equality><connect name="loop" site1="end" site2="tip"/></equality><actuator>{actuators}</actuator></mujoco>',
+        encoding="utf-8",
+    )
+    robot = Robot(name="robot", folder=folder, title="", mjcf="robot.xml", source="test")
+    return make_case(robot, variant=DEFAULT, mode=HOME, configuration="horizontal")
+
+
+FIVE_BAR = body("left", 0, 0, body("left_rod", 0, 0.2, site("end", 0.2, 0))) + body(
+    "right", 0.4, 0, body("right_rod", 0, 0.2, site("tip", -0.2, 0))
+)
+"""A five-bar whose rods start in one line: its motors cannot hold what they meet in."""
+
+
+def test_a_start_that_is_singular_in_actuation_leaves_no_motor_idle(tmp_path: Path) -> None:
+    case = case_of(tmp_path, FIVE_BAR, "left right")
+    motion = prescribe(case)
+    cranks = motion.q[:, [0, 2]]
+    assert (np.ptp(cranks, axis=0) > 0.1).all()
+    effort = Noc().compute_efforts(case, motion).effort
+    assert (np.abs(effort).max(axis=0) > 0.01).all()
+    assert (rod_angle(case.mechanism, motion) > 0.02).all()  # never through the line of the rods
+    assert "singular" in motion.notes[0]
+    assert "left" in motion.notes[0]
+
+
+def rod_angle(mechanism: Mechanism, motion: Motion) -> np.ndarray:
+    """Sine of the angle between the rods of the five-bar, from their orientations [-]."""
+    R = poses(mechanism, motion.q).R
+    return np.abs(np.cross(R[:, 1, :, 0], R[:, 3, :, 0])[:, 2])
+
+
+def test_a_motion_through_singular_actuation_is_refused_by_actuator_and_time(tmp_path: Path) -> None:
+    case = case_of(tmp_path, FIVE_BAR, "left right")
+    regular = prescribe(case)
+    through = replace(regular, q=np.concatenate([regular.q[:-1], case.guess[None]]))  # ends where the rods are in line
+    refuse_lost_actuation(case.mechanism, regular, "five-bar")
+    with pytest.raises(SingularityError, match=r"t = 2.000000 s.*'(left|right)' move none") as refused:
+        refuse_lost_actuation(case.mechanism, through, "five-bar")
+    assert refused.value.time == 2.0
+
+
+def test_redundant_motors_are_right_where_one_of_them_stands_still(tmp_path: Path) -> None:
+    """Against the same linkage with a motor on its crank alone: what both motors do together is what that one does."""
+    x = (0.7**2 - 0.15**2 + 0.6**2) / 1.2
+    end = np.array([x, np.sqrt(0.49 - x**2)])
+    a, b, c = 3 / 7 * end, 4 / 7 * end, end - [0.6, 0]
+    crank = body("crank", 0, 0, body("coupler", a[0], a[1], site("end", b[0], b[1])))
+    bodies = crank + body("rocker", 0.6, 0, site("tip", c[0], c[1]))
+    one = case_of(tmp_path, bodies, "crank")
+
+    def law(t: np.ndarray) -> Drive:
+        w = np.pi
+        return Drive(
+            *(x[:, None] for x in (0.4 - 0.4 * np.cos(w * t), 0.4 * w * np.sin(w * t), 0.4 * w**2 * np.cos(w * t)))
+        )
+
+    motion = assemble(one.mechanism, law, one.guess, np.linspace(0, 1, 21))
+    alone = Lagrange().compute_efforts(one, motion).effort[:, 0]
+    assert abs(motion.qd[1, 2] / motion.qd[1, 0]) < 0.2 < abs(motion.qd[10, 2] / motion.qd[10, 0])  # it stands at first
+    two = case_of(tmp_path, bodies, "crank rocker")
+    ratio = np.divide(motion.qd[:, 2], motion.qd[:, 0], out=np.zeros(21), where=motion.qd[:, 0] != 0)
+    for source in (Noc(), Lagrange(), MujocoKkt()):
+        found = source.compute_efforts(two, motion)
+        np.testing.assert_allclose(
+            found.effort[:, 0] + ratio * found.effort[:, 1], alone, atol=1e-9 * np.abs(alone).max()
+        )
+    assert "changes" in Noc().compute_efforts(two, motion).settings["independent coordinates"]
+
+
+def rocking(*, crank: str = "", coupler: str = "", rocker: str = "") -> str:
+    """A four-bar, with attributes of its joints."""
+    moving = body("crank", 0, 0, body("coupler", 0.1, 0.3, site("end", 0.5, 0.1), coupler), crank)
+    return moving + body("rocker", 0.5, 0, site("tip", 0.1, 0.4), rocker)
+
+
+def test_a_joint_that_touches_its_limit_is_inside_it(tmp_path: Path) -> None:
+    bodies = rocking(crank='range="0 80"', rocker='range="0 80"')
+    motion = prescribe(case_of(tmp_path, bodies, "crank"))
+    assert np.ptp(motion.q[:, 0]) == pytest.approx(0.6)
+    assert motion.q[:, 2].min() < 0  # by round-off
+    assert not motion.notes
+
+
+def test_a_limit_that_leaves_no_room_is_named_and_left(tmp_path: Path) -> None:
+    bodies = rocking(coupler='range="-0.05 0.05"')
+    motion = prescribe(case_of(tmp_path, bodies, "crank"))
+    assert np.ptp(motion.q[:, 0]) > 0.1
+    (note,) = motion.notes
+    assert "'coupler' (-0.0008727 to 0.0008727 rad)" in note
+
+
+ROD = '<body name="rod"><joint name="leg" type="slide" axis="1 0 0" range="0.55 0.68"/>'
+"""A leg that can be 0.55 m to 0.68 m long, and has no length in the file."""
+
+
+@pytest.mark.parametrize("lever", ["", 'range="20 95" ref="100"'])
+def test_a_start_outside_the_limits_moves_inside_them(tmp_path: Path, lever: str) -> None:
+    """Also where the lever that the leg holds has limits of its own."""
+    leg = body("sleeve", 0, 0, f"{ROD}{INERTIAL}{site('end', 0, 0)}</body>")
+    case = case_of(tmp_path, leg + body("lever", 0.5, 0, site("tip", 0, 0.2), lever), "leg")
+    motion = prescribe(case)
+    assert excess(case.mechanism, motion.q).max() == 0.0
+    assert np.ptp(motion.q[:, 1]) > 0.02

@@ -1,0 +1,1 @@
+"""The sections of a run's page, a file each: functions of the results alone."""

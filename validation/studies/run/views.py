@@ -1,0 +1,71 @@
+"""Parts of a run's results that several sections look at, and what all of them show alike."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import pandas as pd
+
+from validation.judge.results import Results
+from validation.judge.verdicts import CASE, CaseVerdict, Key, reference_of
+from validation.report import figures
+from validation.report.blocks import NOTHING, Block, Cell, Section
+
+RUN_HEADERS = {
+    "closure_drift": "closure drift [m or rad]",
+    "tracking_error": "tracking error [m or rad]",
+    "wall_time": "wall time [s]",
+}
+
+
+def verdict_cell(finding: CaseVerdict | None) -> Cell:
+    """A verdict with its largest error, in its colour."""
+    if finding is None:
+        return Cell(NOTHING)
+    number = "" if finding.verdict == "reference" or math.isnan(finding.error) else f"\n{finding.error:.1e}"
+    return Cell(finding.verdict + number, finding.verdict)
+
+
+def rows_where(frame: pd.DataFrame, **values: str) -> pd.DataFrame:
+    """The rows of a table with the wanted values."""
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame
+
+
+def part_of(results: Results, *tables: str, **values: str) -> Results:
+    """The results with the wanted rows of some tables, and none of the others: what a worker needs."""
+    frames = {field.name: getattr(results, field.name) for field in fields(results)}
+    kept: dict[str, Any] = {
+        name: rows_where(frame, **values) if name in tables else frame.iloc[:0]
+        for name, frame in frames.items()
+        if isinstance(frame, pd.DataFrame)
+    }
+    return replace(results, **kept)
+
+
+def source_names(results: Results) -> list[str]:
+    """All sources, in the order in which the tables name them."""
+    tables = (results.summary, results.efforts, results.ladder)
+    return [str(source) for source in pd.concat([frame["source"] for frame in tables]).unique()]
+
+
+def anchors_of_cases(results: Results) -> Mapping[Key, str]:
+    """Where each case stands on the page."""
+    cases_of = results.summary[[*CASE]].drop_duplicates().itertuples(index=False, name=None)
+    return {(str(a), str(b), str(c), str(d)): f"case-{k}" for k, (a, b, c, d) in enumerate(cases_of, start=1)}
+
+
+def looks_of_sources(results: Results) -> Mapping[str, figures.Look]:
+    """How each source is drawn in all figures of the page."""
+    informational = results.summary.loc[results.summary["verdict"] == "informational", "source"]
+    reference = reference_of(results.summary)
+    return figures.looks(source_names(results), reference=reference, informational=informational)
+
+
+def section_if(
+    content: object, title: str, anchor: str, *blocks: Block, folded: bool | None = None
+) -> Sequence[Section]:
+    """A section, if there is something to show."""
+    return [Section(title=title, anchor=anchor, blocks=blocks, folded=folded)] if content else []
