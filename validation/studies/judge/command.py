@@ -42,7 +42,7 @@ def command(model: Path, logs: tuple[Path, ...], execution: Execution, **options
     \b
     Examples:
       loopcheck judge my_robot.xml run.csv
-      loopcheck judge my_robot.xml bench.csv --fit friction --fit mass:platform
+      loopcheck judge my_robot.xml bench.csv --fit friction --fit mass:thigh
       loopcheck judge my_robot.xml mine.csv simscape.csv --effort-time held:0.001 --accuracy 0.01 --from 0.2
     """
     from robots.log_description import effort_time_of

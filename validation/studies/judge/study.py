@@ -175,18 +175,33 @@ def judge_of_files(
         NotFoundError: If the configuration is unknown; the message lists the known ones.
         MechanismError: If the model is bad, or two logs have one name.
     """
-    cases = {case.configuration: case for case in cases_of_file(model, **of_model)}
-    if configuration and configuration not in cases:
-        raise NotFoundError(f"configuration of {model.name}", configuration, cases)
     called = [*names, *(path.stem for path in logs[len(names) :])]
     for name in called:
         if called.count(name) > 1 or len(called) > len(logs):
             raise MechanismError(f"logs: want a name for each of {len(logs)}, got {', '.join(called)}")
     return Judge(
-        case=cases[configuration or next(iter(cases))],
+        case=case_of_file(model, configuration, **of_model),
         logs=dict(zip(called, (path.absolute() for path in logs), strict=True)),
         asked=asked,
     )
+
+
+def case_of_file(model: Path, configuration: str = "", **of_model: Any) -> Case:
+    """The case of an MJCF in one configuration.
+
+    Args:
+        model: The MJCF.
+        configuration: Which way gravity points; by default as in the file.
+        **of_model: `mode` and `actuated`, as `cases_of_file` takes them.
+
+    Raises:
+        NotFoundError: If the configuration is unknown; the message lists the known ones.
+        MechanismError: If the model is bad.
+    """
+    cases = {case.configuration: case for case in cases_of_file(model, **of_model)}
+    if configuration and configuration not in cases:
+        raise NotFoundError(f"configuration of {model.name}", configuration, cases)
+    return cases[configuration or next(iter(cases))]
 
 
 def _files(case: Case, log: Path) -> tuple[Path, ...]:
