@@ -93,13 +93,35 @@ def read_log(path: Path, mechanism: Mechanism, *, name: str = "", effort_time: E
         MechanismError: If the file or its description cannot be read, or columns are missing or not numbers.
         ShapeError: If its times do not increase in equal steps, or something is not finite.
     """
-    table = _read_table(path, mechanism)
+    return _log_of(_read_table(path, mechanism), mechanism, name or path.stem, effort_time)
+
+
+def log_of_frame(frame: pd.DataFrame, mechanism: Mechanism, *, name: str, effort_time: EffortTime | None = None) -> Log:
+    """A log of a robot from a table with the columns of a file, units behind the names and all.
+
+    Args:
+        frame: The table.
+        mechanism: The robot.
+        name: What the log is to be called.
+        effort_time: When its efforts acted, if that is known.
+
+    Raises:
+        MechanismError: If columns are missing or not numbers.
+        ShapeError: If its times do not increase in equal steps, or something is not finite.
+    """
+    where = Path(name)
+    names, units = _our_names(frame, Description(), mechanism, where)
+    table = _Table(path=where, frame=frame.reset_index(drop=True), description=Description(), names=names, units=units)
+    return _log_of(table, mechanism, name, effort_time)
+
+
+def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortTime | None) -> Log:
     t = table.column("t", "time")
     motion = _whole_state(table, mechanism) if "qpos.0" in table.names else _named_joints(table, mechanism)
     actuators = [actuator for actuator in mechanism.actuators if f"{actuator.name}.effort" in table.names]
     if not actuators:
         known = ", ".join(f"'{actuator.name}.effort'" for actuator in mechanism.actuators)
-        raise MechanismError(f"{path}: want columns {known}, got {', '.join(map(str, table.frame.columns))}")
+        raise MechanismError(f"{table.path}: want columns {known}, got {', '.join(map(str, table.frame.columns))}")
     kinds = {a.name: _effort_quantity(mechanism, k) for k, a in enumerate(mechanism.actuators)}
     readings = {
         kind: np.stack([table.gappy(f"{a.name}.{kind}", kinds[a.name]) for a in actuators], axis=1)
@@ -107,12 +129,12 @@ def read_log(path: Path, mechanism: Mechanism, *, name: str = "", effort_time: E
         if any(f"{a.name}.{kind}" in table.names for a in actuators)
     }
     return Log(
-        name=name or path.stem,
+        name=name,
         t=t,
         actuators=tuple(a.name for a in actuators),
         effort=np.stack([table.column(f"{a.name}.effort", kinds[a.name]) for a in actuators], axis=1),
         readings=readings,
-        effort_time=effort_time or effort_time_of(table.description.effort_time, str(path)),
+        effort_time=effort_time or effort_time_of(table.description.effort_time, str(table.path)),
         source=table.description.source,
         **motion,
     )

@@ -9,15 +9,21 @@ m(θ) θ̈ + ½ m'(θ) θ̇² + V'(θ) = τ, θ the angle of the crank.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from robots.arrays import Array
 from robots.log import Held, Instantaneous, Log
+from robots.log_files import write_log
 
 GROUND, CRANK, COUPLER, ROCKER, G = 1.0, 0.4, 1.1, 0.8, 9.81
 START, SWING = 0.5, 0.2
+COULOMB, VISCOUS, ENCODER = 0.08, 0.05, 2e-4
+"""Friction [N m, N m s/rad] and steps of the encoder [rad] of the log `friction`."""
+LOGS = Path(__file__).parents[1] / "robots/four_bar/logs"
 
 
 class Terms(NamedTuple):
@@ -110,6 +116,29 @@ def held_log(
     return _log(t, states, effort, Held(dt))
 
 
+def shipped() -> dict[str, Log]:
+    """The logs in the robot's folder, by name: what is wrong with each is known."""
+    rng, clean, slow = np.random.default_rng(0), held_log(1e-3, 101), exact_log(0.02, 101)
+    noisy = replace(
+        slow,
+        q=np.round(slow.q + 1e-4 * rng.normal(size=slow.q.shape), 6),
+        qd=None,
+        effort=np.round(slow.effort + 0.02 * rng.normal(size=slow.effort.shape), 4),
+    )
+    rate = slow.qd[:, :1] if slow.qd is not None else np.zeros(0)
+    rubbing = slow.effort + COULOMB * np.sign(rate) + VISCOUS * rate + 0.02 * rng.normal(size=slow.effort.shape)
+    codes = ENCODER * np.round((slow.q[:, :1] + ENCODER / 2 * rng.normal(size=rate.shape)) / ENCODER)
+    friction = replace(slow, joints=("crank",), kinds=(), q=np.round(codes, 6), qd=None, effort=np.round(rubbing, 4))
+    sources = {
+        "clean": "the four-bar in closed form, every effort held for a step",
+        "noisy": "the four-bar in closed form, with errors of 1e-4 rad and 0.02 N m",
+        "friction": f"the same with friction in the crank, {COULOMB} N m and {VISCOUS} N m s/rad, by an encoder of "
+        f"{ENCODER} rad",
+    }
+    logs = {"clean": clean, "noisy": noisy, "friction": friction}
+    return {name: replace(log, name=name, source=sources[name]) for name, log in logs.items()}
+
+
 def _log(t: Array, states: list[tuple[float, float]], effort: Array, when: Held | Instantaneous) -> Log:
     every = [terms(q) for q, _ in states]
     return Log(
@@ -122,3 +151,9 @@ def _log(t: Array, states: list[tuple[float, float]], effort: Array, when: Held 
         effort=effort[:, None],
         effort_time=when,
     )
+
+
+if __name__ == "__main__":
+    LOGS.mkdir(exist_ok=True)
+    for log in shipped().values():
+        write_log(log, LOGS / f"{log.name}.csv")

@@ -43,19 +43,14 @@ class Noc:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
-        choices = independent_choices(mechanism, motion.q)
-        effort = np.zeros((len(motion.t), mechanism.na))
-        for independent, samples in choices:
-            effort[samples] = needed_efforts(
-                mechanism, (motion.q[samples], motion.qd[samples], motion.qdd[samples]), independent
-            ).effort
+        needed = needed_efforts(mechanism, motion.q, motion.qd, motion.qdd)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=effort,
+            effort=needed.effort,
             settings={
-                "independent coordinates": _choices_in_words(mechanism, motion, choices),
+                "independent coordinates": _choices_in_words(mechanism, motion, needed.choices),
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
         )
@@ -68,32 +63,37 @@ class NeededEfforts:
     effort: Array
     """Efforts of least norm of the actuators [N or N m], shape (nt, na)."""
     unactuated: Array
-    """Generalized force that no actuator can give, left over along the joints where nothing drives [N or N m],
-    shape (nt, nv); zero of a motion whose unactuated dofs move as the dynamics want."""
+    """Generalized force along the independent joints that no actuator can give [N or N m], shape (nt, nv).
+
+    Zero of a motion whose unactuated dofs move as the dynamics want."""
+    choices: list[tuple[AnyArray, AnyArray]]
+    """Masks of the independent dofs (nv,) and of the samples (nt,) that they were taken at."""
 
 
-def needed_efforts(mechanism: Mechanism, states: tuple[Array, Array, Array], independent: AnyArray) -> NeededEfforts:
+def needed_efforts(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> NeededEfforts:
     """The efforts that states need, whatever the accelerations of dofs that nothing drives.
 
     Args:
         mechanism: Robot.
-        states: Joint positions with closed loops (nt, nq), velocities and accelerations (nt, nv) that keep them closed.
-        independent: Mask of the independent dofs [-], shape (nv,).
+        q: Joint positions with closed loops [m or rad], shape (nt, nq).
+        qd: Joint velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
+        qdd: Joint accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
     """
-    q, qd, qdd = states
-    model = noc_model(State(mechanism=mechanism, q=q, qd=qd), independent)
-    force = (model.M @ qdd[:, independent, None] + model.C @ qd[:, independent, None])[..., 0] + model.G
-    A = mechanism.selection @ model.L
+    effort, unactuated = np.zeros((len(q), mechanism.na)), np.zeros((len(q), mechanism.nv))
     undriven = undriven_dofs(mechanism, q[len(q) // 2])
-    driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
-    left = np.zeros((len(q), mechanism.nv))
-    left[:, independent] = (coasting @ coasting.swapaxes(1, 2) @ force[..., None])[..., 0]
-    force = force + _force_of_coasting(model.M, coasting, force)
-    on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
-    return NeededEfforts(
-        effort=minimum_norm(A @ driving, on_driving, mechanism.effort_scales),
-        unactuated=left,
-    )
+    choices = independent_choices(mechanism, q)
+    for independent, samples in choices:
+        model = noc_model(State(mechanism=mechanism, q=q[samples], qd=qd[samples]), independent)
+        acceleration, velocity = qdd[samples][:, independent, None], qd[samples][:, independent, None]
+        force = (model.M @ acceleration + model.C @ velocity)[..., 0] + model.G
+        A = mechanism.selection @ model.L
+        driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
+        left = (coasting @ coasting.swapaxes(1, 2) @ force[..., None])[..., 0]
+        unactuated[np.ix_(samples, independent)] = left
+        force = force + _force_of_coasting(model.M, coasting, force)
+        on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
+        effort[samples] = minimum_norm(A @ driving, on_driving, mechanism.effort_scales)
+    return NeededEfforts(effort=effort, unactuated=unactuated, choices=choices)
 
 
 def _choices_in_words(mechanism: Mechanism, motion: Motion, choices: list[tuple[AnyArray, AnyArray]]) -> str:

@@ -6,12 +6,13 @@ import numpy as np
 
 from analytic.kinematics.closures import (
     closure_jacobian,
-    closure_jacobian_rate,
+    closure_jacobian_at,
     closure_names,
     closure_residual,
     solve_dependent,
 )
-from analytic.kinematics.tree import poses, retract, twist_matrices, twists
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import poses, retract, twist_matrices
 from analytic.motion.continuation import CLOSED
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError
@@ -72,11 +73,10 @@ def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: D
     """
     W = mechanism.rates_of(drives)
     q = _closed_poses(mechanism, drives, drive.q, near.q)
-    at = poses(mechanism, q)
-    held = _held(closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q), W)
+    held = _held(closure_jacobian_at(mechanism, q), W)
     closed = np.zeros((len(q), held.shape[1] - len(W)))
     qd = _nearest(held, np.concatenate([closed, drive.qd], axis=1), near.qd)
-    bias = (closure_jacobian_rate(mechanism, at, twists(mechanism, at, qd), q, qd) @ qd[..., None])[..., 0]
+    bias = (State(mechanism=mechanism, q=q, qd=qd).Phi_dot @ qd[..., None])[..., 0]
     return States(q=q, qd=qd, qdd=_nearest(held, np.concatenate([-bias, drive.qdd], axis=1), near.qdd))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from analytic.dynamics.powers import effort_scale
 from analytic.logs.closed_log import ClosedLog, as_motion
-from analytic.logs.equations import evaluate, noise_rms, slopes
+from analytic.logs.evaluation import evaluate, noise_rms, slopes
 from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
 from robots.arrays import AnyArray, Array
 from robots.errors import ShapeError
@@ -73,8 +73,10 @@ class Residual:
 
     effort_time: EffortTime
     """When the efforts are taken to have acted."""
-    filter: str
-    """How positions, velocities, accelerations and efforts were made to belong to each other, in words."""
+    filter: Filter
+    """How positions, velocities, accelerations and efforts were made to belong to each other."""
+    bases: Array
+    """Numbers of the base samples [-], shape (n,)."""
     motion: Motion
     """The closed motion that is judged."""
     effort: Array
@@ -172,7 +174,7 @@ def residual_efforts(
         LoopClosureError: If its loops cannot be closed.
     """
     log = closed.log
-    late = _late(effort_time, log.dt)
+    late = acting_after(effort_time, log.dt)
     expected = _expected(closed, _exact_family(closed, late))
     if not noiseless and (not expected or min(expected, key=lambda e: e.cost).is_noisy):
         expected += _expected(closed, _smoothing_family(closed, late))
@@ -180,7 +182,8 @@ def residual_efforts(
         raise ShapeError(f"log '{log.name}': want more samples, got {len(log.t)}: no filter has room between its ends")
     best = min(expected, key=lambda e: e.cost)
     chosen = best.filter
-    found = evaluate(closed, chosen, chosen.bases(len(log.t)))
+    bases = chosen.bases(len(log.t))
+    found = evaluate(closed, chosen, bases)
     kept = found.t >= start
     if kept.sum() < FEWEST_JUDGED:
         raise ShapeError(
@@ -190,7 +193,8 @@ def residual_efforts(
     scale = effort_scale(closed.mechanism, motion).scale
     return Residual(
         effort_time=effort_time,
-        filter=chosen.name,
+        filter=chosen,
+        bases=bases[kept],
         motion=motion,
         effort=found.effort[kept],
         needed=found.needed[kept],
@@ -229,8 +233,13 @@ def _smoothing_family(closed: ClosedLog, late: float | None) -> _Family:
     return _Family(filters=tuple(nearly), divisors=tuple((b / a) ** GROWTH - 1 for a, b in pairwise(halves)))
 
 
-def _late(effort_time: EffortTime, dt: float) -> float | None:
-    """When an effort acted after its row [steps]; None if each acted throughout its step."""
+def acting_after(effort_time: EffortTime, dt: float) -> float | None:
+    """How long after its row an effort acted [steps of the log]; None if throughout its step.
+
+    Args:
+        effort_time: When efforts acted.
+        dt: Step of the log [s].
+    """
     if isinstance(effort_time, Instantaneous):
         return 0.0
     return None if effort_time.seconds > 0.999 * dt else effort_time.seconds / (2 * dt)

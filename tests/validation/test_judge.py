@@ -10,10 +10,10 @@ import pytest
 
 from robots.errors import HarnessError
 from robots.log import Held, Log
-from robots.log_files import write_log
+from robots.log_files import read_log, write_log
 from robots.robot import Case, load, make_case
 from tests import planar_four_bar
-from validation.judge.logs import JudgedLog, judge_log, verdicts
+from validation.judge.logs import JudgedLog, fit_rows, judge_log, verdicts
 from validation.studies.judge.study import Asked, compared, judge_file, judge_of_files, results_of_logs
 
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
@@ -124,6 +124,31 @@ def test_what_is_before_the_start_does_not_count(case: Case, exact: Log) -> None
     judged = judge_log(case, late, start=0.4)
     assert said(judged)[0] == "agree"
     assert judged.residuals[0].start_peak[0] > 0.1
+
+
+def test_shipped_logs_are_what_their_truth_makes(case: Case) -> None:
+    for name, log in planar_four_bar.shipped().items():
+        kept = read_log(planar_four_bar.LOGS / f"{name}.csv", case.mechanism)
+        for column in ("t", "q", "effort"):
+            np.testing.assert_allclose(getattr(kept, column), getattr(log, column), rtol=1e-12, atol=1e-12)
+        assert (kept.name, kept.joints, kept.effort_time) == (name, log.joints, log.effort_time)
+
+
+def test_shipped_logs_are_judged_as_their_truth_is(case: Case) -> None:
+    logs = {name: read_log(planar_four_bar.LOGS / f"{name}.csv", case.mechanism) for name in ("clean", "noisy")}
+    assert said(judge_log(case, logs["clean"]), 1e-4)[0] == "agree"
+    assert said(judge_log(case, logs["noisy"]), 0.02)[0] == "agree"
+    log = read_log(planar_four_bar.LOGS / "friction.csv", case.mechanism)
+    assert said(judge_log(case, log), 0.02)[0] == "disagree"
+    fitted = judge_log(case, log, fitted=("friction",))
+    verdict, note = said(fitted, 0.02)
+    assert verdict == "agree"
+    assert "Coulomb friction of crank 0.0" in note
+    coulomb, viscous = fitted.fits[0].estimates
+    assert abs(coulomb.value - planar_four_bar.COULOMB) < coulomb.half_width
+    assert abs(viscous.value - planar_four_bar.VISCOUS) < viscous.half_width
+    (row, _) = fit_rows(fitted)
+    assert row["after"] < row["before"] / 5
 
 
 def test_bad_input_is_refused(tmp_path: Path, exact: Log) -> None:

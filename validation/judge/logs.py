@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analytic.logs.closed_log import closed_log
+from analytic.logs.closed_log import ClosedLog, closed_log
+from analytic.logs.parameters import Fit, fit
 from analytic.logs.rates import wrong_rates
 from analytic.logs.residual import Residual, residual_efforts
 from analytic.motion.laws import RECORDED
 from robots.arrays import Array
 from robots.errors import SingularityError
-from robots.log import EffortTime, Held, Instantaneous, Log
+from robots.log import Held, Instantaneous, Log
 from robots.log_description import in_text
 from robots.robot import Case, MotionSpec
 from validation.judge import sources
@@ -27,6 +28,8 @@ ACCURACY = 1e-3
 """Largest residual over the scale of its actuator that agrees, unless another is asked for [-]."""
 TELLING = 2.0
 """A residual tells something if it is more than so many floors [-]; a fault of three is beyond that."""
+UNDECLARED = 0.9
+"""Longest hold that is looked for where nobody says one, over the step of the log [-]; beyond, it is that step."""
 LEFT = 10.0
 """Force left over where nothing drives, over what the accuracy allows, from which it is named [-]."""
 KNOWN_GAINS = {
@@ -51,6 +54,8 @@ class JudgedLog:
     log: Log
     residuals: tuple[Residual, ...]
     """Under each assumption of when the efforts acted, what is assumed first; none where there is no verdict."""
+    fits: tuple[Fit, ...] = ()
+    """What was fitted under each assumption, if anything: the residuals are what it leaves."""
     doubts: tuple[str, ...] = ()
     """What is wrong with the log, a phrase each."""
     failure: str = ""
@@ -69,13 +74,14 @@ class Verdict(NamedTuple):
     note: str
 
 
-def judge_log(case: Case, log: Log, *, start: float = -np.inf) -> JudgedLog:
+def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[str] = ()) -> JudgedLog:
     """Residual efforts of a log; runs in a worker process.
 
     Args:
         case: Robot and configuration, and the mode whose assembly the log has where it has the drives alone.
         log: The log.
         start: What is before does not count [s].
+        fitted: What is fitted to the residual, `friction` or `mass:BODY`, which is then judged by what is left.
 
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
@@ -88,18 +94,26 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf) -> JudgedLog:
         sound, doubts = replace(log, qd=None), (*doubts, "velocities are not used")
     try:
         closed = closed_log(case.mechanism, sound, case.guess)
-        if log.effort_time is not None:
-            residuals = [residual_efforts(closed, log.effort_time, start=start)]
-        else:
-            tried: list[EffortTime] = [Instantaneous(), Held(log.dt)]
-            residuals = [residual_efforts(closed, when, start=start) for when in tried]
-            hold = 2 * shift_of(residuals[0])
-            if 0 < hold < 0.9 * log.dt:
-                residuals.append(residual_efforts(closed, Held(hold), start=start))
-            residuals.sort(key=_size)
+        residuals = sorted(_residuals(closed, start), key=_size)
+        fits = [fit(closed, residual, fitted) for residual in residuals] if fitted else []
     except SingularityError as error:
         return JudgedLog(case=own, log=log, residuals=(), doubts=doubts, failure=str(error))
-    return JudgedLog(case=own, log=log, residuals=tuple(residuals), doubts=doubts)
+    left = [of_one.after for of_one in fits] or residuals
+    return JudgedLog(case=own, log=log, residuals=tuple(left), fits=tuple(fits), doubts=doubts)
+
+
+def _residuals(closed: ClosedLog, start: float) -> Iterator[Residual]:
+    """As the log says when its efforts acted; else both ways, and the shift that fits best."""
+    log = closed.log
+    if log.effort_time is not None:
+        yield residual_efforts(closed, log.effort_time, start=start)
+        return
+    instantaneous = residual_efforts(closed, Instantaneous(), start=start)
+    yield instantaneous
+    yield residual_efforts(closed, Held(log.dt), start=start)
+    hold = 2 * shift_of(instantaneous)
+    if 0 < hold < UNDECLARED * log.dt:
+        yield residual_efforts(closed, Held(hold), start=start)
 
 
 def shift_of(residual: Residual) -> float:
@@ -131,8 +145,13 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
             verdict, reason = "not comparable", "it hangs on when the efforts acted, which nobody says: --effort-time"
         if left_over and verdict in ("agree", "disagree"):
             verdict, reason = "not comparable", left_over
-        likely = _likely(judged, first, k) if verdict == "disagree" else ""
-        parts = (reason, _assumed(first, others), likely, *judged.doubts)
+        parts = (
+            reason,
+            *_fitted(judged),
+            _assumed(first, others),
+            _likely(judged, first, k) if verdict == "disagree" else "",
+            *judged.doubts,
+        )
         found.append(Verdict(verdict, "; ".join(part for part in parts if part)))
     return found
 
@@ -150,6 +169,24 @@ def summary_rows(judged: JudgedLog, accuracy: float) -> Iterator[Mapping[str, An
         yield row
 
 
+def fit_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
+    """A row for each parameter that was fitted, under what is assumed of the efforts."""
+    robot, variant, mode, configuration = judged.case.key
+    where = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": judged.source}
+    for of_one in judged.fits[:1]:
+        sizes = {"before": _size(of_one.before), "after": _size(of_one.after)}
+        for estimate in of_one.estimates:
+            yield {
+                **where,
+                "parameter": estimate.name,
+                "unit": estimate.unit,
+                "value": estimate.value,
+                "half_width": estimate.half_width,
+                "alike": estimate.alike,
+                **sizes,
+            }
+
+
 def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
     """A row for each actuator and assumption of when the efforts acted."""
     robot, variant, mode, configuration = judged.case.key
@@ -163,7 +200,7 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
                 "unit": judged.case.mechanism.actuator_units[k],
                 "effort_time": in_text(residual.effort_time),
                 "assumed": "declared" if judged.log.effort_time else "assumed" if not place else "other",
-                "filter": residual.filter,
+                "filter": residual.filter.name,
                 "dt": judged.log.dt,
                 "from": float(residual.motion.t[0]),
                 "samples": float(floor.samples),
@@ -226,6 +263,16 @@ def _verdict(residual: Residual, k: int, accuracy: float) -> Verdict:
         return Verdict("not comparable", f"too near the floor: {said}")
     would = sampling_that_would_do(residual, k, accuracy)
     return Verdict("not comparable", f"below what the log can tell: {said}; {would}")
+
+
+def _fitted(judged: JudgedLog) -> Iterator[str]:
+    """What was fitted, a phrase each, and what it explains."""
+    for of_one in judged.fits[:1]:
+        for estimate in of_one.estimates:
+            unseen = "" if estimate.is_seen else ", not to be told from none"
+            alike = f", not to be told from the {estimate.alike}" if estimate.alike else unseen
+            yield f"{estimate.name} {estimate.value:.4g} ± {estimate.half_width:.2g} {estimate.unit}{alike}"
+        yield f"residual over the scale {_size(of_one.before):.2g} before the fit, {_size(of_one.after):.2g} after it"
 
 
 def _assumed(first: Residual, others: Sequence[Residual]) -> str:

@@ -25,6 +25,13 @@ from validation.studies.options import RESULTS, Execution, execution_options
 @click.option(
     "--from", "start", type=float, metavar="SECONDS", help="What is before does not count; default: all does."
 )
+@click.option(
+    "--fit",
+    "fitted",
+    metavar="WHAT",
+    multiple=True,
+    help="Fit friction of the drives, or mass:BODY, and judge what is left; may repeat.",
+)
 @execution_options(RESULTS)
 def command(model: Path, logs: tuple[Path, ...], execution: Execution, **options: Any) -> int:
     """Hold logs against the equations of the closed loop: are these the efforts that this motion needs?
@@ -35,6 +42,7 @@ def command(model: Path, logs: tuple[Path, ...], execution: Execution, **options
     \b
     Examples:
       loopcheck judge my_robot.xml run.csv
+      loopcheck judge my_robot.xml bench.csv --fit friction --fit mass:thigh
       loopcheck judge my_robot.xml mine.csv simscape.csv --effort-time held:0.001 --accuracy 0.01 --from 0.2
     """
     from robots.log_description import effort_time_of
@@ -42,7 +50,7 @@ def command(model: Path, logs: tuple[Path, ...], execution: Execution, **options
 
     when = effort_time_of(options.pop("effort_time"), "--effort-time")
     given = {name: options.pop(name) for name in ("accuracy", "start") if options[name] is not None}
-    asked = Asked(effort_time=when, **given)
+    asked = Asked(effort_time=when, fitted=options.pop("fitted"), **given)
     return execution.run(
         judge_of_files(model, logs, asked=asked, **{k: v for k, v in options.items() if v is not None})
     )

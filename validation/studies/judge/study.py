@@ -1,6 +1,6 @@
 """Logs of a robot held against the equations of the closed loop, in the tables and the report of a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,17 +23,18 @@ from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerPool
 from validation.judge import sources
 from validation.judge.evaluate import Outcome, evaluate
-from validation.judge.logs import ACCURACY, JudgedLog, judge_log, log_rows, summary_rows
+from validation.judge.logs import ACCURACY, JudgedLog, fit_rows, judge_log, log_rows, summary_rows
 from validation.judge.results import TABLES, Results, table
 from validation.judge.tolerances import Tolerance, registered
+from validation.report.blocks import Section
 from validation.studies.check.cases import cases_of_file
-from validation.studies.judge.report import sections, summary
+from validation.studies.judge.terminal import summary
 from validation.studies.run.record import Request, RunOutput, collect
 from validation.studies.run.study import results_of
 from validation.studies.run.terminal import title, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 
-LOGS = "logs"
+LOGS, FITS = "logs", "fits"
 MOST_ROWS = 2000
 """Samples of a log that the tables show, evenly spread; all of them are judged [-]."""
 LOG_TABLE = table_of(
@@ -49,6 +50,16 @@ LOG_TABLE = table_of(
         **{name: number("m or rad") for name in ("gap", "moved")},
     }
 )
+FIT_TABLE = table_of(
+    {
+        **{name: text() for name in ("robot", "variant", "mode", "configuration", "source", "parameter", "unit")},
+        "value": number(),
+        "half_width": number(),
+        "alike": text(),
+        "before": number(),
+        "after": number(),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +72,8 @@ class Asked:
     """When efforts acted, instead of what the logs say."""
     start: float = -np.inf
     """What is before does not count [s]."""
+    fitted: tuple[str, ...] = ()
+    """What is fitted, `friction` or `mass:BODY`; the verdict is on what is left."""
 
     def __post_init__(self) -> None:
         if not 0 < self.accuracy < np.inf:
@@ -87,7 +100,7 @@ class Judge(Study):
 
     name: ClassVar[str] = "judge"
     page: ClassVar[str] = "report"
-    tables: ClassVar[Mapping[str, TableSpec]] = {**TABLES, LOGS: LOG_TABLE}
+    tables: ClassVar[Mapping[str, TableSpec]] = {**TABLES, LOGS: LOG_TABLE, FITS: FIT_TABLE}
 
     case: Case
     logs: Mapping[str, Path]
@@ -107,8 +120,12 @@ class Judge(Study):
         ]
         found: list[LogOutcome] = pool.results(tasks, "logs")
         results = results_of_logs(found, self.asked.accuracy)
-        rows = [row for one in found if one.judged for row in log_rows(one.judged)]
-        tables = {**{name: getattr(results, name) for name in TABLES}, LOGS: LOG_TABLE.frame(rows)}
+        judged = [one.judged for one in found if one.judged]
+        tables = {
+            **{name: getattr(results, name) for name in TABLES},
+            LOGS: LOG_TABLE.frame([row for one in judged for row in log_rows(one)]),
+            FITS: FIT_TABLE.frame([row for one in judged for row in fit_rows(one)]),
+        }
         return Computed(tables, {**results.run, "accuracy": self.asked.accuracy})
 
     @staticmethod
@@ -118,13 +135,21 @@ class Judge(Study):
         logs = result.tables[LOGS]
         return Conclusion(
             title=title(results),
-            sections=sections(results, logs),
-            summary=[*summary(results, logs), f"report: {result.folder / 'report.html'}"],
+            sections=_sections(results, logs, result.tables[FITS]),
+            summary=list(summary(results, logs)),
+            last=[f"report: {result.folder / 'report.html'}"],
             verdicts=verdicts(results),
         )
 
 
 STUDY = Judge
+
+
+def _sections(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Section]:
+    """The page, for which what draws it is imported only now, when the summary has been said."""
+    from validation.studies.judge.report import sections
+
+    yield from sections(results, logs, fits)
 
 
 def judge_of_files(
@@ -150,18 +175,33 @@ def judge_of_files(
         NotFoundError: If the configuration is unknown; the message lists the known ones.
         MechanismError: If the model is bad, or two logs have one name.
     """
-    cases = {case.configuration: case for case in cases_of_file(model, **of_model)}
-    if configuration and configuration not in cases:
-        raise NotFoundError(f"configuration of {model.name}", configuration, cases)
     called = [*names, *(path.stem for path in logs[len(names) :])]
     for name in called:
         if called.count(name) > 1 or len(called) > len(logs):
             raise MechanismError(f"logs: want a name for each of {len(logs)}, got {', '.join(called)}")
     return Judge(
-        case=cases[configuration or next(iter(cases))],
+        case=case_of_file(model, configuration, **of_model),
         logs=dict(zip(called, (path.absolute() for path in logs), strict=True)),
         asked=asked,
     )
+
+
+def case_of_file(model: Path, configuration: str = "", **of_model: Any) -> Case:
+    """The case of an MJCF in one configuration.
+
+    Args:
+        model: The MJCF.
+        configuration: Which way gravity points; by default as in the file.
+        **of_model: `mode` and `actuated`, as `cases_of_file` takes them.
+
+    Raises:
+        NotFoundError: If the configuration is unknown; the message lists the known ones.
+        MechanismError: If the model is bad.
+    """
+    cases = {case.configuration: case for case in cases_of_file(model, **of_model)}
+    if configuration and configuration not in cases:
+        raise NotFoundError(f"configuration of {model.name}", configuration, cases)
+    return cases[configuration or next(iter(cases))]
 
 
 def _files(case: Case, log: Path) -> tuple[Path, ...]:
@@ -181,7 +221,7 @@ def judge_file(case: Case, name: str, path: Path, asked: Asked) -> LogOutcome:
         HarnessError: If the file is bad or does not fit the robot; the message says which file.
     """
     log = read_log(path, case.mechanism, name=name, effort_time=asked.effort_time)
-    return compared(judge_log(case, log, start=asked.start))
+    return compared(judge_log(case, log, start=asked.start, fitted=asked.fitted))
 
 
 def compared(judged: JudgedLog) -> LogOutcome:
@@ -197,7 +237,7 @@ def compared(judged: JudgedLog) -> LogOutcome:
         effort=residual.effort,
         closure_drift=None if np.isnan(residual.gap) else residual.gap,
         settings={
-            "filter": residual.filter,
+            "filter": residual.filter.name,
             "efforts": in_text(residual.effort_time),
             "step of the log [s]": f"{judged.log.dt:g}",
             "written by": judged.log.source,

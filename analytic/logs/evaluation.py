@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.dynamics.noc import needed_efforts
-from analytic.kinematics.redundancy import independent_dofs_at, moving_part
+from analytic.kinematics.redundancy import moving_part
 from analytic.kinematics.tree import retract
 from analytic.logs.closed_log import ClosedLog, as_motion
 from analytic.logs.closed_motion import States, closed_states, drive_of
 from analytic.logs.filters import Filter
 from analytic.logs.noise import noise
 from robots.arrays import Array
+from robots.mechanism import Mechanism
 
 NUDGE = 1e-5
 """By how much joints are moved to differentiate the equations [m or rad, per s]."""
@@ -62,11 +63,10 @@ def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
     """
     mechanism, log = closed.mechanism, closed.log
     states, moved = closed.filtered(kernels, bases)
-    mask = independent_dofs_at(mechanism, states.q[len(bases) // 2])
-    needed = needed_efforts(mechanism, (states.q, states.qd, states.qdd), mask)
+    needed = needed_efforts(mechanism, states.q, states.qd, states.qdd)
     t = log.t[0] + log.dt * (bases + kernels.late)
     acted = kernels.effort.applied(closed.effort, bases)
-    effort = (_moving(closed, states) @ acted[..., None])[..., 0]
+    effort = (moving_projector(closed, states) @ acted[..., None])[..., 0]
     return Evaluation(
         t=t,
         states=states,
@@ -76,6 +76,19 @@ def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
         unactuated=needed.unactuated,
         moved=moved,
     )
+
+
+def efforts_of_states(mechanism: Mechanism, states: States) -> Array:
+    """What the equations of a mechanism, perhaps another than the log's, need in closed states.
+
+    Args:
+        mechanism: Robot.
+        states: The states.
+
+    Returns:
+        Efforts [N or N m], shape (n, na).
+    """
+    return needed_efforts(mechanism, states.q, states.qd, states.qdd).effort
 
 
 def slopes(closed: ClosedLog, states: States) -> Slopes:
@@ -94,12 +107,11 @@ def slopes(closed: ClosedLog, states: States) -> Slopes:
         qdd=np.concatenate([s.qdd for s in near]),
     )
     moved = closed_states(mechanism, closed.drives, drive_of(mechanism, closed.drives, every), every)
-    mask = independent_dofs_at(mechanism, states.q[m // 2])
-    needed = needed_efforts(mechanism, (moved.q, moved.qd, moved.qdd), mask).effort
+    needed = efforts_of_states(mechanism, moved)
     by_nudge = needed.reshape(len(directions), 3, 2, m, mechanism.na)
     return Slopes(
         motion=((by_nudge[:, :, 0] - by_nudge[:, :, 1]) / (2 * NUDGE)).transpose(2, 3, 1, 0),
-        effort=_moving(closed, states),
+        effort=moving_projector(closed, states),
     )
 
 
@@ -130,8 +142,16 @@ def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_ve
     return np.sqrt((by_motion + by_effort).mean(axis=0))
 
 
-def _moving(closed: ClosedLog, states: States) -> Array:
-    """The projector on efforts that move the robot, (n, na, na)."""
+def moving_projector(closed: ClosedLog, states: States) -> Array:
+    """The projector on efforts that move the robot, which is the identity where no actuator is redundant.
+
+    Args:
+        closed: The log.
+        states: Closed states.
+
+    Returns:
+        Π [ratios of the units of the efforts], shape (n, na, na).
+    """
     mechanism = closed.mechanism
     if mechanism.na <= len(closed.drives):
         return np.broadcast_to(np.eye(mechanism.na), (len(states.q), mechanism.na, mechanism.na))
