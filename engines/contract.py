@@ -83,10 +83,10 @@ class FreeMotion(Protocol):
 
     @property
     def SETTINGS(self) -> str:
-        """What `default` and `careful` are in this engine, as the report says it."""
+        """What `default` and `tight` are in this engine, as the report says it."""
         ...
 
-    def free_motion(self, mechanism: Mechanism, effort: Array, state: State, t: Array, *, careful: bool) -> State:
+    def free_motion(self, mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
         """Positions and velocities at given times; not finite from where the simulation has failed.
 
         Args:
@@ -94,7 +94,7 @@ class FreeMotion(Protocol):
             effort: Constant efforts of the actuators [N or N m], shape (na,).
             state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
             t: Times [s], shape (nt,).
-            careful: With settings that come close to the exact answer, instead of those a user gets out of the box.
+            tight: With settings that come close to the exact answer, instead of those a user gets out of the box.
 
         Raises:
             EngineError: If the engine fails.

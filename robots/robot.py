@@ -164,8 +164,8 @@ def load(name: str, folders: Sequence[Path] = ()) -> Robot:
         raise MechanismError(f"{path}: want a table of TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise MechanismError(f"{path}: {where}: {first['msg']}") from error
+        place = ".".join(str(part) for part in first["loc"])
+        raise MechanismError(f"{path}: {place}: {first['msg']}") from error
 
 
 def own_names(folders: Sequence[Path]) -> tuple[str, ...]:
@@ -177,10 +177,10 @@ def _places(folders: Sequence[Path]) -> Mapping[str, Path]:
     """Folder of each robot by its name."""
     places = {path.parent.name: path.parent for path in CATALOGUE.glob("*/robot.toml")}
     for folder in folders:
-        found = [path.parent for path in sorted(folder.absolute().glob("*/robot.toml"))]
-        if not found:
+        robot_folders = [path.parent for path in sorted(folder.absolute().glob("*/robot.toml"))]
+        if not robot_folders:
             raise MechanismError(f"{folder}: want a folder of robots, got none with a file NAME/robot.toml")
-        for place in found:
+        for place in robot_folders:
             if places.setdefault(place.name, place) != place:
                 raise MechanismError(f"{folder}: robot '{place.name}' is there already, in {places[place.name].parent}")
     return places

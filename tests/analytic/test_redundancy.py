@@ -23,7 +23,8 @@ from tests.errors import relative_error
 from validation.judge import sources
 from validation.judge.compare import summarize
 from validation.judge.evaluate import Outcome, evaluate
-from validation.studies.run.record import _effort_rows, _robot_record
+from validation.studies.run.collect import _effort_rows
+from validation.studies.run.record import robot_record
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +193,7 @@ def test_the_part_that_moves_the_robot_has_the_least_weighed_norm(weighed: tuple
     effort = reference + (internal @ amount[:, : internal.shape[2]])[..., 0]
     assert relative_error(effort, reference) > 0.01
     assert relative_error((Pi @ effort[..., None])[..., 0], reference) < 1e-10
-    said = [evaluate(case, motion, "mujoco/kkt").note, *_robot_record(case, motion)["assumptions"]]
+    said = [evaluate(case, motion, "mujoco/kkt").note, *robot_record(case)["assumptions"]]
     assert sum("of equal weight are " in text for text in said) == 2
 
 

@@ -43,7 +43,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(mutants, "judged", lambda case: ["analytic/lagrange", "mujoco/kkt"])
         patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
         patch.setattr(errata, "cases_of", lambda names: cases_of(names)[:3])
-        patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/careful"])
+        patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])
         patch.setattr(budget, "budget", budget_rows)
         for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows):
             patch.setattr(bench, rows.__name__, rows)

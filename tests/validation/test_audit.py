@@ -21,7 +21,8 @@ from validation.judge.evaluate import evaluate
 from validation.judge.results import Results
 from validation.judge.tolerances import registered
 from validation.studies.check.cases import cases_of_file
-from validation.studies.run.record import Request, RunOutput, collect
+from validation.studies.run.collect import collect
+from validation.studies.run.record import Request, RunOutput
 from validation.studies.run.sections.audit import first_divergence
 
 ENGINES = tuple(e for e in dict.fromkeys(name.split("/")[0] for name in engines.names()) if not engines.on_request(e))

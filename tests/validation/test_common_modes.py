@@ -23,7 +23,8 @@ from validation.judge.verdicts import FILE, case_verdicts
 from validation.report.blocks import Section, Table
 from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
 from validation.studies.mutants.judge import PreparedCase, Seeded, judge, judged, prepare
-from validation.studies.run.record import Request, RunOutput, collect
+from validation.studies.run.collect import collect
+from validation.studies.run.record import Request, RunOutput
 from validation.studies.run.sections.verdicts import verdicts
 
 FAULTS = {fault.key: fault for fault in COMMON_FAULTS}

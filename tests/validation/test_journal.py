@@ -27,7 +27,7 @@ COMPUTING = (
     "validation.studies.errata.costs",
     "validation.studies.benchmarks.measure",
     "validation.studies.mutants.judge",
-    "validation.studies.ladder.climb",
+    "validation.studies.ladder.levels",
     "validation.studies.ctc.runs",
     "validation.studies.sweep.cases",
     "validation.studies.bench.measure",

@@ -27,8 +27,9 @@ from validation.judge.results import TABLES, Results
 from validation.judge.tolerances import with_own_limits
 from validation.judge.verdicts import FILE, Key
 from validation.report.blocks import Section
+from validation.studies.run.collect import collect
 from validation.studies.run.movies import NO_MOVIES, movies
-from validation.studies.run.record import Request, RunOutput, collect
+from validation.studies.run.record import Request, RunOutput
 from validation.studies.run.terminal import summary, title, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
 

@@ -9,7 +9,7 @@ from validation.studies.options import RESULTS, Execution, execution_options
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("wanted", metavar="[ROBOT]...|MODEL.xml", nargs=-1, type=click.UNPROCESSED)
+@click.argument("words", metavar="[ROBOT]...|MODEL.xml", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--mujoco", "versions", metavar="VERSION", multiple=True, help="Version to run; default: 3.6.0 and 3.7.0."
 )
