@@ -390,7 +390,7 @@ def test_loops_that_accelerate_otherwise_are_not_compared(
 
 
 def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
-    outcomes = [evaluate(prr, prr_motion, name) for name in ("analytic/noc", "mujoco/kkt", "mujoco/default")]
+    outcomes = [evaluate(prr, prr_motion, name) for name in ("analytic/noc", "mujoco/kkt", "mujoco/as_is")]
     request = Request(dt=None, tolerances=registered())
 
     def judged() -> Results:
@@ -405,7 +405,7 @@ def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch
     kkt = results.summary[results.summary["source"] == "mujoco/kkt"]
     assert set(kkt["verdict"]) == {"not comparable"}
     assert "mujoco simulates another robot: mass of link2: want 0.520" in kkt["note"].iloc[0]
-    assert "informational" in set(results.summary.loc[results.summary["source"] == "mujoco/default", "verdict"])
+    assert "informational" in set(results.summary.loc[results.summary["source"] == "mujoco/as_is", "verdict"])
     assert exit_status(results) == 3
     assert first_divergence(results.audit).startswith("static: mass of link2; ")
 
