@@ -11,10 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from robots.log_files import write_log
 from tests.conftest import MODELS
 from tests.house import copy_house, start
+from tests.logs import exact_log
 from validation.cli import cli
 from validation.execution.files import RECORD
+from validation.studies.check.cases import cases_of_file
 from validation.studies.versions.environments import made_by_uv
 
 HOUSE = Path(__file__).parent.parent
@@ -83,6 +86,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
         law = np.polynomial.Polynomial([q0, 0, 0, 10 * swing, -15 * swing, 6 * swing])
         walk |= {f"{joint}.q": law(t), f"{joint}.qd": law.deriv()(t), f"{joint}.qdd": law.deriv(2)(t)}
     pd.DataFrame(walk).to_csv(desk / "walk.csv", index=False)
+    case = cases_of_file(desk / "my_robot.xml", motion=desk / "walk.csv")[0]
+    log = exact_log(case, t)
+    for name in ("run", "mine", "bench", "simscape"):
+        write_log(log, desk / f"{name}.csv")
     return desk
 
 

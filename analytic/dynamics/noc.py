@@ -43,33 +43,57 @@ class Noc:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
-        choices = independent_choices(mechanism, motion.q)
-        effort = np.zeros((len(motion.t), mechanism.na))
-        for independent, samples in choices:
-            effort[samples] = _efforts(mechanism, motion, independent, samples)
+        needed = needed_efforts(mechanism, motion.q, motion.qd, motion.qdd)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=effort,
+            effort=needed.effort,
             settings={
-                "independent coordinates": _choices_in_words(mechanism, motion, choices),
+                "independent coordinates": _choices_in_words(mechanism, motion, needed.choices),
                 "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
             },
         )
 
 
-def _efforts(mechanism: Mechanism, motion: Motion, independent: AnyArray, samples: AnyArray) -> Array:
-    """Efforts at some samples of a motion, a mask (nt,), by independent coordinates, a mask (nv,)."""
-    model = noc_model(State(mechanism=mechanism, q=motion.q[samples], qd=motion.qd[samples]), independent)
-    qdd, qd = motion.qdd[samples][:, independent, None], motion.qd[samples][:, independent, None]
-    force = (model.M @ qdd + model.C @ qd)[..., 0] + model.G
-    A = mechanism.selection @ model.L
-    undriven = undriven_dofs(mechanism, motion.q[len(motion.t) // 2])
-    driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
-    force = force + _force_of_coasting(model.M, coasting, force)
-    on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
-    return minimum_norm(A @ driving, on_driving, mechanism.effort_scales)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeededEfforts:
+    """What the equations need for a motion."""
+
+    effort: Array
+    """Efforts of least norm of the actuators [N or N m], shape (nt, na)."""
+    unactuated: Array
+    """Generalized force along the independent joints that no actuator can give [N or N m], shape (nt, nv).
+
+    Zero of a motion whose unactuated dofs move as the dynamics want."""
+    choices: list[tuple[AnyArray, AnyArray]]
+    """Masks of the independent dofs (nv,) and of the samples (nt,) that they were taken at."""
+
+
+def needed_efforts(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> NeededEfforts:
+    """The efforts that states need, whatever the accelerations of dofs that nothing drives.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions with closed loops [m or rad], shape (nt, nq).
+        qd: Joint velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
+        qdd: Joint accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
+    """
+    effort, unactuated = np.zeros((len(q), mechanism.na)), np.zeros((len(q), mechanism.nv))
+    undriven = undriven_dofs(mechanism, q[len(q) // 2])
+    choices = independent_choices(mechanism, q)
+    for independent, samples in choices:
+        model = noc_model(State(mechanism=mechanism, q=q[samples], qd=qd[samples]), independent)
+        acceleration, velocity = qdd[samples][:, independent, None], qd[samples][:, independent, None]
+        force = (model.M @ acceleration + model.C @ velocity)[..., 0] + model.G
+        A = mechanism.selection @ model.L
+        driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
+        left = (coasting @ coasting.swapaxes(1, 2) @ force[..., None])[..., 0]
+        unactuated[np.ix_(samples, independent)] = left
+        force = force + _force_of_coasting(model.M, coasting, force)
+        on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
+        effort[samples] = minimum_norm(A @ driving, on_driving, mechanism.effort_scales)
+    return NeededEfforts(effort=effort, unactuated=unactuated, choices=choices)
 
 
 def _choices_in_words(mechanism: Mechanism, motion: Motion, choices: list[tuple[AnyArray, AnyArray]]) -> str:

@@ -60,10 +60,9 @@ def test_an_engine_is_its_folder(name: str) -> None:
     assert engine.simulating <= routes
     assert engine.requires.split(".")[0] in engine.packages
     if engines.installed(name):
-        parts = [engine.audit, engine.refinements, engine.faults, engine.free_motion, engine.plant, engine.renderer]
-        for part in parts:
-            module = part()
-            assert module is None or Path(str(getattr(module, "__file__"))) == folder / f"{part.__name__}.py"  # noqa: B009
+        for part in ("audit", "refinements", "faults", "free_motion", "plant", "causes", "renderer"):
+            module = getattr(engine, part)()
+            assert module is None or Path(str(getattr(module, "__file__"))) == folder / f"{part}.py"  # noqa: B009
 
 
 def test_an_unknown_engine_is_refused() -> None:
@@ -73,9 +72,9 @@ def test_an_unknown_engine_is_refused() -> None:
 
 def test_every_route_is_there() -> None:
     assert set(engines.names()) >= {
-        *(f"mujoco/{route}" for route in ("kkt", "forward", "default", "inverse")),
+        *(f"mujoco/{route}" for route in ("kkt", "forward", "as_is", "inverse")),
         *(f"pinocchio/{route}" for route in ("kkt", "forward")),
-        *(f"pybullet/{route}" for route in ("kkt", "forward", "default")),
+        *(f"pybullet/{route}" for route in ("kkt", "forward", "as_is")),
         "exudyn/forward",
         *(f"mjx/{route}" for route in ("kkt", "forward", "kkt_single", "forward_single")),
     }

@@ -14,7 +14,7 @@ import pytest
 from analytic.motion.prescribe import depends_on_gravity, prescribe
 from robots.mechanism import Mechanism
 from robots.motion import Motion
-from robots.robot import CATALOGUE, configurations, load, make_case
+from robots.robot import CATALOGUE, load, make_case
 from tests.conftest import MODELS, ZOO
 from tests.validation.conftest import Command
 from validation.judge.results import read
@@ -113,12 +113,13 @@ def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -
 def test_a_file_without_gravity_has_one_configuration(tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8").replace('gravity="0.4 -1 -9.7"', 'gravity="0 0 0"')
     (tmp_path / "floating.xml").write_text(text, encoding="utf-8")
-    assert [case.configuration for case in cases_of_file(tmp_path / "floating.xml")] == ["horizontal"]
+    assert [case.configuration for case in cases_of_file(tmp_path / "floating.xml")] == ["given"]
 
 
-def test_vertical_is_the_gravity_of_the_file_turned() -> None:
-    gravity = configurations(cases_of_file(MODELS / "four_bar.xml")[0].mechanism)
-    np.testing.assert_array_equal(gravity["vertical"], [0.4, -9.7, 1.0])
+def test_a_tilted_gravity_is_given_and_turned() -> None:
+    given, turned = cases_of_file(MODELS / "four_bar.xml")
+    assert (given.configuration, turned.configuration) == ("given", "turned")
+    np.testing.assert_array_equal(turned.mechanism.gravity, [0.4, -9.7, 1.0])
 
 
 @pytest.mark.slow

@@ -203,7 +203,7 @@ def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path
 
 @pytest.mark.slow
 def test_nothing_an_engine_drops_lands_in_the_users_folder(house: Path, tmp_path: Path) -> None:
-    chosen = ("run", *FAST, *_sources("mujoco/default", "broken/aborts"))
+    chosen = ("run", *FAST, *_sources("mujoco/as_is", "broken/aborts"))
     start(house, *chosen, "--out", "out", at=tmp_path).communicate()
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
 

@@ -46,7 +46,7 @@ def test_entries_concern_the_engines_sources_and_robots_of_a_run(monkeypatch: py
 
 def test_an_entry_of_another_version_concerns_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: "3.4.0")
-    assert concerning(["3prr"], ["mujoco/default"]) == []
+    assert concerning(["3prr"], ["mujoco/as_is"]) == []
 
 
 def test_an_entry_of_an_older_version_concerns_those_who_have_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,10 +35,13 @@ CHOSEN_BY_TIMES = {"ladder_advice.csv"}
 """Tables of what is cheapest, which follow from the rungs and their wall times."""
 OTHERS = {"list", "new", "report"}
 """Commands that are no studies."""
+FOUR_BAR = ROOT / "robots/four_bar"
 FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
 COMMANDS: dict[str, tuple[Any, ...]] = {
     "run": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
     "check": (MODELS / "four_bar.xml", "--dt", "0.05", "--source", "mujoco/kkt"),
+    "budget": ("four_bar", "3prr"),
+    "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
     "errata": ("3prr",),
     "benchmarks": ("slider_crank",),
     "mutants": ("3prr",),

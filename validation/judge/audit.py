@@ -106,7 +106,7 @@ def effort_rows(summary: pd.DataFrame) -> Iterator[Row]:
     """Rows of the audit table for the efforts of the engines' routes, taken from the table of verdicts."""
     for names, rows in summary.groupby([*CASE, "source"], sort=False):
         source = str(names[-1])
-        if source in sources.ANALYTIC:
+        if source in sources.ANALYTIC or sources.is_log(source):
             continue
         engine, route = source.split("/")
         errors = rows["relative_error"]

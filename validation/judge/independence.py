@@ -75,6 +75,8 @@ def lineage(source: str) -> str:
     """Whose code computes a source."""
     if source == Paper.name:
         return CLOSED_FORM
+    if sources.is_log(source):
+        return source
     return OURS if source in sources.ANALYTIC else engines.lineage(source.split("/")[0])
 
 

@@ -12,6 +12,8 @@ from robots.errors import NotFoundError
 from robots.robot import Robot
 
 REFERENCE = Noc.name
+LOG = "log"
+"""Family of the logs that are judged; whoever wrote them, they are no sources that could be loaded."""
 ANALYTIC: Mapping[str, type[Source]] = {source.name: source for source in (Noc, Lagrange, Paper)}
 
 
@@ -52,6 +54,13 @@ def simulates(name: str) -> bool:
     return name not in ANALYTIC and engines.simulates(name)
 
 
+def is_log(name: str) -> bool:
+    """Whether a source is a log, as `log/NAME`."""
+    return name.split("/")[0] == LOG
+
+
 def description(name: str) -> str:
     """What a source exercises, the first sentence of its class."""
+    if is_log(name):
+        return "What a log says acted, held against what the equations need for the log's own motion."
     return (inspect.getdoc(type(load(name))) or "").split("\n")[0]

@@ -81,7 +81,7 @@ def run_record(
             "own": {
                 name: tolerance.relative_error
                 for name, tolerance in request.tolerances.items()
-                if name in run_sources and tolerance != registered()[name]
+                if name in run_sources and tolerance != registered().get(name)
             },
             "audits": {name: tolerance.model_dump(exclude_none=True) for name, tolerance in audits().items()},
         },
@@ -97,7 +97,7 @@ def _votes(source: str) -> bool:
 
 
 def _is_installed(source: str) -> bool:
-    return source in sources.ANALYTIC or engines.installed(source.split("/")[0])
+    return source in sources.ANALYTIC or sources.is_log(source) or engines.installed(source.split("/")[0])
 
 
 def _model_record(case: Case) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """Every source and every audit of some cases, computed in worker processes and collected in tables."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -10,6 +11,7 @@ from threading import Thread
 from typing import Any, ClassVar
 
 from robots.errors import HarnessError, SingularityError
+from robots.log_files import write_log
 from robots.mjcf import files_of
 from robots.motion import Motion
 from robots.robot import Case, Robot
@@ -32,6 +34,11 @@ from validation.studies.run.record import Request, RunOutput
 from validation.studies.run.terminal import summary, title, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
 
+LOGS = "logs"
+"""Folder of the logs behind simulations as they are."""
+NO_NAME = r"[^\w.+-]"
+"""What keyframes and variants may be called and files are not."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run(Study):
@@ -48,13 +55,18 @@ class Run(Study):
     """Step of the report grid [s]; by default that of `robots.motion.report_grid`."""
     limits: Mapping[str, float] = field(default_factory=dict)
     """The user's own limits of the relative error by source [-], instead of the registered ones."""
+    writes_logs: bool = True
+    """Whether the logs behind simulations as they are go into the folder."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
         sources.want_known(self.sources)
         Thread(target=_prepare_page, daemon=True).start()
         request = Request(dt=self.dt, tolerances=with_own_limits(self.limits))
-        results = collect(self.cases, _computed(self, request, pool), request)
+        output = _computed(self, request, pool)
+        if self.writes_logs:
+            _write_logs(output.outcomes, folder / LOGS)
+        results = collect(self.cases, output, request)
         return Computed({name: getattr(results, name) for name in TABLES}, results.run)
 
     @staticmethod
@@ -96,7 +108,7 @@ def run(
         HarnessError: If a source is unknown, a limit makes no sense, or a motion cannot be assembled and this is not
             expected.
     """
-    study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {})
+    study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {}, writes_logs=False)
     with worker_pool(workers) as pool:
         return results_of(computed(study, Path(), pool))
 
@@ -155,6 +167,15 @@ def _as_they_come(
             pool.progress.show(interim.table(keys[k][0][0]))
     pool.progress.show(None)
     return found
+
+
+def _write_logs(outcomes: Iterable[Outcome], folder: Path) -> None:
+    """Write the log behind each simulation as it is, for `judge` to take it again."""
+    for outcome in outcomes:
+        if outcome.history is not None and outcome.history.as_is is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            log = outcome.history.as_is.log
+            write_log(log, folder / f"{re.sub(NO_NAME, '_', log.name)}.csv")
 
 
 def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -217,7 +238,9 @@ def _resolutions(
 ) -> Mapping[tuple[Key, str], Resolution]:
     """What each source resolves of which an effort disagrees; measured for those alone, by case and source."""
     pairs = unexplained(summarize(outcomes, evidence))
-    beyond = [outcome for outcome in outcomes if (outcome.case.key, outcome.source) in pairs]
+    beyond = [
+        outcome for outcome in outcomes if (outcome.case.key, outcome.source) in pairs and outcome.settled is None
+    ]  # of a simulation as it is, the floor of its log says what it resolves
     tasks = [
         Task(
             measure_resolution,

@@ -28,7 +28,7 @@ def command(
 
     The version installed here always runs. Others get environments of their own, made by uv, or are those of
     interpreters that you name. All other options are those of run or, for a MODEL.xml, of check; by default the
-    sources are mujoco/kkt, mujoco/forward and mujoco/default. Writes versions.csv, versions.html, and the results of
+    sources are mujoco/kkt, mujoco/forward and mujoco/as_is. Writes versions.csv, versions.html, and the results of
     each version.
 
     \b
@@ -47,7 +47,7 @@ def command(
 
 
 def _arguments(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command line of `run` or `check`, seen to be good, that is run in every version."""
+    """The command line of `run` or `check`, checked, that is run in every version."""
     from validation.judge.selection import Selection, plan
     from validation.studies.versions.study import ROUTES
 

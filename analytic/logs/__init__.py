@@ -1,0 +1,1 @@
+"""What a log says against the equations of the closed loop: residual efforts, their floor, and what can be fitted."""

@@ -1,0 +1,307 @@
+"""A log seen as motion of a mechanism: its columns put in the order of the robot, filtered, and put on the closures."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
+
+from analytic.kinematics.redundancy import independent_drives, undriven_dofs
+from analytic.logs.closed_motion import States, closed_states, drive_of, widest_gap
+from analytic.logs.filters import Filter
+from analytic.logs.noise import noise
+from analytic.motion.assembly import assemble
+from analytic.motion.continuation import ClosedPose, Tracer, close
+from robots.arrays import Array
+from robots.errors import LoopClosureError, MechanismError, NotFoundError
+from robots.log import Log
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Drive, Motion
+
+MOST_OPEN = 1e-2
+"""Widest opening of loops in a log up to which it counts as a log of this robot [m or rad]."""
+COARSE = 200
+"""Samples at which a log of the drives alone is assembled one after the other; poses between are near enough [-]."""
+LOOKED_AT = 500
+"""Samples at which singularities are looked for [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedLog:
+    """A log in the order of a mechanism."""
+
+    log: Log
+    mechanism: Mechanism
+    drives: tuple[Coordinate, ...]
+    """Drives that are kept as logged: independent ones, from which the others follow."""
+    unactuated: int
+    """Degrees of freedom that no actuator moves."""
+    q: Array
+    """Positions of all joints, or where not all are logged of the drives [m or rad], shape (nt, nq or drives)."""
+    qd: Array | None
+    """Velocities of the same, if they are logged [m/s or rad/s], shape (nt, nv or drives)."""
+    effort: Array
+    """Efforts in the order of the mechanism's actuators [N or N m], shape (nt, na)."""
+    nearby: CubicSpline | None
+    """Joint positions [m or rad] near those at a time [s], where only the drives are logged."""
+    gap: float
+    """Widest opening of a loop as logged [m or rad]; NaN where only the drives are logged."""
+    gap_time: float
+    """When it was so wide [s]."""
+
+    @property
+    def directions(self) -> Array:
+        """Joint velocities in which the noise of a column moves the robot [-], shape (columns, nv)."""
+        mechanism = self.mechanism
+        if self.nearby is not None:
+            W = mechanism.rates_of(self.drives)
+            return W / (W**2).sum(axis=1, keepdims=True)
+        return np.eye(mechanism.nv)[self._dofs]
+
+    @property
+    def deviations(self) -> tuple[Array, Array]:
+        """Noise of positions [m or rad] and velocities [m/s or rad/s] along `directions`, each of shape (columns,)."""
+        of_rates = np.zeros(0) if self.qd is None else noise(self.qd)
+        if self.nearby is not None:
+            return noise(self.q), of_rates if of_rates.size else np.zeros(self.q.shape[1])
+        of_positions = noise(self.q)
+        of_dofs = np.zeros(self.mechanism.nv)
+        for joint, columns, dofs in zip(
+            self.mechanism.joints, self.mechanism.q_slices, self.mechanism.dof_slices, strict=True
+        ):
+            values = of_positions[columns]
+            turned = 2 * np.sqrt(np.mean(values[-4:] ** 2))  # a quaternion turns half as fast as the body
+            of_dofs[dofs] = {"ball": [turned] * 3, "free": [*values[:3], *[turned] * 3]}.get(joint.kind, values)
+        return of_dofs[self._dofs], (of_rates if of_rates.size else np.zeros(self.mechanism.nv))[self._dofs]
+
+    @property
+    def _dofs(self) -> list[int]:
+        """The dofs whose columns matter: those of the drives that are kept, or all where some are not actuated."""
+        if self.unactuated:
+            return list(range(self.mechanism.nv))
+        joints = sorted({j for drive in self.drives for j in drive.joints})
+        return [self.mechanism.dof_slices[j].start for j in joints]
+
+    def filtered(self, kernels: Filter, bases: Array) -> tuple[States, float]:
+        """Closed states, and the largest move of a joint that put it there [m or rad].
+
+        Args:
+            kernels: The filter.
+            bases: Numbers of the base samples [-], shape (n,).
+        """
+        x, v, a = kernels.motion(self.q, self.qd, bases)
+        if self.nearby is None:
+            near = States(q=_normalized(self.mechanism, x), qd=v, qdd=a)
+            states = closed_states(self.mechanism, self.drives, drive_of(self.mechanism, self.drives, near), near)
+            return states, float(np.abs(states.q - near.q).max(initial=0.0))
+        t = self.log.t[0] + self.log.dt * (bases + kernels.late)
+        still = np.zeros((len(bases), self.mechanism.nv))
+        near = States(q=self.nearby(t), qd=still, qdd=still)
+        return closed_states(self.mechanism, self.drives, Drive(q=x, qd=v, qdd=a), near), np.nan
+
+
+def closed_log(mechanism: Mechanism, log: Log, guess: Array) -> ClosedLog:
+    """A log in the order of a mechanism, once it is seen to fit.
+
+    Args:
+        mechanism: Robot.
+        log: The log.
+        guess: Joint positions near those at the first time [m or rad], shape (nq,); where all are logged they count.
+
+    Raises:
+        NotFoundError: If a joint or an actuator of the log is unknown; the message lists the known ones.
+        MechanismError: If the log lacks an actuator's effort or a drive's motion.
+        LoopClosureError: If the loops are open by more than a log of this robot can have them.
+        SingularityError: If the motion meets a singularity; it says when.
+    """
+    effort = log.effort[:, _places(mechanism, log)]
+    names = [joint.name for joint in mechanism.joints]
+    tendons = [drive.name for drive in mechanism.drives if not drive.is_joint]
+    for name in log.joints:
+        if name not in names and name not in tendons:
+            raise NotFoundError(f"joint of {mechanism.model.path.name} in log '{log.name}'", name, [*names, *tendons])
+    if set(names) <= set(log.joints):
+        return _full(mechanism, log, effort)
+    return _of_drives(mechanism, log, effort, guess)
+
+
+def as_motion(mechanism: Mechanism, t: Array, states: States) -> Motion:
+    """Closed states as a motion, whose drives move by polynomials between them.
+
+    Args:
+        mechanism: Robot.
+        t: Times [s], shape (n,).
+        states: The states.
+    """
+    drive = drive_of(mechanism, mechanism.drives, states)
+    law = partial(_along, make_interp_spline(t, drive.q, k=min(5, len(t) - 1)))
+    q = states.q[0]
+    return Motion(
+        t=t,
+        q=states.q,
+        qd=states.qd,
+        qdd=states.qdd,
+        law=law,
+        assemble=partial(assemble, mechanism, law, q),
+    )
+
+
+def _full(mechanism: Mechanism, log: Log, effort: Array) -> ClosedLog:
+    """A log of all joints."""
+    columns = [log.columns_of(joint.name) for joint in mechanism.joints]
+    for joint in mechanism.joints:
+        kind = log.kinds[log.joints.index(joint.name)]
+        if (kind in ("ball", "free") or joint.kind in ("ball", "free")) and kind != joint.kind:
+            raise MechanismError(f"log '{log.name}', joint '{joint.name}': want a {joint.kind}, got a {kind}")
+    q = _continued(mechanism, np.concatenate([log.q[:, positions] for positions, _ in columns], axis=1))
+    qd = None if log.qd is None else np.concatenate([log.qd[:, dofs] for _, dofs in columns], axis=1)
+    if qd is None and mechanism.nq != mechanism.nv:
+        raise MechanismError(f"log '{log.name}': want velocities too where joints have quaternions, got positions only")
+    gap, sample, closure = widest_gap(mechanism, q)
+    if gap > MOST_OPEN:
+        raise LoopClosureError(
+            f"log '{log.name}': want loops of {mechanism.model.path.name} closed to {MOST_OPEN:g} (m or rad), got "
+            f"one open by {gap:.3g} at t = {log.t[sample]:g} s, closure '{closure}'{_suspected_units(mechanism, q)}",
+            residual=gap,
+            tolerance=MOST_OPEN,
+            time=float(log.t[sample]),
+        )
+    # rows that are redundant where the loops are closed are none beside it, and would hold dofs that are free
+    middle = close(mechanism, q[[len(q) // 2]], np.ones(mechanism.nv, dtype=bool))[0][0]
+    drives = independent_drives(mechanism, middle)
+    closed = ClosedLog(
+        log=log,
+        mechanism=mechanism,
+        drives=drives,
+        unactuated=undriven_dofs(mechanism, middle),
+        q=q,
+        qd=qd,
+        effort=effort,
+        nearby=None,
+        gap=gap,
+        gap_time=float(log.t[sample]),
+    )
+    _refuse_singularities(closed)
+    return closed
+
+
+def _suspected_units(mechanism: Mechanism, q: Array) -> str:
+    """In which other units positions (nt, nq) close the loops, as a clause; nothing if in none."""
+    few = q[:: max(len(q) // COARSE, 1)].copy()
+    angles, lengths = (
+        [
+            columns.start
+            for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True)
+            if joint.kind == kind
+        ]
+        for kind in ("hinge", "slide")
+    )
+    for factor, columns, words in ((np.pi / 180, angles, "angles in degrees"), (1e-3, lengths, "lengths in mm")):
+        few[:, columns] *= factor
+        if columns and widest_gap(mechanism, few)[0] < MOST_OPEN:
+            return f": with {words} they are closed; declare the units"
+    return ""
+
+
+def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> ClosedLog:
+    """A log of the drives, and perhaps of a few joints more, which do not count."""
+    drives = mechanism.drives
+    q = np.stack([_of_drive(mechanism, log, drive, log.q, 0) for drive in drives], axis=1)
+    qd = None
+    if log.qd is not None:
+        qd = np.stack([_of_drive(mechanism, log, drive, log.qd, 1) for drive in drives], axis=1)
+    coarse = np.unique(np.linspace(0, len(log.t) - 1, min(COARSE, len(log.t))).astype(int))
+    law = partial(_along, CubicSpline(log.t, q))
+    where = f"log '{log.name}' of {mechanism.model.path.name}"
+    kept = independent_drives(mechanism, guess)
+    places = [drives.index(drive) for drive in kept]
+    motion = assemble(mechanism, partial(_some, law, places), guess, log.t[coarse], drives=kept, where=where)
+    closed = ClosedLog(
+        log=log,
+        mechanism=mechanism,
+        drives=kept,
+        unactuated=undriven_dofs(mechanism, motion.q[len(coarse) // 2]),
+        q=q[:, places],
+        qd=None if qd is None else qd[:, places],
+        effort=effort,
+        nearby=CubicSpline(log.t[coarse], motion.q),
+        gap=np.nan,
+        gap_time=np.nan,
+    )
+    if closed.unactuated:
+        raise MechanismError(
+            f"{where}: {closed.unactuated} dof that no actuator moves: want all joints logged, got "
+            f"{', '.join(log.joints)}"
+        )
+    return closed
+
+
+def _places(mechanism: Mechanism, log: Log) -> list[int]:
+    """Where the mechanism's actuators stand in the log."""
+    names = [actuator.name for actuator in mechanism.actuators]
+    for name in log.actuators:
+        if name not in names:
+            raise NotFoundError(f"actuator of {mechanism.model.path.name} in log '{log.name}'", name, names)
+    missing = [name for name in names if name not in log.actuators]
+    if missing:
+        raise MechanismError(f"log '{log.name}': want the effort of every actuator, got none of {', '.join(missing)}")
+    return [log.actuators.index(name) for name in names]
+
+
+def _of_drive(mechanism: Mechanism, log: Log, drive: Coordinate, values: Array, which: int) -> Array:
+    """A drive's own column, or for a tendon the sum of those of its joints."""
+    joints = [mechanism.joints[j].name for j in drive.joints]
+    if drive.name in log.joints and (drive.is_joint or drive.name not in [j.name for j in mechanism.joints]):
+        return values[:, log.columns_of(drive.name)[which].start]
+    missing = [name for name in joints if name not in log.joints]
+    if missing:
+        raise MechanismError(f"log '{log.name}': want the motion of every drive, got none of {', '.join(missing)}")
+    return np.stack([values[:, log.columns_of(name)[which].start] for name in joints], axis=1) @ drive.weights
+
+
+def _refuse_singularities(closed: ClosedLog) -> None:
+    """Raise if the drives do not determine the motion somewhere."""
+    if closed.unactuated or not closed.mechanism.closures:
+        return
+    log, mechanism, drives = closed.log, closed.mechanism, closed.drives
+    few = np.unique(np.linspace(0, len(log.t) - 1, min(LOOKED_AT, len(log.t))).astype(int))
+    near = States(q=closed.q[few], qd=np.zeros((len(few), mechanism.nv)), qdd=np.zeros((len(few), mechanism.nv)))
+    q = closed_states(mechanism, drives, drive_of(mechanism, drives, near), near).q
+    law = partial(_along, CubicSpline(log.t[few], mechanism.values_of(drives, q)))
+    where = f"log '{log.name}' of {mechanism.model.path.name}"
+    tracer = Tracer(mechanism=mechanism, law=law, drives=drives, where=where)
+    tracer.refuse_singularities(
+        [ClosedPose(t=float(t), q=q[[k]]) for k, t in enumerate(log.t[few])], tracer.dependent_jacobian(q)
+    )
+
+
+def _along(curve: PPoly | BSpline, t: Array) -> Drive:
+    q, qd, qdd = (np.asarray(curve(t, order)) for order in range(3))
+    return Drive(q=q, qd=qd, qdd=qdd)
+
+
+def _some(law: Callable[[Array], Drive], places: list[int], t: Array) -> Drive:
+    return Drive(*(values[:, places] for values in law(t)))
+
+
+def _continued(mechanism: Mechanism, q: Array) -> Array:
+    """Positions (nt, nq) whose quaternions do not change their sign on the way."""
+    continued = q.copy()
+    for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        if joint.kind in ("ball", "free"):
+            turns = continued[:, columns][:, -4:]
+            flips = np.cumprod(np.where((turns[1:] * turns[:-1]).sum(axis=1) < 0, -1.0, 1.0))
+            turns[1:] *= flips[:, None]
+    return _normalized(mechanism, continued)
+
+
+def _normalized(mechanism: Mechanism, q: Array) -> Array:
+    """Positions (n, nq) whose quaternions have length one."""
+    unit = q.copy()
+    for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        if joint.kind in ("ball", "free"):
+            unit[:, columns.stop - 4 : columns.stop] /= np.linalg.norm(
+                q[:, columns.stop - 4 : columns.stop], axis=1, keepdims=True
+            )
+    return unit

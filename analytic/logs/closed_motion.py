@@ -1,0 +1,132 @@
+"""Puts a logged motion on the closures: what the independent drives did is kept, all else follows or is kept nearly."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.kinematics.closures import (
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_names,
+    closure_residual,
+    solve_dependent,
+)
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import poses, retract, twist_matrices
+from analytic.motion.continuation import CLOSED
+from robots.arrays import AnyArray, Array
+from robots.errors import LoopClosureError
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Drive
+
+MOST_ITERATIONS = 30
+"""Newton steps at most."""
+WELL_CLOSED = 1e-13
+"""Closure residual that need not be improved [m or rad]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class States:
+    """Positions, velocities and accelerations of all joints at samples."""
+
+    q: Array
+    """Positions [m or rad], shape (n, nq)."""
+    qd: Array
+    """Velocities [m/s or rad/s], shape (n, nv)."""
+    qdd: Array
+    """Accelerations [m/s² or rad/s²], shape (n, nv)."""
+
+    def rows(self, samples: AnyArray) -> "States":
+        """The states at some samples.
+
+        Args:
+            samples: Their numbers [-], shape (any,).
+        """
+        return States(q=self.q[samples], qd=self.qd[samples], qdd=self.qdd[samples])
+
+
+def drive_of(mechanism: Mechanism, drives: tuple[Coordinate, ...], states: States) -> Drive:
+    """What drives do in states.
+
+    Args:
+        mechanism: Robot.
+        drives: The drives.
+        states: The states.
+    """
+    W_T = mechanism.rates_of(drives).T
+    return Drive(q=mechanism.values_of(drives, states.q), qd=states.qd @ W_T, qdd=states.qdd @ W_T)
+
+
+def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: Drive, near: States) -> States:
+    """The states nearest to some that close the loops and in which the drives do what is given.
+
+    Of joints that neither closures nor drives determine, as a rod that spins, it keeps what it can.
+
+    Args:
+        mechanism: Robot.
+        drives: Independent drives.
+        drive: What they do, each array of shape (n, drives).
+        near: States nearby.
+
+    Raises:
+        LoopClosureError: If the loops of a sample cannot be closed; `time` is its number.
+    """
+    W = mechanism.rates_of(drives)
+    q = _closed_poses(mechanism, drives, drive.q, near.q)
+    held = _held(closure_jacobian_at(mechanism, q), W)
+    closed = np.zeros((len(q), held.shape[1] - len(W)))
+    qd = _nearest(held, np.concatenate([closed, drive.qd], axis=1), near.qd)
+    bias = (State(mechanism=mechanism, q=q, qd=qd).Phi_dot @ qd[..., None])[..., 0]
+    return States(q=q, qd=qd, qdd=_nearest(held, np.concatenate([-bias, drive.qdd], axis=1), near.qdd))
+
+
+def widest_gap(mechanism: Mechanism, q: Array) -> tuple[float, int, str]:
+    """How far loops are open at most [m or rad], in which sample, and at which closure.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (n, nq).
+    """
+    residual = np.abs(closure_residual(mechanism, poses(mechanism, q), q))
+    if not residual.size:
+        return 0.0, 0, ""
+    sample, row = np.unravel_index(int(residual.argmax()), residual.shape)
+    return float(residual[sample, row]), int(sample), closure_names(mechanism)[row]
+
+
+def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], wanted: Array, q: Array) -> Array:
+    """Newton's method from poses (n, nq) on closures and drives, until no residual falls."""
+    W = mechanism.rates_of(drives)
+    best, least = q, np.full(len(q), np.inf)
+    for _ in range(MOST_ITERATIONS):
+        at = poses(mechanism, q)
+        off = np.concatenate([closure_residual(mechanism, at, q), mechanism.values_of(drives, q) - wanted], axis=1)
+        residual = np.abs(off).max(axis=1, initial=0.0)
+        is_better, falls = residual < least, (residual < least / 2).any()
+        best, least = np.where(is_better[:, None], q, best), np.where(is_better, residual, least)
+        if not falls or least.max(initial=0.0) <= WELL_CLOSED:
+            break
+        held = _held(closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q), W)
+        step = solve_dependent(held, off[..., None])[..., 0]
+        q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True, initial=0.0)))
+    worst = int(np.argmax(least)) if len(least) else 0
+    if len(least) and least[worst] > CLOSED:
+        raise LoopClosureError(
+            f"the loops cannot be closed with the drives as logged: want a gap of at most {CLOSED:g}, got "
+            f"{least[worst]:.3g} (m or rad)",
+            residual=float(least[worst]),
+            tolerance=CLOSED,
+            time=float(worst),
+        )
+    return best
+
+
+def _held(Phi: Array, W: Array) -> Array:
+    """Φ with the rates of the drives below, (n, nc + drives, nv)."""
+    return np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
+
+
+def _nearest(held: Array, wanted: Array, rates: Array) -> Array:
+    """The rates (n, nv) nearest to some of which closures and drives hold what is wanted."""
+    off = (held @ rates[..., None])[..., 0] - wanted
+    return rates + solve_dependent(held, off[..., None])[..., 0]

@@ -1,0 +1,170 @@
+"""The equations along a log: the efforts that its filtered motion needs, and how they hang on the log's columns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.dynamics.noc import needed_efforts
+from analytic.kinematics.redundancy import moving_part
+from analytic.kinematics.tree import retract
+from analytic.logs.closed_log import ClosedLog, as_motion
+from analytic.logs.closed_motion import States, closed_states, drive_of
+from analytic.logs.filters import Filter
+from analytic.logs.noise import noise
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+
+NUDGE = 1e-5
+"""By how much joints are moved to differentiate the equations [m or rad, per s]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Efforts that acted and efforts that the equations need, at some samples of a log."""
+
+    t: Array
+    """Times [s], shape (n,)."""
+    states: States
+    """The closed motion."""
+    effort: Array
+    """What acted, filtered; of redundant actuators the part that moves the robot [N or N m], shape (n, na)."""
+    internal: Array
+    """What redundant actuators did against each other [N or N m], shape (n, na)."""
+    needed: Array
+    """What the equations need [N or N m], shape (n, na)."""
+    unactuated: Array
+    """Force left over along what nothing drives [N or N m], shape (n, nv)."""
+    moved: float
+    """Largest move of a joint onto the closures [m or rad]; NaN where only the drives are logged."""
+
+    @property
+    def residual(self) -> Array:
+        """Residual efforts [N or N m], shape (n, na)."""
+        return self.effort - self.needed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slopes:
+    """Derivatives of residual efforts at some samples."""
+
+    motion: Array
+    """Of what is needed, by position, velocity and acceleration along the log's columns, shape (m, na, 3, columns)."""
+    effort: Array
+    """Of the part of the efforts that moves the robot, by the efforts logged [-], shape (m, na, na)."""
+
+
+def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
+    """Efforts that acted and that are needed.
+
+    Args:
+        closed: The log.
+        kernels: The filter.
+        bases: Numbers of the base samples [-], shape (n,).
+    """
+    mechanism, log = closed.mechanism, closed.log
+    states, moved = closed.filtered(kernels, bases)
+    needed = needed_efforts(mechanism, states.q, states.qd, states.qdd)
+    t = log.t[0] + log.dt * (bases + kernels.late)
+    acted = kernels.effort.applied(closed.effort, bases)
+    effort = (moving_projector(closed, states) @ acted[..., None])[..., 0]
+    return Evaluation(
+        t=t,
+        states=states,
+        effort=effort,
+        internal=acted - effort,
+        needed=needed.effort,
+        unactuated=needed.unactuated,
+        moved=moved,
+    )
+
+
+def efforts_of_states(mechanism: Mechanism, states: States) -> Array:
+    """What the equations of a mechanism, perhaps another than the log's, need in closed states.
+
+    Args:
+        mechanism: Robot.
+        states: The states.
+
+    Returns:
+        Efforts [N or N m], shape (n, na).
+    """
+    return needed_efforts(mechanism, states.q, states.qd, states.qdd).effort
+
+
+def slopes(closed: ClosedLog, states: States) -> Slopes:
+    """Derivatives of the residual efforts in some states.
+
+    Args:
+        closed: The log.
+        states: Closed states.
+    """
+    mechanism, m, directions = closed.mechanism, len(states.q), closed.directions
+    nudges = [(order, sign * NUDGE * direction) for direction in directions for order in range(3) for sign in (1, -1)]
+    near = [_nudged(closed, states, order, step) for order, step in nudges]
+    every = States(
+        q=np.concatenate([s.q for s in near]),
+        qd=np.concatenate([s.qd for s in near]),
+        qdd=np.concatenate([s.qdd for s in near]),
+    )
+    moved = closed_states(mechanism, closed.drives, drive_of(mechanism, closed.drives, every), every)
+    needed = efforts_of_states(mechanism, moved)
+    by_nudge = needed.reshape(len(directions), 3, 2, m, mechanism.na)
+    return Slopes(
+        motion=((by_nudge[:, :, 0] - by_nudge[:, :, 1]) / (2 * NUDGE)).transpose(2, 3, 1, 0),
+        effort=moving_projector(closed, states),
+    )
+
+
+def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_velocities: bool) -> Array:
+    """Root mean square of what the noise of the log's columns does to the residual efforts.
+
+    Args:
+        closed: The log.
+        derivatives: Of the residual efforts at some samples.
+        kernels: Of positions, velocities, accelerations and efforts over the same samples [-, per s], shape (4, any).
+        uses_velocities: Whether the second and the third are of velocities.
+
+    Returns:
+        Root mean square over samples [N or N m], shape (na,).
+    """
+    motion, effort = kernels[:3], kernels[3]
+    positions, velocities = closed.deviations
+    products = motion @ motion.T
+    of_positions, of_velocities = products, np.zeros((3, 3))
+    if uses_velocities:
+        of_positions, of_velocities = products.copy(), products.copy()
+        of_positions[1:], of_positions[:, 1:], of_velocities[0], of_velocities[:, 0] = 0, 0, 0, 0
+    covariance = (
+        of_positions[None] * positions[:, None, None] ** 2 + of_velocities[None] * velocities[:, None, None] ** 2
+    )
+    by_motion = np.einsum("maic,cij,majc->ma", derivatives.motion, covariance, derivatives.motion)
+    by_effort = (derivatives.effort**2) @ noise(closed.effort) ** 2 * (effort @ effort)
+    return np.sqrt((by_motion + by_effort).mean(axis=0))
+
+
+def moving_projector(closed: ClosedLog, states: States) -> Array:
+    """The projector on efforts that move the robot, which is the identity where no actuator is redundant.
+
+    Args:
+        closed: The log.
+        states: Closed states.
+
+    Returns:
+        Π [ratios of the units of the efforts], shape (n, na, na).
+    """
+    mechanism = closed.mechanism
+    if mechanism.na <= len(closed.drives):
+        return np.broadcast_to(np.eye(mechanism.na), (len(states.q), mechanism.na, mechanism.na))
+    t = np.arange(float(len(states.q)))
+    Pi = moving_part(mechanism, as_motion(mechanism, t, states))
+    return np.eye(mechanism.na)[None] if Pi is None else Pi
+
+
+def _nudged(closed: ClosedLog, states: States, order: int, step: Array) -> States:
+    """States with positions, velocities or accelerations moved by a step (nv,)."""
+    if order == 0:
+        steps = np.broadcast_to(step, states.qd.shape)
+        return States(q=retract(closed.mechanism, states.q, steps), qd=states.qd, qdd=states.qdd)
+    if order == 1:
+        return States(q=states.q, qd=states.qd + step, qdd=states.qdd)
+    return States(q=states.q, qd=states.qd, qdd=states.qdd + step)

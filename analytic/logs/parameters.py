@@ -1,0 +1,274 @@
+"""What of a residual friction in the drives, or a mass that the model has wrong, explains: estimates with intervals.
+
+Generalized least squares (Aitken 1935): the noise of a filtered log is correlated, and how is known from the filter.
+Plain least squares gives intervals that miss the truth more often than not.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analytic.logs.closed_log import ClosedLog
+from analytic.logs.closed_motion import States
+from analytic.logs.evaluation import Slopes, efforts_of_states, moving_projector, slopes
+from analytic.logs.noise import noise
+from analytic.logs.residual import Floor, Residual, acting_after
+from robots.arrays import AnyArray, Array
+from robots.errors import NotFoundError, ShapeError
+from robots.mechanism import Mechanism
+
+FRICTION, MASS = "friction", "mass:"
+"""What can be fitted: the friction of all drives, or the mass of a body, as `mass:BODY`."""
+SURE = 1.96
+"""Half width of an interval that has the truth in 95 % of all logs, over the standard deviation [-]."""
+SAMPLES = 200
+"""Samples that are fitted at most [-]: those between are correlated with them, and tell little more."""
+APART = 4
+"""Samples that are fitted within the reach of the filter [-]."""
+ALIKE = 0.99
+"""Correlation of two estimates from which on they cannot be told apart [-]."""
+ROUGH = 0.05
+"""Part of the noise that counts as independent beside the correlated one [-]: noise is not known better than that."""
+CHANCE = 3.0
+"""Deviations of what is left over the noise within which it is the noise [-]."""
+FEWEST = 10
+"""Samples to fit at least [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """Something that may explain a residual."""
+
+    name: str
+    """What it is, as `Coulomb friction of hip`."""
+    unit: str
+    effect: Array
+    """Residual that it makes per unit [N or N m per unit], shape (n, na)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A parameter as fitted."""
+
+    name: str
+    unit: str
+    value: float
+    """[unit]"""
+    half_width: float
+    """Of the 95 % interval [unit]."""
+    alike: str = ""
+    """Another parameter whose effect is so much alike in this log that the two cannot be told apart."""
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the interval leaves zero out."""
+        return abs(self.value) > self.half_width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """Parameters as fitted."""
+
+    estimates: tuple[Estimate, ...]
+    before: Residual
+    """What is explained, at the samples of which the effect is known."""
+    after: Residual
+    """What is left."""
+
+
+def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives: Slopes | None = None) -> Fit:
+    """Fit parameters to a residual.
+
+    Args:
+        closed: The log.
+        residual: Its residual.
+        what: `friction`, `mass:BODY`.
+        derivatives: Of the residual at the samples of `fitted_rows`, if they are known already.
+
+    Raises:
+        NotFoundError: If one is unknown; the message lists the known ones.
+        ShapeError: If the log is too short.
+    """
+    rows, kept = _known_rows(closed, residual), fitted_rows(closed, residual)
+    if len(kept) < FEWEST:
+        raise ShapeError(f"log '{closed.log.name}': want at least {FEWEST} samples apart to fit, got {len(kept)}")
+    parameters = [parameter for name in what for parameter in _parameters(closed, residual, name)]
+    if derivatives is None:
+        derivatives = slopes(closed, _states(residual, kept))
+    effects = np.stack([parameter.effect for parameter in parameters], axis=-1)  # (n, na, parameters)
+    covariance = noise_covariance(closed, residual, kept, derivatives)
+    values, deviations, correlation = _least_squares(
+        residual.residual[kept].ravel(), effects[kept].reshape(-1, len(parameters)), covariance
+    )
+    np.fill_diagonal(correlation, 0)
+    estimates = [
+        Estimate(
+            name=parameter.name,
+            unit=parameter.unit,
+            value=float(values[k]),
+            half_width=SURE * float(deviations[k]),
+            alike=parameters[int(np.abs(correlation[k]).argmax())].name if np.abs(correlation[k]).max() > ALIKE else "",
+        )
+        for k, parameter in enumerate(parameters)
+    ]
+    before = _at(residual, rows)
+    return Fit(
+        estimates=tuple(estimates),
+        before=before,
+        after=replace(before, needed=before.needed + (effects @ values)[rows]),
+    )
+
+
+def fitted_rows(closed: ClosedLog, residual: Residual) -> AnyArray:
+    """Numbers of the samples of a residual that are fitted, few enough not to repeat each other [-], shape (n,)."""
+    rows = _known_rows(closed, residual)
+    stride = max(1, residual.filter.reach // APART, -(-len(rows) // SAMPLES))
+    return rows[::stride]
+
+
+def noise_covariance(closed: ClosedLog, residual: Residual, rows: AnyArray, derivatives: Slopes) -> Array:
+    """Covariance of a residual by the noise of the log's columns, through the filter and the equations.
+
+    Args:
+        closed: The log.
+        residual: Its residual.
+        rows: Numbers of samples of the residual [-], shape (m,).
+        derivatives: Of the residual at these samples.
+
+    Returns:
+        Covariance of all actuators at the first sample, then at the next [(N or N m)²], shape (m na, m na).
+    """
+    kernels, bases = residual.filter, residual.bases[rows].astype(int)
+    first = bases[0] - kernels.reach
+    span = bases[-1] + kernels.reach + 1 - first
+    spread = kernels.spread(kernels.reach)
+    maps = np.zeros((4, len(rows), span))  # of the noise of a column to position, velocity, acceleration and effort
+    for row, base in enumerate(bases):
+        maps[:, row, base - kernels.reach - first : base + kernels.reach + 1 - first] = spread
+    na = closed.mechanism.na
+    covariance = np.zeros((len(rows) * na, len(rows) * na))
+    positions, velocities = closed.deviations
+    groups = [([0], positions), ([1, 2], velocities)] if kernels.uses_velocities else [([0, 1, 2], positions)]
+    for orders, deviations in groups:
+        for column, deviation in enumerate(deviations):
+            slope = derivatives.motion[:, :, orders, column]
+            effect = np.einsum("mao,oms->mas", slope, maps[orders]).reshape(len(rows) * na, span)
+            covariance += deviation**2 * effect @ effect.T
+    for actuator, deviation in enumerate(noise(closed.effort)):
+        effect = np.einsum("ma,ms->mas", derivatives.effort[:, :, actuator], maps[3]).reshape(len(rows) * na, span)
+        covariance += deviation**2 * effect @ effect.T
+    floor = residual.floor
+    independent = (ROUGH * floor.noise) ** 2 + floor.truncation**2 + floor.reference**2
+    covariance[np.diag_indices_from(covariance)] += np.tile(independent, len(rows))
+    return covariance
+
+
+def _least_squares(left: Array, effects: Array, covariance: Array) -> tuple[Array, Array, Array]:
+    """Estimates, their standard deviations and correlations, by generalized least squares.
+
+    Where they leave more than noise can, deviations are larger in proportion: the noise is not all there is.
+    """
+    L = np.linalg.cholesky(covariance)
+    y, A = np.linalg.solve(L, left), np.linalg.solve(L, effects)
+    sizes = np.maximum(np.linalg.norm(A, axis=0), np.finfo(float).tiny)
+    inverse = np.linalg.pinv(A / sizes)
+    values = inverse @ y / sizes
+    spare = max(len(y) - len(values), 1)
+    excess = float(((y - A @ values) ** 2).sum()) / spare
+    excess = excess if excess > 1 + CHANCE * np.sqrt(2 / spare) else 1.0
+    scatter = inverse @ inverse.T
+    own = np.sqrt(np.diag(scatter))
+    return values, np.sqrt(excess) * own / sizes, scatter / np.outer(own, own)
+
+
+def _parameters(closed: ClosedLog, residual: Residual, name: str) -> Iterator[Parameter]:
+    """The parameters of one thing to be fitted."""
+    mechanism = closed.mechanism
+    bodies = [body.name for body in mechanism.bodies]
+    if name == FRICTION:
+        yield from _friction(closed, residual)
+    elif name.startswith(MASS) and name.removeprefix(MASS) in bodies:
+        yield _mass(closed, residual, name.removeprefix(MASS))
+    else:
+        raise NotFoundError("thing to fit", name, [FRICTION, *(f"{MASS}{body}" for body in bodies)])
+
+
+def _friction(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:
+    """Coulomb and viscous friction of each drive, given by its first actuator, through the filter of the efforts."""
+    mechanism = closed.mechanism
+    rates = _acting_rates(closed, residual)
+    moving = moving_projector(closed, _states(residual, np.arange(len(residual.bases))))
+    firsts = [
+        next(a for a, actuator in enumerate(mechanism.actuators) if actuator.coordinate == drive)
+        for drive in mechanism.drives
+    ]
+    for place, (drive, actuator) in enumerate(zip(mechanism.drives, firsts, strict=True)):
+        unit = mechanism.effort_unit(drive)
+        per_rate = "N m s/rad" if unit == "N m" else "N s/m"
+        for kind, of_unit, effort in (("Coulomb", unit, np.sign(rates)), ("viscous", per_rate, rates)):
+            efforts = np.zeros((len(rates), mechanism.na))
+            efforts[:, actuator] = effort[:, place] / mechanism.actuators[actuator].gear
+            effect = (moving @ _filtered(residual, efforts)[..., None])[..., 0]
+            yield Parameter(name=f"{kind} friction of {drive.name}", unit=of_unit, effect=effect)
+
+
+def _acting_rates(closed: ClosedLog, residual: Residual) -> Array:
+    """Rates of the drives when the effort of each base sample acted [m/s or rad/s], shape (n, drives)."""
+    rates = residual.motion.qd @ closed.mechanism.rates_of(closed.mechanism.drives).T
+    after = acting_after(residual.effort_time, closed.log.dt)
+    late = (0.5 if after is None else after) - residual.filter.late
+    following = np.concatenate([rates[1:], rates[-1:]])
+    return rates + late * (following - rates)
+
+
+def _known_rows(closed: ClosedLog, residual: Residual) -> AnyArray:
+    """Numbers of the samples whose filter reaches no effort beyond those of the samples [-], shape (n,)."""
+    kernel, samples = residual.filter.effort, len(residual.bases)
+    return np.arange(max(-kernel.begin, 0), samples - max(kernel.end, 0))
+
+
+def _filtered(residual: Residual, efforts: Array) -> Array:
+    """Efforts of the base samples (n, na) through the filter; zero where it reaches beyond them."""
+    kernel, n = residual.filter.effort, len(efforts)
+    before, after = max(-kernel.begin, 0), max(kernel.end, 0)
+    padded = np.concatenate([np.zeros((before, efforts.shape[1])), efforts, np.zeros((after, efforts.shape[1]))])
+    return kernel.applied(padded, np.arange(before, before + n, 1.0))
+
+
+def _mass(closed: ClosedLog, residual: Residual, body: str) -> Parameter:
+    """A mass at the mass centre of a body."""
+    states = _states(residual, np.arange(len(residual.bases)))
+    heavier, same = (efforts_of_states(m, states) for m in (_with_mass(closed.mechanism, body, 1.0), closed.mechanism))
+    return Parameter(name=f"mass of {body}", unit="kg", effect=heavier - same)
+
+
+def _with_mass(mechanism: Mechanism, name: str, mass: float) -> Mechanism:
+    bodies = [replace(body, mass=body.mass + mass) if body.name == name else body for body in mechanism.bodies]
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def _states(residual: Residual, rows: AnyArray) -> States:
+    return States(q=residual.motion.q, qd=residual.motion.qd, qdd=residual.motion.qdd).rows(rows)
+
+
+def _at(residual: Residual, rows: AnyArray) -> Residual:
+    """A residual at some of its samples."""
+    motion, floor = residual.motion, residual.floor
+    fewer = replace(motion, t=motion.t[rows], q=motion.q[rows], qd=motion.qd[rows], qdd=motion.qdd[rows])
+    return replace(
+        residual,
+        bases=residual.bases[rows],
+        motion=fewer,
+        effort=residual.effort[rows],
+        needed=residual.needed[rows],
+        internal=residual.internal[rows],
+        unactuated=residual.unactuated[rows],
+        floor=Floor(
+            noise=floor.noise,
+            truncation=floor.truncation,
+            largest_truncation=floor.largest_truncation,
+            reference=floor.reference,
+            samples=len(rows),
+        ),
+    )

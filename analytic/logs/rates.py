@@ -1,0 +1,80 @@
+"""Whether what a log calls velocities are the rates of its positions: what is wrong is named before anything else."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from analytic.logs.filters import smoothing_filter
+from robots.arrays import Array
+from robots.log import Held, Log
+from robots.mechanism import DOFS
+
+HALF = 3
+"""Half window of the filter that differentiates [samples]."""
+WRONG_GAIN, WRONG_SHAPE = 0.02, 0.05
+"""Largest error of the gain, and of what no gain and no shift explain, over the velocities [-]."""
+LATE = 1.5
+"""Largest shift, over the step of the log or the hold [-]: semi-implicit steps put positions half a step late."""
+NOISY = 4.0
+"""How many times what noise makes of it a difference must be [-]."""
+KNOWN_GAINS = {
+    180 / np.pi: "degrees for radians",
+    np.pi / 180: "radians for degrees",
+    1e3: "millimetres for metres",
+    1e-3: "metres for millimetres",
+    -1: "the other sign",
+}
+"""What a gain comes from."""
+
+
+def wrong_rates(log: Log) -> Iterator[str]:
+    """What is wrong with the velocities and accelerations of a log, a phrase each.
+
+    Args:
+        log: The log.
+    """
+    yield from _wrong(log, "qd", "velocities", "positions", log.q, log.qd)
+    if log.qd is not None:
+        yield from _wrong(log, "qdd", "accelerations", "velocities", log.qd, log.qdd)
+
+
+def _wrong(log: Log, of: str, rates: str, values: str, x: Array, v: Array | None) -> Iterator[str]:
+    """What is wrong with rates (nt, dofs) of values (nt, positions or dofs), joint by joint, but for quaternions."""
+    if v is None:
+        return
+    derivative = smoothing_filter(log.dt, HALF, 0.0, uses_velocities=False)
+    bases = np.arange(HALF, len(log.t) - HALF, 1.0)
+    for joint, kind in zip(log.joints, log.kinds, strict=True):
+        if DOFS[kind] != 1:
+            continue
+        places = log.columns_of(joint)
+        column = places[0].start if of == "qd" else places[1].start
+        found = derivative.velocity.applied(x[:, [column]], bases)[:, 0]
+        given = derivative.position.applied(v[:, [places[1].start]], bases)[:, 0]
+        slope = derivative.velocity.applied(v[:, [places[1].start]], bases)[:, 0]
+        for what, guess in _said(log, found, given, slope):
+            yield f"{rates} of '{joint}' {what} of its {values}{guess}"
+
+
+def _said(log: Log, found: Array, given: Array, slope: Array) -> Iterator[tuple[str, str]]:
+    """What given rates are to those found, and a guess why: found = given / gain, shifted in time; all (n,)."""
+    size, roughness = _rms(given), _rms(np.diff(found, 4)) / np.sqrt(70)  # of noise, fourth differences have √70
+    scale = max(size, np.finfo(float).tiny)
+    A = np.stack([given, log.dt * slope], axis=1)
+    inverse_gain, shift = np.linalg.lstsq(A, found)[0]
+    left = _rms(found - A @ [inverse_gain, shift])
+    if left > max(WRONG_SHAPE * _rms(found), NOISY * roughness):
+        yield f"are not the rates (off by {left / scale:.2g} of their size)" if size else "are zero, not the rates", ""
+    elif abs(inverse_gain - 1) > WRONG_GAIN + NOISY * roughness / scale:
+        near = [words for known, words in KNOWN_GAINS.items() if abs(inverse_gain * known - 1) < WRONG_SHAPE]
+        yield f"are {1 / inverse_gain:.4g} times the rates", f" ({near[0]}?)" if near else ""
+    elif abs(shift) * log.dt > _most_late(log) and abs(shift) * log.dt * _rms(slope) > NOISY * roughness:
+        yield f"are {abs(shift) * log.dt:.3g} s {'earlier' if shift < 0 else 'later'} than the rates", ""
+
+
+def _most_late(log: Log) -> float:
+    return LATE * max(log.dt, log.effort_time.seconds if isinstance(log.effort_time, Held) else 0.0)
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt((values**2).mean()))

@@ -1,0 +1,297 @@
+"""Residual efforts: what a log says acted, less what the equations of the closed loop need for the logged motion.
+
+The motion judged is the log's own. Beside the residual stands its floor, what of it the log itself explains: noise of
+its columns, propagated through the filter and the equations, and what the filter cuts off.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from analytic.dynamics.powers import effort_scale
+from analytic.logs.closed_log import ClosedLog, as_motion
+from analytic.logs.evaluation import evaluate, noise_rms, slopes
+from analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
+from robots.arrays import AnyArray, Array
+from robots.errors import ShapeError
+from robots.log import EffortTime, Instantaneous
+from robots.motion import Motion
+
+MARGIN = 1.5
+"""Floor over what is expected of a log's own errors [-]."""
+ROUND_OFF = 1e-11
+"""Error of the equations themselves, over the scale of the effort [-]: their sum of terms agrees to that."""
+INTERPOLATING = (3, 4, 5, 6)
+"""Half windows of polynomials through all samples."""
+SMOOTHING = (3, 4, 5, 6, 8, 10, 12, 15, 19, 24, 30, 38, 48, 60, 75, 94, 118, 148)
+"""Half windows of polynomials nearly through the samples."""
+GROWTH = 4
+"""Least power of the window's length with which what it cuts off grows [-]."""
+LONGEST = 1 / 3
+"""Window over the log at most [-]."""
+FEW = 60
+"""Samples at which filters are compared [-]."""
+FEWER = 12
+"""Samples at which the equations are differentiated [-]."""
+NOISELESS = 1e-12
+"""Noise over the efforts below which a log has none [-]."""
+FEWEST_JUDGED = 6
+"""Samples to judge at least [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """What of a residual the log itself explains, an entry for each actuator."""
+
+    noise: Array
+    """Expected rms by the noise of the columns [N or N m], shape (na,)."""
+    truncation: Array
+    """Expected rms by what the filter cuts off [N or N m], shape (na,)."""
+    largest_truncation: Array
+    """The largest over time [N or N m], shape (na,)."""
+    reference: Array
+    """Error of the equations themselves [N or N m], shape (na,)."""
+    samples: int
+    """How many samples are judged."""
+
+    @property
+    def rms(self) -> Array:
+        """Below this a root mean square tells nothing [N or N m], shape (na,)."""
+        return MARGIN * np.sqrt(self.noise**2 + self.truncation**2 + self.reference**2)
+
+    @property
+    def largest(self) -> Array:
+        """Below this a largest residual tells nothing [N or N m], shape (na,)."""
+        noise = self.noise * np.sqrt(2 * np.log(max(self.samples, 2)))
+        return MARGIN * np.sqrt(noise**2 + self.largest_truncation**2 + self.reference**2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residual:
+    """What a log says against the equations, under one assumption of when its efforts acted."""
+
+    effort_time: EffortTime
+    """When the efforts are taken to have acted."""
+    filter: Filter
+    """How positions, velocities, accelerations and efforts were made to belong to each other."""
+    bases: Array
+    """Numbers of the base samples [-], shape (n,)."""
+    motion: Motion
+    """The closed motion that is judged."""
+    effort: Array
+    """What acted, filtered as the motion; of redundant actuators the part that moves the robot, shape (n, na)."""
+    needed: Array
+    """What the equations need [N or N m], shape (n, na)."""
+    internal: Array
+    """What redundant actuators did against each other [N or N m], shape (n, na)."""
+    unactuated: Array
+    """Force left over along what nothing drives [N or N m], shape (n, nv)."""
+    scale: Array
+    """What errors of each actuator are divided by [N or N m], shape (na,)."""
+    floor: Floor
+    gap: float
+    """Widest opening of a loop as logged [m or rad]; NaN where only the drives are logged."""
+    moved: float
+    """Largest move of a joint onto the closures [m or rad]; NaN where only the drives are logged."""
+    start_peak: Array
+    """Largest residual before what is judged [N or N m], shape (na,); 0 where all is."""
+    half_step_lag: Array
+    """Root mean square of what positions half a step late make of it [N or N m], shape (na,).
+
+    Semi-implicit integrators place them so; it is a part of the residual. 0 where not every held step is judged.
+    """
+
+    @property
+    def residual(self) -> Array:
+        """Residual efforts [N or N m], shape (n, na)."""
+        return self.effort - self.needed
+
+    @property
+    def rms(self) -> Array:
+        """Root mean square of the residual [N or N m], shape (na,)."""
+        return np.sqrt((self.residual**2).mean(axis=0))
+
+    @property
+    def largest(self) -> Array:
+        """Largest residual [N or N m], shape (na,)."""
+        return np.abs(self.residual).max(axis=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Family:
+    """Filters of one kind, from fine to coarse; what each cuts off is seen from the difference to the next."""
+
+    filters: tuple[Filter, ...]
+    divisors: tuple[float, ...]
+    """Difference of each but the last to the next, over what it cuts off [-]."""
+    shifts: tuple[int, ...] = (0,)
+    """The numbers of the first from these samples on are averaged before they are held against those of the second."""
+
+    def bases(self, samples: int, first: float) -> Array:
+        """Base samples from a first one on, few and evenly spread, that all filters have."""
+        every = [kernels.bases(samples - max(self.shifts)) for kernels in self.filters]
+        if not every or not all(len(bases) for bases in every):
+            return np.zeros(0)
+        start = max(float(np.ceil(first)), *(bases[0] for bases in every))
+        common = np.arange(start, max(min(bases[-1] for bases in every) + 1, start))
+        return common[_evenly(len(common), FEW)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Expected:
+    """What noise and truncation do to the residual by a filter, root mean squares, each of shape (na,)."""
+
+    filter: Filter
+    noise: Array
+    truncation: Array
+    largest_truncation: Array
+    size: Array
+    """Of the efforts needed."""
+
+    @property
+    def cost(self) -> float:
+        """Both together, over the size of the efforts [-]."""
+        return _relative(np.hypot(self.noise, self.truncation), self.size)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether noise is what matters."""
+        return _relative(self.noise, self.size) > max(_relative(self.truncation, self.size), NOISELESS)
+
+
+def _relative(values: Array, size: Array) -> float:
+    return float(np.linalg.norm(values / np.maximum(size, np.finfo(float).tiny)))
+
+
+def residual_efforts(
+    closed: ClosedLog, effort_time: EffortTime, *, start: float = -np.inf, noiseless: bool = False
+) -> Residual:
+    """Residual efforts of a log, by the filter of which noise and truncation together are least.
+
+    Args:
+        closed: The log.
+        effort_time: When its efforts acted.
+        start: What is before does not count [s].
+        noiseless: Whether the log is known to have no noise, as that of a simulation: nothing is smoothed.
+
+    Raises:
+        ShapeError: If the log is too short.
+        LoopClosureError: If its loops cannot be closed.
+    """
+    log = closed.log
+    late = acting_after(effort_time, log.dt)
+    first = (start - log.t[0]) / log.dt
+    expected = _expected(closed, _exact_family(closed, late), first)
+    if not noiseless and (not expected or min(expected, key=lambda e: e.cost).is_noisy):
+        expected += _expected(closed, _smoothing_family(closed, late), first)
+    if not expected:
+        raise ShapeError(f"log '{log.name}': want more samples, got {len(log.t)}: no filter has room between its ends")
+    best = min(expected, key=lambda e: e.cost)
+    chosen = best.filter
+    bases = chosen.bases(len(log.t))
+    found = evaluate(closed, chosen, bases)
+    kept = found.t >= start
+    if kept.sum() < FEWEST_JUDGED:
+        raise ShapeError(
+            f"log '{log.name}': want at least {FEWEST_JUDGED} samples to judge from {start:g} s on, got {kept.sum()}"
+        )
+    motion = as_motion(closed.mechanism, found.t[kept], found.states.rows(kept))
+    scale = effort_scale(closed.mechanism, motion).scale
+    return Residual(
+        effort_time=effort_time,
+        filter=chosen,
+        bases=bases[kept],
+        motion=motion,
+        effort=found.effort[kept],
+        needed=found.needed[kept],
+        internal=found.internal[kept],
+        unactuated=found.unactuated[kept],
+        scale=scale,
+        floor=Floor(
+            noise=best.noise,
+            truncation=best.truncation,
+            largest_truncation=best.largest_truncation,
+            reference=ROUND_OFF * scale,
+            samples=int(kept.sum()),
+        ),
+        gap=closed.gap,
+        moved=found.moved,
+        start_peak=np.abs(found.residual[~kept]).max(axis=0, initial=0.0),
+        half_step_lag=_half_step_lag(closed, chosen, bases[kept], found.needed[kept]),
+    )
+
+
+def _half_step_lag(closed: ClosedLog, chosen: Filter, bases: Array, needed: Array) -> Array:
+    """What is needed in the middle of each step less the same with the positions of its beginning, rms (na,)."""
+    if chosen.late != 0.5 or not chosen.uses_velocities:
+        return np.zeros(needed.shape[1])
+    early = replace(chosen, position=Kernel(begin=0, weights=np.ones(1)))
+    return np.sqrt(((needed - evaluate(closed, early, bases).needed) ** 2).mean(axis=0))
+
+
+def _exact_family(closed: ClosedLog, late: float | None) -> _Family:
+    """Filters for logs without noise."""
+    log, uses_velocities = closed.log, closed.qd is not None
+    if late is None:
+        steps = tuple(step_filter(log.dt, stride=stride, uses_velocities=uses_velocities) for stride in (1, 2))
+        return _Family(filters=steps, divisors=(3.0,), shifts=(0, 1) if uses_velocities else (0,))
+    halves = [half for half in INTERPOLATING if 2 * half + FEWEST_JUDGED <= len(log.t)]
+    through = (interpolating_filter(log.dt, half, late, uses_velocities=uses_velocities) for half in halves)
+    return _Family(filters=tuple(through), divisors=(1.0,) * (len(halves) - 1))
+
+
+def _smoothing_family(closed: ClosedLog, late: float | None) -> _Family:
+    """Filters for logs with noise."""
+    log, uses_velocities = closed.log, closed.qd is not None
+    halves = [half for half in SMOOTHING if 2 * half + 1 <= LONGEST * len(log.t)]
+    nearly = (smoothing_filter(log.dt, half, late, uses_velocities=uses_velocities) for half in halves)
+    return _Family(filters=tuple(nearly), divisors=tuple((b / a) ** GROWTH - 1 for a, b in pairwise(halves)))
+
+
+def acting_after(effort_time: EffortTime, dt: float) -> float | None:
+    """How long after its row an effort acted [steps of the log]; None if throughout its step.
+
+    Args:
+        effort_time: When efforts acted.
+        dt: Step of the log [s].
+    """
+    if isinstance(effort_time, Instantaneous):
+        return 0.0
+    return None if effort_time.seconds > 0.999 * dt else effort_time.seconds / (2 * dt)
+
+
+def _evenly(count: int, most: int) -> AnyArray:
+    """At most so many numbers below a count, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int))
+
+
+def _expected(closed: ClosedLog, family: _Family, first: float) -> list[_Expected]:
+    """What noise and truncation do to the residual by each filter but the last; nothing if the log is too short."""
+    bases = family.bases(len(closed.log.t), first)
+    if len(bases) < FEWEST_JUDGED or len(family.filters) < 2:
+        return []
+    shifts = [family.shifts, *[(0,)] * (len(family.filters) - 1)]
+    found = [
+        [evaluate(closed, kernels, bases + shift) for shift in of_filter]
+        for kernels, of_filter in zip(family.filters, shifts, strict=True)
+    ]
+    residuals = [np.mean([one.residual for one in several], axis=0) for several in found]
+    middle, few = found[len(found) // 2][0], _evenly(len(bases), FEWER)
+    derivatives = slopes(closed, middle.states.rows(few))
+    size = np.sqrt((middle.needed**2).mean(axis=0))
+    reach = max(kernels.reach for kernels in family.filters) + max(family.shifts)
+    spread = [kernels.spread(reach, of_filter) for kernels, of_filter in zip(family.filters, shifts, strict=True)]
+    expected = []
+    for k, divisor in enumerate(family.divisors):
+        change, kernels = residuals[k + 1] - residuals[k], family.filters[k]
+        noise = noise_rms(closed, derivatives, kernels.spread(reach), uses_velocities=kernels.uses_velocities)
+        of_change = noise_rms(closed, derivatives, spread[k + 1] - spread[k], uses_velocities=kernels.uses_velocities)
+        whole = np.sqrt((change**2).mean(axis=0))
+        truncation = np.sqrt(np.maximum(whole**2 - of_change**2, 0.0)) / divisor
+        share = np.divide(truncation, whole, out=np.zeros_like(whole), where=whole > 0)
+        largest = np.abs(change).max(axis=0) * share
+        expected.append(
+            _Expected(filter=kernels, noise=noise, truncation=truncation, largest_truncation=largest, size=size)
+        )
+    return expected

@@ -1,0 +1,153 @@
+"""A log: what really happened to a robot, whoever wrote it down: an engine, another tool, a script, or a test bench.
+
+It holds the motion of some or all joints and the efforts that acted. Whether those efforts are the ones that the closed
+loop needs for this motion is what `loopcheck judge` says.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robots.arrays import Array, frozen
+from robots.errors import ShapeError
+from robots.mechanism import DOFS, POSITIONS, JointKind
+
+FEWEST = 15
+"""Samples of a log at least: filters and differences of high order need so many."""
+EQUAL = 1e-3
+"""Largest deviation of a step in time from the mean step, relative to that [-]: exporters round their times."""
+READINGS = ("commanded", "reported", "joint", "reaction", "sensor", "left_out")
+"""Kinds of readings that a log may hold beside the effort that acted.
+
+What was asked for, what a tool says of it, the force on the joint behind the gear, the reaction of the joint along its
+axis, a sensor; and the efforts that would do what contacts, limits and dry friction did, which no source of ours has.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Each effort acted unchanged from the time of its row on, as that of a controller or of a simulator's step."""
+
+    seconds: float
+    """How long it acted [s]: the step of what held it, not of the log, which may have every tenth step only."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.seconds < np.inf:
+            raise ShapeError(f"hold of the efforts: want a time above 0 s, got {self.seconds:g} s")
+
+
+@dataclass(frozen=True, slots=True)
+class Instantaneous:
+    """Each effort is that at the time of its row."""
+
+
+EffortTime: TypeAlias = Held | Instantaneous
+"""When an effort acted, seen from the time of its row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """A log on equal steps in time."""
+
+    name: str
+    """What it is called: its results are those of the source `log/NAME`."""
+    t: Array
+    """Time [s], shape (nt,), increasing in equal steps."""
+    joints: tuple[str, ...]
+    """Names of the joints that are logged, in the order of the columns; driven tendons too, by their own names."""
+    kinds: tuple[JointKind, ...] = ()
+    """Kind of each joint, which says how many columns it has; by default all are hinges or slides, of one column."""
+    q: Array
+    """Joint positions [m or rad], shape (nt, positions of the joints); quaternions are (w, x, y, z)."""
+    qd: Array | None = None
+    """Joint velocities [m/s or rad/s], shape (nt, dofs of the joints); those of balls and free joints as MuJoCo's."""
+    qdd: Array | None = None
+    """Joint accelerations [m/s² or rad/s²], shape (nt, dofs of the joints)."""
+    actuators: tuple[str, ...]
+    """Names of the actuators, in the order of the columns."""
+    effort: Array
+    """Effort of each that acted, before its gear, positive along the joint [N or N m], shape (nt, na)."""
+    readings: Mapping[str, Array] = field(default_factory=dict)
+    """Other readings of the efforts by kind [N or N m], each of shape (nt, na); NaN where there is none."""
+    effort_time: EffortTime | None = None
+    """When the efforts acted; None if nobody says."""
+    source: str = ""
+    """What wrote it, and what its columns were converted from, in words."""
+
+    def __post_init__(self) -> None:
+        if not self.kinds:
+            object.__setattr__(self, "kinds", ("hinge",) * len(self.joints))
+        if len(self.kinds) != len(self.joints):
+            raise ShapeError(f"{self.name}: want a kind for each of {len(self.joints)} joints, got {len(self.kinds)}")
+        _want_once(self.joints, f"{self.name}, joints")
+        _want_once(self.actuators, f"{self.name}, actuators")
+        object.__setattr__(self, "t", frozen(self.t, (None,), name=f"{self.name}, t"))
+        _want_equal_steps(self.t, self.name)
+        nt, na = len(self.t), len(self.actuators)
+        positions, dofs = (sum(sizes[kind] for kind in self.kinds) for sizes in (POSITIONS, DOFS))
+        for name, columns in (("q", positions), ("qd", dofs), ("qdd", dofs), ("effort", na)):
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, frozen(values, (nt, columns), name=f"{self.name}, {name}"))
+        readings = {
+            kind: _with_gaps(values, (nt, na), f"{self.name}, {kind}") for kind, values in self.readings.items()
+        }
+        object.__setattr__(self, "readings", readings)
+
+    @property
+    def dt(self) -> float:
+        """Step of the log [s]."""
+        return float(self.t[-1] - self.t[0]) / (len(self.t) - 1)
+
+    def columns_of(self, joint: str) -> tuple[slice, slice]:
+        """Where a joint stands in q, and where in qd and qdd.
+
+        Args:
+            joint: Name of a logged joint.
+        """
+        place = self.joints.index(joint)
+        before, kind = self.kinds[:place], self.kinds[place]
+        starts = [sum(sizes[other] for other in before) for sizes in (POSITIONS, DOFS)]
+        return slice(starts[0], starts[0] + POSITIONS[kind]), slice(starts[1], starts[1] + DOFS[kind])
+
+
+def _want_once(names: Sequence[str], where: str) -> None:
+    if not names:
+        raise ShapeError(f"{where}: want at least one, got none")
+    for name in names:
+        if names.count(name) > 1:
+            raise ShapeError(f"{where}: want each once, got '{name}' {names.count(name)} times")
+
+
+def _want_equal_steps(t: Array, where: str) -> None:
+    if len(t) < FEWEST:
+        raise ShapeError(f"{where}, t: want at least {FEWEST} samples, got {len(t)}")
+    steps = np.diff(t)
+    wrong = int(np.argmax(steps <= 0))
+    if steps[wrong] <= 0:
+        how = "repeats" if steps[wrong] == 0 else "goes back"
+        raise ShapeError(
+            f"{where}, t: want times that increase, got one that {how}: "
+            f"{t[wrong]:.9g} s in row {wrong + 1}, then {t[wrong + 1]:.9g} s"
+        )
+    usual = float(np.median(steps))
+    off = np.abs(steps - usual)
+    worst = int(np.argmax(off))
+    if off[worst] > max(EQUAL * usual, 4 * float(np.spacing(np.abs(t).max()))):
+        missing = round(float(steps[worst]) / usual) - 1
+        guess = f" (a gap of {missing} samples?)" if missing > 0 and off[worst] > usual / 2 else ""
+        raise ShapeError(
+            f"{where}, t: want equal steps, as most are ({usual:.6g} s), got {steps[worst]:.6g} s after row "
+            f"{worst + 1}, t = {t[worst]:.9g} s{guess}"
+        )
+
+
+def _with_gaps(values: ArrayLike, shape: tuple[int, int], where: str) -> Array:
+    """A read-only copy in which NaN stands for what is missing; infinite numbers are refused."""
+    array = np.array(values, dtype=np.float64)
+    frozen(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf), shape, name=where)
+    array.flags.writeable = False
+    return array

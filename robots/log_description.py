@@ -1,0 +1,126 @@
+"""What stands about a log beside its numbers: units, signs, names of columns, and when its efforts acted.
+
+As TOML: in lines that begin with `#` above the header of a CSV, in a file of the same name that ends in `.toml`, or in
+the metadata of a Parquet file under `loopcheck`.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from robots.errors import MechanismError
+from robots.log import EffortTime, Held, Instantaneous
+
+INSTANTANEOUS = "instantaneous"
+FACTORS: Mapping[str, Mapping[str, float]] = {
+    "time": {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
+    "angle": {"rad": 1.0, "deg": np.pi / 180, "mrad": 1e-3, "rev": 2 * np.pi},
+    "length": {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254},
+    "torque": {"N m": 1.0, "N cm": 1e-2, "N mm": 1e-3, "mN m": 1e-3, "kN m": 1e3, "lbf in": 0.1129848290276167},
+    "force": {"N": 1.0, "mN": 1e-3, "kN": 1e3, "lbf": 4.4482216152605},
+}
+"""Units that can be declared, in s, rad, m, N m and N."""
+SPELLINGS = {"second": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "deg", "newton": "N", "µm": "um"}
+"""Other spellings of units, in lower case."""
+RATES = re.compile(r"/\s*(s|sec)(\^?2|²)?$")
+"""Ends of the units of velocities and accelerations."""
+
+
+class Units(BaseModel):
+    """Units of a log's columns, unless a column's own header says another."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    time: str = "s"
+    angle: str = "rad"
+    length: str = "m"
+    torque: str = "N m"
+    force: str = "N"
+
+
+class Description(BaseModel):
+    """What is declared of a log."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    effort_time: str = ""
+    """`held:SECONDS` or `instantaneous`; empty if nobody says."""
+    source: str = ""
+    """What wrote it."""
+    units: Units = Units()
+    columns: Mapping[str, str] = Field(default_factory=dict)
+    """Names in the file by our names, as `{"hip.q": "Hip Angle"}`."""
+    signs: Mapping[str, Literal[-1, 1]] = Field(default_factory=dict)
+    """-1 for columns, by our names, that count the other way."""
+
+
+def read_description(text: str, where: str) -> Description:
+    """A description from its TOML.
+
+    Raises:
+        MechanismError: If it is no TOML, or says something that no log has.
+    """
+    try:
+        description = Description(**tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise MechanismError(f"{where}: want a description of a log as TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise MechanismError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    for quantity, unit in description.units:
+        unit_factor(quantity, unit, where)
+    effort_time_of(description.effort_time, where)
+    return description
+
+
+def effort_time_of(text: str, where: str) -> EffortTime | None:
+    """When efforts acted, from `held:SECONDS` or `instantaneous`; None of an empty text.
+
+    Raises:
+        MechanismError: If it is neither.
+    """
+    kind, _, seconds = text.partition(":")
+    if not text:
+        return None
+    if text == INSTANTANEOUS:
+        return Instantaneous()
+    try:
+        if kind == "held":
+            return Held(float(seconds))
+    except ValueError:
+        pass
+    raise MechanismError(f"{where}: effort_time: want held:SECONDS or {INSTANTANEOUS}, got '{text}'")
+
+
+def in_text(effort_time: EffortTime) -> str:
+    """As `effort_time_of` reads it."""
+    return f"held:{effort_time.seconds:.17g}" if isinstance(effort_time, Held) else INSTANTANEOUS
+
+
+def unit_factor(quantity: str, unit: str, where: str) -> float:
+    """What numbers in a unit are multiplied by to be in s, rad, m, N m or N.
+
+    Args:
+        quantity: Time, angle, length, torque or force.
+        unit: The unit; of rates, per s or s², that of what changes.
+        where: What has it, for the error message.
+
+    Raises:
+        MechanismError: If it is none of the quantity; the message lists the known ones.
+    """
+    base = RATES.sub("", unit.strip()).strip()
+    base = SPELLINGS.get(base.lower(), base)
+    known = FACTORS[quantity]
+    for name, factor in known.items():
+        if _plain(name) == _plain(base):
+            return factor
+    raise MechanismError(f"{where}: want a unit of {quantity}, one of {', '.join(known)}, got '{unit}'")
+
+
+def _plain(unit: str) -> str:
+    """A unit without what joins its parts."""
+    return re.sub(r"[\s*·.\-]", "", unit).replace("newton", "N")

@@ -1,0 +1,320 @@
+"""Logs as files: CSV or Parquet, with a description beside the numbers.
+
+Columns: `t`; `JOINT.q`, `JOINT.qd` and `JOINT.qdd`, or a whole state `qpos.0 …`, `qvel.0 …`, `qacc.0 …` in MuJoCo's
+order; `ACTUATOR.effort`, the effort that acted; and perhaps other readings of it, `ACTUATOR.commanded`, `.reported` and
+`.sensor`. Velocities and accelerations may be missing. A unit may stand behind a name, as in `hip.q [deg]`.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from robots.arrays import Array
+from robots.errors import MechanismError
+from robots.log import READINGS, EffortTime, Log
+from robots.log_description import (
+    Description,
+    effort_time_of,
+    in_text,
+    read_description,
+    unit_factor,
+)
+from robots.mechanism import Coordinate, Mechanism
+
+EXPORTERS = Path(__file__).with_name("exporters.toml")
+PARQUET = ".parquet"
+KEY = "loopcheck"
+"""Metadata of a Parquet file under which its description stands."""
+UNIT = re.compile(r"^(?P<name>.*?)\s*[\[(](?P<unit>[^\])]+)[\])]$")
+"""A name with a unit behind it, in brackets."""
+STATES = {"q": "qpos", "qd": "qvel", "qdd": "qacc"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """What a file holds."""
+
+    path: Path
+    frame: pd.DataFrame
+    description: Description
+    names: Mapping[str, str]
+    """Columns of the frame by our names."""
+    units: Mapping[str, str]
+    """Units that stand behind names, by our names."""
+
+    def column(self, name: str, quantity: str) -> Array:
+        """A column in our units, counted our way; without a quantity it has no unit."""
+        if name not in self.names:
+            raise MechanismError(f"{self.path}: want a column '{name}', got {', '.join(map(str, self.frame.columns))}")
+        numbers = self._numbers(name, quantity)
+        if not np.isfinite(numbers).all():
+            row = int(np.argmin(np.isfinite(numbers)))
+            got = self.frame[self.names[name]][row]
+            raise MechanismError(f"{self._where(name)}: want finite numbers, got '{got}' in row {row + 1}")
+        return numbers
+
+    def gappy(self, name: str, quantity: str) -> Array:
+        """The same, NaN where there is no number or no column."""
+        return self._numbers(name, quantity) if name in self.names else np.full(len(self.frame), np.nan)
+
+    def _where(self, name: str) -> str:
+        return f"{self.path}: column '{self.names[name]}'"
+
+    def _numbers(self, name: str, quantity: str) -> Array:
+        texts = self.frame[self.names[name]]
+        texts = texts.where(pd.to_numeric(texts, errors="coerce").notna())
+        numbers = np.array(texts.astype(float), dtype=np.float64)  # of texts exact, as not every pandas' own parser is
+        numbers *= self.description.signs.get(name, 1)
+        if not quantity:
+            return numbers
+        unit = self.units.get(name) or getattr(self.description.units, quantity)
+        return numbers * unit_factor(quantity, unit, self._where(name))
+
+
+def read_log(path: Path, mechanism: Mechanism, *, name: str = "", effort_time: EffortTime | None = None) -> Log:
+    """Read a log of a robot.
+
+    Args:
+        path: CSV or Parquet file.
+        mechanism: The robot, whose joints say which columns are angles and which are lengths.
+        name: What it is to be called; by default as the file.
+        effort_time: When its efforts acted, instead of what the file says.
+
+    Raises:
+        MechanismError: If the file or its description cannot be read, or columns are missing or not numbers.
+        ShapeError: If its times do not increase in equal steps, or something is not finite.
+    """
+    return _log_of(_read_table(path, mechanism), mechanism, name or path.stem, effort_time)
+
+
+def log_of_frame(frame: pd.DataFrame, mechanism: Mechanism, *, name: str, effort_time: EffortTime | None = None) -> Log:
+    """A log of a robot from a table with the columns of a file, units behind the names and all.
+
+    Args:
+        frame: The table.
+        mechanism: The robot.
+        name: What the log is to be called.
+        effort_time: When its efforts acted, if that is known.
+
+    Raises:
+        MechanismError: If columns are missing or not numbers.
+        ShapeError: If its times do not increase in equal steps, or something is not finite.
+    """
+    where = Path(name)
+    names, units = _our_names(frame, Description(), mechanism, where)
+    table = _Table(path=where, frame=frame.reset_index(drop=True), description=Description(), names=names, units=units)
+    return _log_of(table, mechanism, name, effort_time)
+
+
+def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortTime | None) -> Log:
+    t = table.column("t", "time")
+    motion = _whole_state(table, mechanism) if "qpos.0" in table.names else _named_joints(table, mechanism)
+    actuators = [actuator for actuator in mechanism.actuators if f"{actuator.name}.effort" in table.names]
+    if not actuators:
+        known = ", ".join(f"'{actuator.name}.effort'" for actuator in mechanism.actuators)
+        raise MechanismError(f"{table.path}: want columns {known}, got {', '.join(map(str, table.frame.columns))}")
+    kinds = {a.name: _effort_quantity(mechanism, k) for k, a in enumerate(mechanism.actuators)}
+    readings = {
+        kind: np.stack([table.gappy(f"{a.name}.{kind}", kinds[a.name]) for a in actuators], axis=1)
+        for kind in READINGS
+        if any(f"{a.name}.{kind}" in table.names for a in actuators)
+    }
+    return Log(
+        name=name,
+        t=t,
+        actuators=tuple(a.name for a in actuators),
+        effort=np.stack([table.column(f"{a.name}.effort", kinds[a.name]) for a in actuators], axis=1),
+        readings=readings,
+        effort_time=effort_time or effort_time_of(table.description.effort_time, str(table.path)),
+        source=table.description.source,
+        **motion,
+    )
+
+
+def write_log(log: Log, path: Path) -> None:
+    """Write a log, in s, rad, m, N m and N; `read_log` finds the same.
+
+    Args:
+        log: The log; where joints have quaternions it holds all joints of the robot, in their order.
+        path: The file, a CSV or one that ends in `.parquet`.
+    """
+    columns: dict[str, Array] = {"t": log.t}
+    is_state = any(kind in ("ball", "free") for kind in log.kinds)
+    for rate, state in STATES.items():
+        values = getattr(log, rate)
+        if values is not None:
+            names = (
+                [f"{state}.{k}" for k in range(values.shape[1])] if is_state else [f"{j}.{rate}" for j in log.joints]
+            )
+            columns.update(zip(names, values.T, strict=True))
+    for kind, values in {"effort": log.effort, **log.readings}.items():
+        columns.update({f"{actuator}.{kind}": x for actuator, x in zip(log.actuators, values.T, strict=True)})
+    said = {"effort_time": in_text(log.effort_time) if log.effort_time else "", "source": log.source}
+    text = "".join(f"{key} = {_toml_string(value)}\n" for key, value in said.items() if value)
+    frame = pd.DataFrame(columns)
+    if path.suffix == PARQUET:
+        pq.write_table(pa.Table.from_pandas(frame).replace_schema_metadata({KEY: text}), path)
+        return
+    header = "".join(f"# {line}\n" for line in text.splitlines())
+    path.write_text(header + frame.to_csv(index=False, float_format="%.17g"), encoding="utf-8")
+
+
+def _toml_string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
+
+
+def _read_table(path: Path, mechanism: Mechanism) -> _Table:
+    try:
+        frame, above = _read_parquet(path) if path.suffix == PARQUET else _read_csv(path)
+        beside = path.with_suffix(".toml")
+        text = beside.read_text(encoding="utf-8") if beside.is_file() else above
+    except (OSError, UnicodeDecodeError, ValueError, pd.errors.ParserError, pa.ArrowException) as error:
+        raise MechanismError(f"{path}: want a log as CSV or Parquet: {str(error).splitlines()[0]}") from error
+    description = read_description(text, str(beside if beside.is_file() else path))
+    names, units = _our_names(frame, description, mechanism, path)
+    return _Table(path=path, frame=frame, description=description, names=names, units=units)
+
+
+def _read_parquet(path: Path) -> tuple[pd.DataFrame, str]:
+    table = pq.read_table(path)
+    metadata = table.schema.metadata or {}
+    return table.to_pandas(), metadata.get(KEY.encode(), b"").decode("utf-8")
+
+
+def _read_csv(path: Path) -> tuple[pd.DataFrame, str]:
+    """The table, and the lines above it that begin with #."""
+    with path.open(encoding="utf-8-sig") as file:
+        above: list[str] = []
+        for line in file:
+            if not line.startswith("#"):
+                break
+            above.append(line[1:].strip())
+        else:
+            raise ValueError("no line with the names of columns")
+    separator = max(",;\t", key=line.count)
+    names = [name.strip() for name in line.split(separator)]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"column '{name}' is there {names.count(name)} times")
+    frame = pd.read_csv(
+        path,
+        sep=separator,
+        skiprows=len(above),
+        skipinitialspace=True,
+        encoding="utf-8-sig",
+        dtype=str,
+        index_col=False,
+    )
+    return frame, "\n".join(above)
+
+
+def _our_names(
+    frame: pd.DataFrame, description: Description, mechanism: Mechanism, path: Path
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Columns of a file and the units behind their names, both by our names."""
+    for ours, theirs in description.columns.items():
+        if theirs not in frame.columns:
+            raise MechanismError(
+                f"{path}: want the column '{theirs}' for '{ours}', as its description says, got "
+                f"{', '.join(map(str, frame.columns))}"
+            )
+    declared = {theirs: ours for ours, theirs in description.columns.items()}
+    names: dict[str, str] = {}
+    units: dict[str, str] = {}
+    for column in map(str, frame.columns):
+        match = UNIT.match(column)
+        plain = match["name"] if match else column
+        ours = _of_actuator(declared.get(column) or _of_exporter(plain), mechanism)
+        if ours in names:
+            raise MechanismError(f"{path}: want one column for '{ours}', got '{names[ours]}' and '{column}'")
+        names[ours] = column
+        if match:
+            units[ours] = match["unit"]
+    return names, units
+
+
+def _of_exporter(name: str) -> str:
+    """Our name of a column, by the first pattern that fits."""
+    for pattern, ours in _patterns():
+        if match := pattern.fullmatch(name):
+            return ours.format(**match.groupdict())
+    return name
+
+
+@cache
+def _patterns() -> Sequence[tuple[re.Pattern[str], str]]:
+    exporters = tomllib.loads(EXPORTERS.read_text(encoding="utf-8"))
+    return [(re.compile(theirs, re.I), ours) for names in exporters.values() for theirs, ours in names.items()]
+
+
+def _of_actuator(name: str, mechanism: Mechanism) -> str:
+    """An effort that is named by its joint, by the name of the only actuator there."""
+    owner, _, kind = name.rpartition(".")
+    if kind not in ("effort", *READINGS) or owner in [actuator.name for actuator in mechanism.actuators]:
+        return name
+    there = [actuator.name for actuator in mechanism.actuators if actuator.coordinate.name == owner]
+    return f"{there[0]}.{kind}" if len(there) == 1 else name
+
+
+def _effort_quantity(mechanism: Mechanism, actuator: int) -> str:
+    return "torque" if mechanism.actuator_units[actuator] == "N m" else "force"
+
+
+def _whole_state(table: _Table, mechanism: Mechanism) -> dict[str, Any]:
+    """Motion of all joints from MuJoCo's state; quaternions have no unit."""
+    angular = [joint.kind != "slide" for joint in mechanism.joints]
+    positions: list[str] = []
+    rates: list[str] = []
+    for joint, is_angle in zip(mechanism.joints, angular, strict=True):
+        one = "angle" if is_angle else "length"
+        positions += {"ball": [""] * 4, "free": ["length"] * 3 + [""] * 4}.get(joint.kind, [one])
+        rates += {"ball": ["angle"] * 3, "free": ["length"] * 3 + ["angle"] * 3}.get(joint.kind, [one])
+    q = _columns(table, "qpos", positions)
+    qd, qdd = (_columns(table, name, rates) if f"{name}.0" in table.names else None for name in ("qvel", "qacc"))
+    return {
+        "joints": tuple(joint.name for joint in mechanism.joints),
+        "kinds": tuple(joint.kind for joint in mechanism.joints),
+        "q": q,
+        "qd": qd,
+        "qdd": qdd,
+    }
+
+
+def _columns(table: _Table, name: str, quantities: Sequence[str]) -> Array:
+    extra = f"{name}.{len(quantities)}"
+    if extra in table.names:
+        raise MechanismError(f"{table.path}: want {len(quantities)} columns {name}, as the model has, got '{extra}'")
+    return np.stack(
+        [table.column(f"{name}.{k}", quantity) for k, quantity in enumerate(quantities)],
+        axis=1,
+    )
+
+
+def _named_joints(table: _Table, mechanism: Mechanism) -> dict[str, Any]:
+    """Motion of the joints, and tendons, that have columns."""
+    joints = [name.removesuffix(".q") for name in table.names if name.endswith(".q")]
+    if not joints:
+        known = ", ".join(f"'{drive.name}.q'" for drive in mechanism.drives)
+        raise MechanismError(f"{table.path}: want columns {known} or 'qpos.0' ..., got {', '.join(table.names)}")
+    quantities = {drive.name: _drive_quantity(mechanism, drive) for drive in mechanism.drives}
+    quantities |= {joint.name: "length" if joint.kind == "slide" else "angle" for joint in mechanism.joints}
+    motion: dict[str, Any] = {"joints": tuple(joints)}
+    for rate in STATES:
+        given = [f"{name}.{rate}" in table.names for name in joints]
+        if any(given):
+            values = [table.column(f"{name}.{rate}", quantities.get(name, "angle")) for name in joints]
+            motion[rate] = np.stack(values, axis=1)
+    return motion
+
+
+def _drive_quantity(mechanism: Mechanism, drive: Coordinate) -> str:
+    return "angle" if mechanism.effort_unit(drive) == "N m" else "length"

@@ -1,0 +1,128 @@
+"""What is fitted to a residual: intervals hold the truth as often as they say; what cannot be told apart is named."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analytic.logs.closed_log import ClosedLog, closed_log
+from analytic.logs.closed_motion import States
+from analytic.logs.evaluation import evaluate, slopes
+from analytic.logs.parameters import FRICTION, fit, fitted_rows
+from analytic.logs.residual import Residual, residual_efforts
+from robots.errors import NotFoundError
+from robots.log import Held, Instantaneous, Log
+from robots.mechanism import Mechanism
+from robots.robot import Case, load, make_case
+from tests import planar_four_bar
+from tests.planar_four_bar import COULOMB, ENCODER, VISCOUS
+
+HEAVIER, TORQUE = 0.1, 0.02
+SEEDS = 500
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
+
+
+@pytest.fixture(scope="module")
+def rubbing() -> Log:
+    """Two seconds at 50 Hz, positions alone, of a four-bar whose crank has friction."""
+    log = planar_four_bar.exact_log(0.02, 101)
+    assert log.qd is not None
+    rate = log.qd[:, :1]
+    return replace(log, qd=None, effort=log.effort + COULOMB * np.sign(rate) + VISCOUS * rate)
+
+
+def measured(log: Log, rng: np.random.Generator) -> Log:
+    """The log as encoders and torque sensors would have it, noisy and rounded to codes."""
+    noisy = log.q + ENCODER / 2 * rng.normal(size=log.q.shape)
+    codes = np.round(noisy / ENCODER) * ENCODER
+    return replace(log, q=codes, effort=log.effort + TORQUE * rng.normal(size=log.effort.shape))
+
+
+def heavier(mechanism: Mechanism) -> Mechanism:
+    bodies = [replace(body, mass=body.mass + HEAVIER) if body.name == "coupler" else body for body in mechanism.bodies]
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def of_seeds(log: Log, case: Case) -> Iterator[tuple[ClosedLog, Residual]]:
+    """Residuals of as many measured logs, by the filter of the first; all samples of all of them at once."""
+    logs = [measured(log, np.random.default_rng(seed)) for seed in range(SEEDS)]
+    every = replace(
+        log,
+        t=log.dt * np.arange(float(SEEDS * len(log.t))),
+        q=np.concatenate([one.q for one in logs]),
+        effort=np.concatenate([one.effort for one in logs]),
+    )
+    of_first = closed_log(case.mechanism, logs[0], case.guess)
+    first = residual_efforts(of_first, Instantaneous())
+    starts = len(log.t) * np.arange(float(SEEDS))[:, None]
+    found = evaluate(closed_log(case.mechanism, every, case.guess), first.filter, (starts + first.bases).ravel())
+    samples = len(first.bases)
+    for k, one in enumerate(logs):
+        own = slice(k * samples, (k + 1) * samples)
+        motion = replace(
+            first.motion, q=found.states.q[own], qd=found.states.qd[own], qdd=found.states.qdd[own], t=first.motion.t
+        )
+        closed = replace(of_first, log=one, q=one.q, effort=one.effort)
+        yield closed, replace(first, motion=motion, effort=found.effort[own], needed=found.needed[own])
+
+
+def test_intervals_of_friction_hold_the_truth_in_95_of_100_logs(case: Case, rubbing: Log) -> None:
+    derivatives, hits, plain_hits = None, [], []
+    for closed, residual in of_seeds(rubbing, case):
+        if derivatives is None:
+            rows = fitted_rows(closed, residual)
+            motion = residual.motion
+            derivatives = slopes(closed, States(q=motion.q[rows], qd=motion.qd[rows], qdd=motion.qdd[rows]))
+        estimates = fit(closed, residual, [FRICTION], derivatives).estimates
+        hits.append(
+            [abs(e.value - truth) <= e.half_width for e, truth in zip(estimates, (COULOMB, VISCOUS), strict=True)]
+        )
+        plain_hits.append(plain(residual))
+    covered = np.mean(hits, axis=0)
+    assert (covered >= 0.92).all()
+    assert (covered <= 0.98).all()
+    assert np.mean(plain_hits) < 0.8  # what plain least squares would claim
+
+
+def test_a_mass_that_the_model_has_wrong_is_found_beside_friction(case: Case, rubbing: Log) -> None:
+    """The log is of the four-bar as it is; the model that it is held against has a coupler too heavy by 0.1 kg."""
+    log = measured(rubbing, np.random.default_rng(1))
+    closed = closed_log(heavier(case.mechanism), log, case.guess)
+    found = fit(closed, residual_efforts(closed, Instantaneous()), [FRICTION, "mass:coupler"])
+    by_name = {estimate.name: estimate for estimate in found.estimates}
+    mass = by_name["mass of coupler"]
+    assert abs(mass.value + HEAVIER) < 1.5 * mass.half_width
+    assert mass.half_width < HEAVIER / 3
+    assert mass.is_seen
+    assert found.after.rms[0] < found.before.rms[0] / 5
+    assert found.after.rms[0] < 2 * found.after.floor.rms[0]
+
+
+def test_a_clean_log_has_neither_friction_nor_a_wrong_mass(case: Case) -> None:
+    closed = closed_log(case.mechanism, planar_four_bar.held_log(1e-3, 120), case.guess)
+    found = fit(closed, residual_efforts(closed, Held(1e-3)), [FRICTION, "mass:rocker"])
+    assert all(abs(estimate.value) < 1e-3 for estimate in found.estimates)
+
+
+def test_masses_that_a_log_cannot_tell_apart_are_named(case: Case, rubbing: Log) -> None:
+    log = measured(rubbing, np.random.default_rng(2))
+    closed = closed_log(case.mechanism, log, case.guess)
+    residual = residual_efforts(closed, Instantaneous())
+    twice = fit(closed, residual, ["mass:coupler", "mass:coupler"]).estimates
+    assert [estimate.alike for estimate in twice] == ["mass of coupler"] * 2
+    with pytest.raises(NotFoundError, match="unknown thing to fit 'mass:arm': known are friction, mass:crank"):
+        fit(closed, residual, ["mass:arm"])
+
+
+def plain(residual: Residual) -> bool:
+    """Whether the interval of viscous friction by plain least squares of all samples has the truth in it."""
+    rate = residual.motion.qd[:, 0]
+    A, y = np.stack([np.sign(rate), rate], axis=1), residual.residual[:, 0]
+    values, left, *_ = np.linalg.lstsq(A, y)
+    deviation = np.sqrt(left[0] / (len(y) - 2) * np.linalg.inv(A.T @ A)[1, 1])
+    return bool(abs(values[1] - VISCOUS) <= 1.96 * deviation)

@@ -1,0 +1,213 @@
+"""Residual efforts of logs whose truth is known, and what of them the log itself explains."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analytic.logs.closed_log import closed_log
+from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
+from analytic.logs.noise import noise, resolution, stuck_codes
+from analytic.logs.residual import Residual, residual_efforts
+from robots.errors import HarnessError
+from robots.log import EffortTime, Held, Instantaneous, Log
+from robots.robot import Case, load, make_case
+from tests import planar_four_bar
+from tests.conftest import MODELS, CaseMaker
+from tests.logs import exact_log, of_drives
+
+RATE = 2 * np.pi * 2
+DT = 0.02
+
+
+@pytest.fixture(scope="module")
+def four_bar() -> Case:
+    return make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
+
+
+@pytest.fixture(scope="module")
+def exact() -> Log:
+    return planar_four_bar.exact_log(DT, 51)
+
+
+def judged(log: Log, case: Case, when: EffortTime | None = None) -> Residual:
+    when = when or log.effort_time
+    assert when is not None
+    return residual_efforts(closed_log(case.mechanism, log, case.guess), when)
+
+
+@pytest.mark.parametrize("uses_velocities", [True, False])
+@pytest.mark.parametrize("half", [0, 3, 8])
+def test_of_held_efforts_a_filter_gives_what_it_gives_of_accelerations(half: int, uses_velocities: bool) -> None:
+    """A mass of one: whatever is held, smooth or not."""
+    h, rng = DT, np.random.default_rng(0)
+    effort = rng.normal(size=(60, 1))
+    v = np.concatenate([[[0.0]], np.cumsum(effort[:-1] * h, axis=0)])
+    q = np.concatenate([[[0.0]], np.cumsum(v[:-1] * h + effort[:-1] * h**2 / 2, axis=0)])
+    one = step_filter(h, uses_velocities=uses_velocities)
+    many = smoothing_filter(h, max(half, 1), None, uses_velocities=uses_velocities) if half else one
+    bases = many.bases(60)
+    _, _, acceleration = many.motion(q, v, bases)
+    np.testing.assert_allclose(many.effort.applied(effort, bases), acceleration, atol=1e-10)
+
+
+@pytest.mark.parametrize("uses_velocities", [True, False])
+@pytest.mark.parametrize("late", [0.0, 0.025, 0.1])
+def test_of_instantaneous_efforts_too_to_the_order_of_the_nodes(late: float, uses_velocities: bool) -> None:
+    t = np.arange(60) * DT
+    q, v = np.sin(RATE * t)[:, None], RATE * np.cos(RATE * t)[:, None]
+    hold = 2 * late * DT * RATE  # of held efforts the smooth curve through the ends needs h²/24 ë less, or more
+    held = 1 + hold**2 / 24 if uses_velocities else 1 - hold**2 / 24
+    effort = -(RATE**2) * np.sin(RATE * (t + late * DT))[:, None] / held
+    filters: list[Filter] = [
+        interpolating_filter(DT, 5, late, uses_velocities=uses_velocities),
+        smoothing_filter(DT, 3, late, uses_velocities=uses_velocities),
+        smoothing_filter(DT, 8, late, uses_velocities=uses_velocities),
+    ]
+    for kernels in filters:
+        bases = kernels.bases(60)
+        _, _, acceleration = kernels.motion(q, v, bases)
+        assert np.abs(acceleration - kernels.effort.applied(effort, bases)).max() < 1e-7 * RATE**2
+
+
+def test_noise_is_told_from_what_moves_smoothly() -> None:
+    t, rng = np.arange(400) * 0.02, np.random.default_rng(1)
+    smooth = np.stack([np.sin(RATE * t), np.exp(t / 8)], axis=1)
+    assert noise(smooth).max() < 1e-9
+    np.testing.assert_allclose(noise(smooth + 1e-4 * rng.normal(size=smooth.shape)), 1e-4, rtol=0.2)
+    jumps = smooth + 1e-4 * rng.normal(size=smooth.shape) + (t > 3)[:, None]
+    np.testing.assert_allclose(noise(jumps), 1e-4, rtol=0.7)  # by squares it is 300 times that
+
+
+def test_encoders_and_exporters_are_seen_by_their_steps() -> None:
+    x = np.cumsum(np.random.default_rng(2).normal(size=(500, 1)), axis=0)
+    assert resolution(np.round(x / 0.3) * 0.3) == pytest.approx(0.3)
+    assert resolution(np.round(x, 4)) == pytest.approx(1e-4)
+    assert resolution(x) == 0
+    assert noise(np.round(x / 50) * 50)[0] >= 50 / np.sqrt(12)
+
+
+def test_an_exact_log_of_every_held_step_is_right_to_second_order(four_bar: Case) -> None:
+    found = [judged(planar_four_bar.held_log(h, round(0.06 / h)), four_bar) for h in (2e-3, 1e-3, 0.5e-3, 0.25e-3)]
+    sizes = [float((r.largest / r.scale)[0]) for r in found]
+    assert sizes[-1] < 1e-6
+    np.testing.assert_allclose(np.divide(sizes[:-1], sizes[1:]), 4, rtol=0.1)
+    for r in found:
+        assert (r.rms <= r.floor.rms).all()
+        assert (r.floor.rms <= 3 * r.rms).all()
+        assert (r.largest <= r.floor.largest).all()
+
+
+def test_a_slow_log_of_instantaneous_efforts_is_right_to_a_millionth(exact: Log, four_bar: Case) -> None:
+    for log in (
+        exact,
+        of_drives(exact, four_bar, velocities=True),
+        of_drives(exact, four_bar, velocities=False),
+    ):
+        found = judged(log, four_bar)
+        assert (found.largest < 1e-7 * found.scale).all()
+        assert (found.largest <= found.floor.largest).all()
+
+
+@pytest.mark.parametrize("link", [0, 1, 2])
+def test_a_mass_off_by_a_thousandth_stands_out_of_the_floor(link: int, four_bar: Case) -> None:
+    masses = [planar_four_bar.CRANK, planar_four_bar.COUPLER, planar_four_bar.ROCKER]
+    masses[link] *= 1.001
+    found = judged(planar_four_bar.held_log(1e-3, 100, masses=(masses[0], masses[1], masses[2])), four_bar)
+    assert (found.rms > 3 * found.floor.rms).all()
+
+
+def test_a_decimated_log_keeps_its_hold(four_bar: Case) -> None:
+    """Of efforts held for 1 ms every twentieth row: that of the middle of its hold is what the motion needs."""
+    every = planar_four_bar.held_log(1e-3, 1001, hertz=1.0)
+    assert every.qd is not None
+    log = replace(every, t=every.t[::20], q=every.q[::20], qd=every.qd[::20], effort=every.effort[::20])
+    declared, forgotten = (judged(log, four_bar, when) for when in (Held(1e-3), Instantaneous()))
+    smooth = judged(replace(log, q=log.q, qd=None), four_bar, Held(1e-3))
+    for found in (declared, smooth):
+        assert (found.rms <= found.floor.rms).all()
+        assert (found.floor.rms < 1e-7 * found.scale).all()
+    assert (forgotten.rms > 3 * forgotten.floor.rms).all()
+
+
+@pytest.mark.parametrize(("encoder", "torque"), [(1e-4, 5e-3), (1e-5, 2e-3)])
+def test_the_floor_is_what_noise_makes(encoder: float, torque: float, exact: Log, four_bar: Case) -> None:
+    rng, log = np.random.default_rng(0), replace(exact, qd=None)
+    ratios = []
+    for _ in range(8):
+        noise_of_effort = torque * np.abs(log.effort).max() * rng.normal(size=log.effort.shape)
+        noisy = replace(log, q=log.q + encoder * rng.normal(size=log.q.shape), effort=log.effort + noise_of_effort)
+        found = judged(noisy, four_bar)
+        ratios += list(found.floor.rms / found.rms)
+    assert 0.8 < np.median(ratios) < 2
+    assert min(ratios) > 0.6
+    assert max(ratios) < 2.6
+
+
+def test_of_redundant_actuators_the_part_that_moves_the_robot_is_judged(exact: Log, four_bar: Case) -> None:
+    """A second motor on the rocker gives some of the torque, which the first one gives less."""
+    robot = four_bar.robot.model_copy(update={"actuated": ("crank", "rocker")})
+    case = make_case(robot, variant="default", mode="home", configuration="vertical")
+    rocker = np.sin(9 * exact.t)[:, None]
+    ratio = np.array([planar_four_bar.terms(q).rates[2] for q in exact.q[:, 0]])[:, None]
+    efforts = np.concatenate([exact.effort - ratio * rocker, rocker], axis=1)
+    found = judged(replace(exact, actuators=("crank", "rocker"), effort=efforts), case)
+    assert (found.largest <= np.maximum(found.floor.largest, 1e-8 * found.scale)).all()
+    assert np.abs(found.internal).max() > 0.5
+
+
+def test_what_spins_unactuated_follows_from_the_log(model_case: CaseMaker) -> None:
+    case = model_case(MODELS / "spinning_rod.xml")
+    log = exact_log(case, np.arange(0, 0.2001, 0.01))
+    found = judged(log, case)
+    assert (found.largest < 1e-5 * found.scale).all()
+    assert np.abs(found.unactuated).max() < 1e-4 * found.scale.max()
+
+
+def test_friction_where_nothing_drives_is_left_over(model_case: CaseMaker) -> None:
+    """The log is of a pendulum with a hundred times the damping; the model lacks that."""
+    case = model_case(MODELS / "spinning_rod.xml")
+    damped = [replace(j, damping=2.0) if j.name == "pendulum" else j for j in case.mechanism.joints]
+    log = exact_log(replace(case, mechanism=replace(case.mechanism, joints=tuple(damped))), np.linspace(0, 0.2, 21))
+    left = np.sqrt((judged(log, case).unactuated ** 2).mean(axis=0))
+    pendulum = case.mechanism.dof_slices[[j.name for j in case.mechanism.joints].index("pendulum")].start
+    assert left[pendulum] > 0.05
+    assert left[pendulum] == left.max()
+
+
+def test_positions_half_a_step_late_are_named(four_bar: Case) -> None:
+    """As a semi-implicit integrator has them; with positions in place nothing changes that much."""
+    log = planar_four_bar.held_log(1e-3, 80)
+    assert log.qd is not None
+    late = judged(replace(log, q=log.q + 0.5e-3 * log.qd), four_bar)
+    assert late.rms[0] == pytest.approx(late.half_step_lag[0], rel=0.05)
+    assert late.rms[0] > 20 * judged(log, four_bar).rms[0]
+
+
+def test_an_encoder_that_hangs_is_named(exact: Log) -> None:
+    assert list(stuck_codes(exact)) == []
+    hanging = exact.q.copy()
+    hanging[10:25, 1] = hanging[10, 1]
+    (said,) = stuck_codes(replace(exact, q=hanging))
+    assert said == "positions of 'coupler' stand still from t = 0.2 to 0.48 s while others move: stuck codes?"
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"joints": ("crank", "coupler", "knee")}, "unknown joint of four_bar.xml in log 'run' 'knee': known are"),
+        ({"actuators": ("motor",)}, "unknown actuator of four_bar.xml in log 'run' 'motor': known are crank"),
+        ({"q": np.rad2deg}, "closed to 0.01 .m or rad., got one open by .* at t = .*, closure 'C'"),
+        ({"q": lambda q: q + np.array([0, 0.03, 0])}, "closed to 0.01 .m or rad., got one open by 0.03"),
+    ],
+    ids=["joint", "actuator", "degrees", "open loop"],
+)
+def test_a_log_of_another_robot_is_refused_in_one_line(
+    changes: dict[str, Any], line: str, exact: Log, four_bar: Case
+) -> None:
+    made: dict[str, Any] = {
+        name: change(getattr(exact, name)) if callable(change) else change for name, change in changes.items()
+    }
+    with pytest.raises(HarnessError, match=line):
+        judged(replace(exact, **made), four_bar)

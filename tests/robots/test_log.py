@@ -1,0 +1,75 @@
+"""The type of a log: what it takes, and in which line it says what is wrong."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robots.errors import ShapeError
+from robots.log import Held, Log
+
+T = np.arange(20) * 0.01
+
+
+def log(**changes: Any) -> Log:
+    fields: dict[str, Any] = {
+        "name": "run",
+        "t": T,
+        "joints": ("hip", "ball"),
+        "kinds": ("hinge", "ball"),
+        "q": np.ones((20, 5)),
+        "qd": np.ones((20, 4)),
+        "actuators": ("motor",),
+        "effort": np.ones((20, 1)),
+    }
+    return Log(**{**fields, **changes})
+
+
+def test_a_log_copies_its_arrays_and_places_joints_by_their_kinds() -> None:
+    q = np.ones((20, 5))
+    kept = log(q=q)
+    q[:] = 7
+    assert (kept.q == 1).all()
+    assert not kept.q.flags.writeable
+    assert kept.columns_of("ball") == (slice(1, 5), slice(1, 4))
+    assert kept.dt == pytest.approx(0.01)
+
+
+def test_readings_may_have_gaps_but_no_other_shape() -> None:
+    gaps = np.full((20, 1), np.nan)
+    assert np.isnan(log(readings={"sensor": gaps}).readings["sensor"]).all()
+    with pytest.raises(ShapeError, match=r"run, sensor: want shape \(20, 1\)"):
+        log(readings={"sensor": gaps[:, 0]})
+    with pytest.raises(ShapeError, match="run, sensor: want finite numbers, got inf"):
+        log(readings={"sensor": np.full((20, 1), np.inf)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"t": np.delete(np.arange(21) * 0.01, 7)}, "got 0.02 s after row 7, t = 0.06 s .a gap of 1 samples?"),
+        ({"t": np.r_[T[:5], T[4], T[5:-1]]}, "one that repeats: 0.04 s in row 5, then 0.04 s"),
+        ({"t": T[::-1]}, "one that goes back: 0.19 s in row 1, then 0.18 s"),
+        ({"t": T + 1e-4 * (np.arange(20) == 9)}, "want equal steps, as most are .0.01 s., got 0.01"),
+        ({"joints": ("hip", "hip")}, "joints: want each once, got 'hip' 2 times"),
+        ({"actuators": ()}, "actuators: want at least one, got none"),
+        ({"qd": np.ones((20, 5))}, r"qd: want shape \(20, 4\), got \(20, 5\)"),
+        ({"effort": np.full((20, 1), np.nan)}, "effort: want finite numbers, got nan"),
+        ({"kinds": ("hinge",)}, "want a kind for each of 2 joints, got 1"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_is_wrong_with_a_log_is_said_in_one_line(changes: dict[str, Any], line: str) -> None:
+    with pytest.raises(ShapeError, match=line) as caught:
+        log(**changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_times_rounded_by_an_exporter_are_equal_steps() -> None:
+    assert log(t=np.round(np.arange(20) / 60, 5)).dt == pytest.approx(1 / 60, rel=1e-4)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1e-3, np.inf, np.nan])
+def test_a_hold_lasts(seconds: float) -> None:
+    with pytest.raises(ShapeError, match="hold of the efforts"):
+        Held(seconds)

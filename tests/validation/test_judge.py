@@ -1,0 +1,181 @@
+"""`loopcheck judge`: the verdict on logs whose truth is known, in the tables and the exit status of a run."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from robots.errors import HarnessError
+from robots.log import Held, Log
+from robots.log_files import read_log, write_log
+from robots.robot import Case, load, make_case
+from tests import planar_four_bar
+from validation.judge.logs import JudgedLog, fit_rows, judge_log, verdicts
+from validation.studies.judge.study import Asked, compared, judge_file, judge_of_files, results_of_logs
+
+MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
+
+
+@pytest.fixture(scope="module")
+def exact() -> Log:
+    return planar_four_bar.exact_log(0.02, 51)
+
+
+def said(judged: JudgedLog, accuracy: float = 1e-3) -> tuple[str, str]:
+    return verdicts(judged, accuracy)[0]
+
+
+def test_an_exact_log_agrees_and_one_of_a_heavier_robot_does_not(case: Case) -> None:
+    masses = (planar_four_bar.CRANK, 1.001 * planar_four_bar.COUPLER, planar_four_bar.ROCKER)
+    good, heavy = planar_four_bar.held_log(1e-3, 100), planar_four_bar.held_log(1e-3, 100, masses=masses)
+    assert said(judge_log(case, good), 1e-4)[0] == "agree"
+    assert said(judge_log(case, heavy), 1e-4)[0] == "disagree"
+
+
+def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Case, exact: Log) -> None:
+    rng = np.random.default_rng(0)
+    noisy = replace(exact, q=exact.q + 1e-4 * rng.normal(size=exact.q.shape), qd=None)
+    verdict, note = said(judge_log(case, noisy), 1e-5)
+    assert verdict == "not comparable"
+    assert "below what the log can tell" in note
+    assert "s would do, or columns" in note
+    coarse = planar_four_bar.held_log(2e-3, 50)
+    verdict, note = said(judge_log(case, coarse), 1e-6)
+    assert verdict == "not comparable"
+    wanted = float(note.split("a log every ")[1].split(" s would do")[0])
+    finer = judge_log(case, planar_four_bar.held_log(wanted, round(0.1 / wanted)))
+    assert said(finer, 1.25e-6)[0] == "agree"
+
+
+def test_undeclared_efforts_are_never_said_to_disagree_if_another_time_explains_them(case: Case, exact: Log) -> None:
+    every = planar_four_bar.held_log(1e-3, 1001, hertz=1.0)
+    assert every.qd is not None
+    held = replace(every, t=every.t[::20], q=every.q[::20], qd=every.qd[::20], effort=every.effort[::20])
+    for log in (replace(held, effort_time=None), replace(exact, effort_time=None)):
+        for accuracy in (1e-2, 1e-3, 1e-4):
+            verdict, note = said(judge_log(case, log), accuracy)
+            assert verdict in ("agree", "not comparable")
+            assert "efforts assumed" in note
+    assert said(judge_log(case, replace(held, effort_time=Held(1e-3))), 1e-6)[0] == "agree"
+
+
+@pytest.mark.parametrize(
+    ("change", "guess"),
+    [
+        (lambda log: replace(log, effort=-log.effort), "-1 times those needed (the other sign?)"),
+        (lambda log: replace(log, effort=2 * log.effort), "2 times those needed (given twice?)"),
+        (lambda log: replace(log, effort=1e3 * log.effort), "1000 times those needed (N mm or mN for N m or N?)"),
+        (lambda log: replace(log, qd=np.rad2deg(log.qd)), "57.3 times the rates of its positions (deg"),
+        (lambda log: replace(log, qd=log.qd[:, ::-1]), "velocities are not used"),
+    ],
+    ids=["sign", "twice", "units", "degrees", "exchanged"],
+)  # fmt: skip
+def test_what_is_suspected_is_said(change: Callable[[Log], Log], guess: str, case: Case, exact: Log) -> None:
+    assert guess in said(judge_log(case, change(exact)))[1]
+
+
+def test_a_motion_through_a_singularity_is_not_comparable_and_says_when(case: Case) -> None:
+    t = np.linspace(0, 1, 101)
+    log = Log(
+        name="far",
+        t=t,
+        joints=("rocker",),
+        q=1.18 + 1.5 * np.sin(np.pi * t)[:, None],
+        actuators=("rocker",),
+        effort=np.zeros((101, 1)),
+        effort_time=Held(0.01),
+    )
+    robot = case.robot.model_copy(update={"actuated": ("rocker",)})
+    judged = judge_log(make_case(robot, variant="default", mode="home", configuration="vertical"), log)
+    verdict, note = said(judged)
+    assert verdict == "not comparable"
+    assert "singularity at t = 0." in note
+
+
+def test_logs_side_by_side_are_cases_of_the_tables_of_a_run(case: Case, exact: Log, tmp_path: Path) -> None:
+    heavy = replace(exact, effort=1.1 * exact.effort)
+    found = []
+    for name, log in (("good", exact), ("heavy", heavy)):
+        write_log(log, tmp_path / f"{name}.csv")
+        found.append(judge_file(case, name, tmp_path / f"{name}.csv", Asked()))
+    results = results_of_logs(found, 1e-3)
+    rows = results.summary.set_index(["mode", "source"])
+    assert rows.loc[("good", "log/good"), "verdict"] == "agree"
+    assert rows.loc[("heavy", "log/heavy"), "verdict"] == "disagree"
+    assert rows.loc[("good", "analytic/noc"), "verdict"] == "reference"
+    efforts = results.efforts.pivot_table(index=["mode", "t"], columns="source", values="effort")
+    of_heavy = efforts.loc["heavy"]
+    worst = (of_heavy["log/heavy"] - of_heavy["analytic/noc"]).abs().max()
+    assert rows.loc[("heavy", "log/heavy"), "max_error"] == pytest.approx(worst, rel=1e-9)
+    assert set(results.motion["mode"]) == {"good", "heavy"}
+
+
+def test_what_is_before_the_start_does_not_count(case: Case, exact: Log) -> None:
+    late = replace(exact, effort=exact.effort * np.where(exact.t < 0.3, 1.5, 1.0)[:, None])
+    assert said(judge_log(case, late))[0] == "disagree"
+    judged = judge_log(case, late, start=0.4)
+    assert said(judged)[0] == "agree"
+    assert judged.residuals[0].start_peak[0] > 0.1
+
+
+def test_shipped_logs_are_what_their_truth_makes(case: Case) -> None:
+    for name, log in planar_four_bar.shipped().items():
+        kept = read_log(planar_four_bar.LOGS / f"{name}.csv", case.mechanism)
+        for column in ("t", "q", "effort"):
+            np.testing.assert_allclose(getattr(kept, column), getattr(log, column), rtol=1e-12, atol=1e-12)
+        assert (kept.name, kept.joints, kept.effort_time) == (name, log.joints, log.effort_time)
+
+
+def test_shipped_logs_are_judged_as_their_truth_is(case: Case) -> None:
+    logs = {name: read_log(planar_four_bar.LOGS / f"{name}.csv", case.mechanism) for name in ("clean", "noisy")}
+    assert said(judge_log(case, logs["clean"]), 1e-4)[0] == "agree"
+    assert said(judge_log(case, logs["noisy"]), 0.02)[0] == "agree"
+    log = read_log(planar_four_bar.LOGS / "friction.csv", case.mechanism)
+    assert said(judge_log(case, log), 0.02)[0] == "disagree"
+    fitted = judge_log(case, log, fitted=("friction",))
+    verdict, note = said(fitted, 0.02)
+    assert verdict == "agree"
+    assert "Coulomb friction of crank 0.0" in note
+    coulomb, viscous = fitted.fits[0].estimates
+    assert abs(coulomb.value - planar_four_bar.COULOMB) < coulomb.half_width
+    assert abs(viscous.value - planar_four_bar.VISCOUS) < viscous.half_width
+    (row, _) = fit_rows(fitted)
+    assert row["after"] < row["before"] / 5
+
+
+def test_bad_input_is_refused(tmp_path: Path, exact: Log) -> None:
+    path = tmp_path / "run.csv"
+    write_log(exact, path)
+    for changes, line in (
+        ({"configuration": "upside"}, "unknown configuration of four_bar.xml 'upside': known are"),
+        ({"names": ("a", "b")}, "want a name for each of 1, got a, b"),
+        ({"mode": "away"}, "unknown mode"),
+    ):
+        with pytest.raises(HarnessError, match=line):
+            judge_of_files(MODEL, [path], asked=Asked(), **changes)
+    with pytest.raises(HarnessError, match="want a name for each of 2, got run, run"):
+        judge_of_files(MODEL, [path, path], asked=Asked())
+    with pytest.raises(HarnessError, match="accuracy: want a positive number, got 0"):
+        Asked(accuracy=0)
+    with pytest.raises(HarnessError, match="want at least 6 samples to judge from 9 s on, got 0"):
+        judge_log(make_case(load("four_bar"), variant="default", mode="home", configuration="vertical"), exact, start=9)
+
+
+def test_tables_of_long_logs_are_thinned_and_all_of_it_judged(
+    case: Case, exact: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("validation.studies.judge.study.MOST_ROWS", 12)
+    found = compared(judge_log(case, exact))
+    results = results_of_logs([found], 1e-3)
+    assert results.efforts.groupby("source").size().max() <= 12
+    assert found.judged is not None
+    assert found.judged.residuals[0].floor.samples > 30
+    assert isinstance(results.summary, pd.DataFrame)

@@ -1,0 +1,318 @@
+"""Judges a log: its residual efforts against an accuracy, and never below what the log can tell.
+
+Where nobody says when the efforts acted, both ways are tried, and a shift that fits best; if the verdict hangs on it,
+there is none.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from analytic.logs.closed_log import ClosedLog, closed_log
+from analytic.logs.noise import stuck_codes
+from analytic.logs.parameters import Fit, fit
+from analytic.logs.rates import wrong_rates
+from analytic.logs.residual import Residual, residual_efforts
+from analytic.motion.laws import RECORDED
+from robots.arrays import Array
+from robots.errors import SingularityError
+from robots.log import Held, Instantaneous, Log
+from robots.log_description import in_text
+from robots.robot import Case, MotionSpec
+from validation.judge import sources
+from validation.judge.readings import in_words, reading_of
+
+ACCURACY = 1e-3
+"""Largest residual over the scale of its actuator that agrees, unless another is asked for [-]."""
+TELLING = 2.0
+"""A residual tells something if it is more than so many floors [-]; a fault of three is beyond that."""
+UNDECLARED = 0.9
+"""Longest hold that is looked for where nobody says one, over the step of the log [-]; beyond, it is that step."""
+LEFT = 10.0
+"""Force left over where nothing drives, over what the accuracy allows, from which it is named [-]."""
+KNOWN_GAINS = {
+    -1.0: "the other sign",
+    2.0: "given twice",
+    0.5: "half of it",
+    1e3: "N mm or mN for N m or N",
+    1e-3: "kN m or kN for N m or N",
+    180 / np.pi: "degrees for radians",
+}
+"""What efforts that are a multiple of what is needed come from."""
+NEAR_GAIN = 0.05
+"""How far a gain may be from one of these [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedLog:
+    """What was found of a log."""
+
+    case: Case
+    """Whose mode has the name of the log: its motion is its own."""
+    log: Log
+    residuals: tuple[Residual, ...]
+    """Under each assumption of when the efforts acted, what is assumed first; none where there is no verdict."""
+    fits: tuple[Fit, ...] = ()
+    """What was fitted under each assumption, if anything: the residuals are what it leaves."""
+    doubts: tuple[str, ...] = ()
+    """What is wrong with the log, a phrase each."""
+    failure: str = ""
+    """Why there are no residuals."""
+
+    @property
+    def source(self) -> str:
+        """Family and name."""
+        return f"{sources.LOG}/{self.log.name}"
+
+
+class Verdict(NamedTuple):
+    """On one actuator."""
+
+    verdict: str
+    note: str
+
+
+def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[str] = ()) -> JudgedLog:
+    """Residual efforts of a log; runs in a worker process.
+
+    Args:
+        case: Robot and configuration, and the mode whose assembly the log has where it has the drives alone.
+        log: The log.
+        start: What is before does not count [s].
+        fitted: What is fitted to the residual, `friction` or `mass:BODY`, which is then judged by what is left.
+
+    Raises:
+        HarnessError: If the log does not fit the robot, or is too short.
+    """
+    doubts = (*wrong_rates(log), *stuck_codes(log))
+    moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
+    own = replace(case, mode=log.name, robot=moved)
+    sound = log
+    if any(doubt.startswith("velocities") for doubt in doubts) and _is_scalar(log):
+        sound, doubts = replace(log, qd=None), (*doubts, "velocities are not used")
+    try:
+        closed = closed_log(case.mechanism, sound, case.guess)
+        residuals = sorted(_residuals(closed, start), key=_size)
+        fits = [fit(closed, residual, fitted) for residual in residuals] if fitted else []
+    except SingularityError as error:
+        return JudgedLog(case=own, log=log, residuals=(), doubts=doubts, failure=str(error))
+    left = [of_one.after for of_one in fits] or residuals
+    return JudgedLog(case=own, log=log, residuals=tuple(left), fits=tuple(fits), doubts=doubts)
+
+
+def _residuals(closed: ClosedLog, start: float) -> Iterator[Residual]:
+    """As the log says when its efforts acted; else both ways, and the shift that fits best."""
+    log = closed.log
+    if log.effort_time is not None:
+        yield residual_efforts(closed, log.effort_time, start=start)
+        return
+    instantaneous = residual_efforts(closed, Instantaneous(), start=start)
+    yield instantaneous
+    yield residual_efforts(closed, Held(log.dt), start=start)
+    hold = 2 * shift_of(instantaneous)
+    if 0 < hold < UNDECLARED * log.dt:
+        yield residual_efforts(closed, Held(hold), start=start)
+
+
+def shift_of(residual: Residual) -> float:
+    """How much later than assumed the efforts seem to have acted, by least squares over all actuators [s]."""
+    scale = np.maximum(residual.scale, np.finfo(float).tiny)
+    rate = (residual.effort[2:] - residual.effort[:-2]) / (2 * residual.motion.dt * scale)
+    left = residual.residual[1:-1] / scale
+    size = float((rate**2).sum())
+    return float((rate * left).sum()) / size if size else 0.0
+
+
+def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
+    """The verdict on each actuator.
+
+    Args:
+        judged: What was found.
+        accuracy: Largest residual over the scale of its actuator that agrees [-].
+    """
+    actuators = range(judged.case.mechanism.na)
+    if judged.failure:
+        return [Verdict("not comparable", judged.failure) for _ in actuators]
+    first, *others = judged.residuals
+    left_over = _left_over(judged, first, accuracy)
+    found = []
+    for k in actuators:
+        verdict, reason = _verdict(first, k, accuracy)
+        other = [(when, _verdict(when, k, accuracy)[0]) for when in others]
+        if any(said != verdict for _, said in other):
+            verdict, reason = "not comparable", "it hangs on when the efforts acted, which nobody says: --effort-time"
+        if left_over and verdict in ("agree", "disagree"):
+            verdict, reason = "not comparable", left_over
+        parts = (
+            reason,
+            *_fitted(judged),
+            _assumed(first, others),
+            _likely(judged, first, k) if verdict == "disagree" else "",
+            *judged.doubts,
+        )
+        found.append(Verdict(verdict, "; ".join(part for part in parts if part)))
+    return found
+
+
+def summary_rows(judged: JudgedLog, accuracy: float) -> Iterator[Mapping[str, Any]]:
+    """What is particular to a log in its rows of the summary, by actuator."""
+    for k, (verdict, note) in enumerate(verdicts(judged, accuracy)):
+        first = judged.residuals[0] if judged.residuals else None
+        actuator = judged.case.mechanism.actuators[k].name
+        row: dict[str, Any] = {"actuator": actuator, "tolerance": accuracy, "verdict": verdict, "note": note}
+        if first is not None:
+            relative = first.largest[k] / first.scale[k] if first.scale[k] else math.nan
+            row |= {"max_error": first.largest[k], "rms_error": first.rms[k], "relative_error": relative}
+            row |= {"closure_drift": first.gap}
+        yield row
+
+
+def fit_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
+    """A row for each parameter that was fitted, under what is assumed of the efforts."""
+    robot, variant, mode, configuration = judged.case.key
+    where = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": judged.source}
+    for of_one in judged.fits[:1]:
+        sizes = {"before": _size(of_one.before), "after": _size(of_one.after)}
+        for estimate in of_one.estimates:
+            yield {
+                **where,
+                "parameter": estimate.name,
+                "unit": estimate.unit,
+                "value": estimate.value,
+                "half_width": estimate.half_width,
+                "alike": estimate.alike,
+                **sizes,
+            }
+
+
+def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
+    """A row for each actuator and assumption of when the efforts acted."""
+    robot, variant, mode, configuration = judged.case.key
+    where = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": judged.source}
+    for place, residual in enumerate(judged.residuals):
+        floor = residual.floor
+        for k, actuator in enumerate(judged.case.mechanism.actuators):
+            yield {
+                **where,
+                "actuator": actuator.name,
+                "unit": judged.case.mechanism.actuator_units[k],
+                "effort_time": in_text(residual.effort_time),
+                "assumed": "declared" if judged.log.effort_time else "assumed" if not place else "other",
+                "filter": residual.filter.name,
+                "dt": judged.log.dt,
+                "from": float(residual.motion.t[0]),
+                "samples": float(floor.samples),
+                "rms": residual.rms[k],
+                "largest": residual.largest[k],
+                "rms_floor": floor.rms[k],
+                "largest_floor": floor.largest[k],
+                "noise": floor.noise[k],
+                "truncation": floor.truncation[k],
+                "scale": residual.scale[k],
+                "start_peak": residual.start_peak[k],
+                "half_step_lag": residual.half_step_lag[k],
+                "internal": float(np.sqrt((residual.internal[:, k] ** 2).mean())),
+                "shift": shift_of(residual),
+                "gap": residual.gap,
+                "moved": residual.moved,
+            }
+
+
+def sampling_that_would_do(residual: Residual, actuator: int, accuracy: float) -> str:
+    """What a log would need to be judged at an accuracy, as a clause.
+
+    Args:
+        residual: What was found.
+        actuator: Number of the actuator.
+        accuracy: Largest residual over the scale of its actuator that agrees [-].
+    """
+    floor, dt = residual.floor, residual.motion.dt
+    excess = float(floor.largest[actuator]) / (accuracy * float(residual.scale[actuator]))
+    if floor.noise[actuator] > floor.truncation[actuator]:
+        return f"a log every {dt / excess**2:.2g} s would do, or columns {excess:.2g} times as fine"
+    order = 2 if isinstance(residual.effort_time, Held) and residual.effort_time.seconds > 0.999 * dt else 4
+    return f"a log every {dt / excess ** (1 / order):.2g} s would do"
+
+
+def _is_scalar(log: Log) -> bool:
+    return all(kind in ("hinge", "slide") for kind in log.kinds)
+
+
+def _size(residual: Residual) -> float:
+    return float(np.linalg.norm(residual.rms / np.maximum(residual.scale, np.finfo(float).tiny)))
+
+
+def _verdict(residual: Residual, k: int, accuracy: float) -> Verdict:
+    """By the root mean square and the largest, against the limit and the floor of each."""
+    limit = accuracy * float(residual.scale[k])
+    if not limit:
+        return Verdict("not comparable", "nothing acts: no force has any power where this actuator moves")
+    pairs = [(residual.rms, residual.floor.rms), (residual.largest, residual.floor.largest)]
+    sizes = [(float(value[k]), float(floor[k])) for value, floor in pairs]
+    figures = ", ".join(
+        f"{name} {value / limit * accuracy:.2g} with a floor of {floor / limit * accuracy:.2g}"
+        for name, (value, floor) in zip(("rms", "largest"), sizes, strict=True)
+    )
+    said = f"residual over the scale: {figures}"
+    if any(value > TELLING * floor and math.sqrt(value**2 - floor**2) > limit for value, floor in sizes):
+        return Verdict("disagree", said)
+    if all(value <= limit and floor <= limit for value, floor in sizes):
+        return Verdict("agree", said)
+    if all(floor <= limit for _, floor in sizes):
+        return Verdict("not comparable", f"too near the floor: {said}")
+    would = sampling_that_would_do(residual, k, accuracy)
+    return Verdict("not comparable", f"below what the log can tell: {said}; {would}")
+
+
+def _fitted(judged: JudgedLog) -> Iterator[str]:
+    """What was fitted, a phrase each, and what it explains."""
+    for of_one in judged.fits[:1]:
+        for estimate in of_one.estimates:
+            unseen = "" if estimate.is_seen else ", not to be told from none"
+            alike = f", not to be told from the {estimate.alike}" if estimate.alike else unseen
+            yield f"{estimate.name} {estimate.value:.4g} ± {estimate.half_width:.2g} {estimate.unit}{alike}"
+        yield f"residual over the scale {_size(of_one.before):.2g} before the fit, {_size(of_one.after):.2g} after it"
+
+
+def _assumed(first: Residual, others: Sequence[Residual]) -> str:
+    if not others:
+        return ""
+    rest = ", ".join(f"{in_text(other.effort_time)} {_size(other):.2g}" for other in others)
+    return f"efforts assumed {in_text(first.effort_time)}: residual over the scale {_size(first):.2g}, else {rest}"
+
+
+def _likely(judged: JudgedLog, residual: Residual, k: int) -> str:
+    """What a column is that is not the effort: a reading that is often taken for it, or a multiple."""
+    reading = in_words(reading_of(judged.case.mechanism, residual, k))
+    return "; ".join(part for part in (reading, _gain(residual, k)) if part)
+
+
+def _gain(residual: Residual, k: int) -> str:
+    """What the efforts are to those needed, where a factor explains the residual."""
+    effort, needed = residual.effort[:, k], residual.needed[:, k]
+    gain = float(effort @ needed) / max(float(needed @ needed), np.finfo(float).tiny)
+    if _rms(effort - gain * needed) > NEAR_GAIN * _rms(effort) or abs(gain - 1) < NEAR_GAIN:
+        return ""
+    near = [words for known, words in KNOWN_GAINS.items() if abs(gain / known - 1) < NEAR_GAIN]
+    return f"the efforts are {gain:.4g} times those needed{f' ({near[0]}?)' if near else ''}"
+
+
+def _left_over(judged: JudgedLog, residual: Residual, accuracy: float) -> str:
+    """The force that is left over where nothing drives, named by its joint, if the reference lacks one."""
+    by_dof = np.sqrt((residual.unactuated**2).mean(axis=0))
+    if by_dof.max(initial=0.0) <= LEFT * accuracy * float(residual.scale.max()):
+        return ""
+    worst = int(np.argmax(by_dof))
+    mechanism = judged.case.mechanism
+    names = [j.name for j, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True) if dofs.start <= worst]
+    return (
+        f"where nothing drives, a force of {by_dof[worst]:.3g} (N or N m) at '{names[-1]}' is left over, which the "
+        "model lacks: friction, a limit or a contact there?"
+    )
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt((values**2).mean()))

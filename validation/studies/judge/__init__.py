@@ -1,0 +1,1 @@
+"""Logs from anywhere, held against the equations of the closed loop."""

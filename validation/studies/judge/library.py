@@ -1,0 +1,125 @@
+"""`from loopcheck import judge`: the verdict on a log in one call, for notebooks and for tests of other projects."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from analytic.logs.parameters import Estimate
+from robots.log import Log
+from robots.log_description import effort_time_of
+from robots.log_files import log_of_frame, read_log
+from robots.mechanism import Mechanism
+from validation.judge.logs import ACCURACY, JudgedLog, judge_log, log_rows, verdicts
+from validation.judge.verdicts import SEVERITY
+from validation.studies.judge.study import case_of_file
+
+
+class Options(TypedDict, total=False):
+    """What may be said besides model and log."""
+
+    effort_time: str
+    """When the efforts acted, `held:SECONDS` or `instantaneous`; by default what the log says, else both are tried."""
+    accuracy: float
+    """Largest residual over the scale of its actuator that agrees [-]; by default 0.001."""
+    configuration: str
+    """Which way gravity points; by default as in the file."""
+    mode: str
+    """Keyframe to start from where only the drives are logged."""
+    actuated: str
+    """Actuated joints, as J1,J2, instead of the file's actuators."""
+    start: float
+    """What is before does not count [s]."""
+    fit: Sequence[str]
+    """What is fitted, `friction` or `mass:BODY`; the verdict is on what is left."""
+    name: str
+    """What the log is called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The verdict on a log."""
+
+    verdicts: Mapping[str, str]
+    """`agree`, `disagree` or `not comparable`, by actuator."""
+    notes: Mapping[str, str]
+    """Why, by actuator, with the figures."""
+    figures: pd.DataFrame
+    """A row for each actuator and assumption of when efforts acted: rms, largest, their floors and what is behind."""
+    efforts: pd.DataFrame
+    """Over time [s], by `ACTUATOR.effort` what acted, `.needed` and `.residual` [N or N m], all through one filter."""
+    estimates: tuple[Estimate, ...]
+    """What was fitted."""
+
+    @property
+    def verdict(self) -> str:
+        """The worst of all actuators."""
+        return min(self.verdicts.values(), key=SEVERITY.index)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all actuators agree: what cannot be told does not."""
+        return self.verdict == "agree"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {self.verdicts[name]}: {note}" for name, note in self.notes.items())
+
+
+def judge(
+    model: str | Path, log: str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike], **options: Unpack[Options]
+) -> Judgement:
+    """Hold a log against the equations of the closed loop: are these the efforts that its motion needs?
+
+    Args:
+        model: The MJCF.
+        log: A file, a table or arrays by name with the columns of a file, as `t`, `hip.q`, `motor.effort`; or a `Log`.
+        **options: See `Options`.
+
+    Raises:
+        HarnessError: If model or log are bad, in one line that says what was wanted, what came and where.
+    """
+    accuracy = options.get("accuracy", ACCURACY)
+    case = case_of_file(
+        Path(model),
+        options.get("configuration", ""),
+        mode=options.get("mode"),
+        actuated=options.get("actuated", ""),
+    )
+    found = judge_log(
+        case,
+        _log(log, case.mechanism, options),
+        start=options.get("start", -np.inf),
+        fitted=tuple(options.get("fit", ())),
+    )
+    said = verdicts(found, accuracy)
+    names = [actuator.name for actuator in case.mechanism.actuators]
+    return Judgement(
+        verdicts={name: one.verdict for name, one in zip(names, said, strict=True)},
+        notes={name: one.note for name, one in zip(names, said, strict=True)},
+        figures=pd.DataFrame([dict(row) for row in log_rows(found)]),
+        efforts=_efforts(found, names),
+        estimates=tuple(estimate for of_one in found.fits[:1] for estimate in of_one.estimates),
+    )
+
+
+def _log(log: str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike], mechanism: Mechanism, options: Options) -> Log:
+    when, name = effort_time_of(options.get("effort_time", ""), "effort_time"), options.get("name", "")
+    if isinstance(log, Log):
+        return log
+    if isinstance(log, str | Path):
+        return read_log(Path(log), mechanism, name=name, effort_time=when)
+    frame = log if isinstance(log, pd.DataFrame) else pd.DataFrame({key: np.asarray(x) for key, x in log.items()})
+    return log_of_frame(frame, mechanism, name=name or "log", effort_time=when)
+
+
+def _efforts(found: JudgedLog, names: Sequence[str]) -> pd.DataFrame:
+    if not found.residuals:
+        return pd.DataFrame()
+    first = found.residuals[0]
+    columns = {"effort": first.effort, "needed": first.needed, "residual": first.residual}
+    values = {f"{name}.{kind}": x[:, k] for k, name in enumerate(names) for kind, x in columns.items()}
+    return pd.DataFrame({"t": first.motion.t, **values})

@@ -1,0 +1,322 @@
+"""Logs of a robot held against the equations of the closed loop, in the tables and the report of a run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from robots.arrays import Array
+from robots.efforts import EffortHistory
+from robots.errors import MechanismError, NotFoundError, ToleranceError
+from robots.log import EffortTime
+from robots.log_description import in_text
+from robots.log_files import read_log
+from robots.mjcf import files_of
+from robots.motion import Motion
+from robots.robot import Case
+from validation.execution.journal import Task
+from validation.execution.tables import TableSpec, number, table_of, text
+from validation.execution.workers import WorkerPool
+from validation.judge import sources
+from validation.judge.evaluate import Outcome, evaluate
+from validation.judge.logs import ACCURACY, JudgedLog, fit_rows, judge_log, log_rows, summary_rows
+from validation.judge.results import TABLES, Results, table
+from validation.judge.tolerances import Tolerance, registered
+from validation.report.blocks import Section
+from validation.studies.check.cases import cases_of_file
+from validation.studies.judge.terminal import summary
+from validation.studies.run.collect import collect
+from validation.studies.run.record import Request, RunOutput
+from validation.studies.run.study import results_of
+from validation.studies.run.terminal import title, verdicts
+from validation.studies.study import Computed, Conclusion, Study, StudyResult
+
+LOGS, FITS = "logs", "fits"
+MOST_ROWS = 2000
+"""Samples of a log that the tables show, evenly spread; all of them are judged [-]."""
+LOG_TABLE = table_of(
+    {
+        **{name: text() for name in ("robot", "variant", "mode", "configuration", "source", "actuator", "unit")},
+        **{name: text() for name in ("effort_time", "assumed", "filter")},
+        "dt": number("s"),
+        "from": number("s"),
+        "samples": number(),
+        **{name: number() for name in ("rms", "largest", "rms_floor", "largest_floor", "noise", "truncation")},
+        **{name: number() for name in ("scale", "start_peak", "half_step_lag", "internal")},
+        "shift": number("s"),
+        **{name: number("m or rad") for name in ("gap", "moved")},
+    }
+)
+FIT_TABLE = table_of(
+    {
+        **{name: text() for name in ("robot", "variant", "mode", "configuration", "source", "parameter", "unit")},
+        "value": number(),
+        "half_width": number(),
+        "alike": text(),
+        "before": number(),
+        "after": number(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How logs are to be judged."""
+
+    accuracy: float = ACCURACY
+    """Largest residual over the scale of its actuator that agrees [-]."""
+    effort_time: EffortTime | None = None
+    """When efforts acted, instead of what the logs say."""
+    start: float = -np.inf
+    """What is before does not count [s]."""
+    fitted: tuple[str, ...] = ()
+    """What is fitted, `friction` or `mass:BODY`; the verdict is on what is left."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.accuracy < np.inf:
+            raise ToleranceError(f"accuracy: want a positive number, got {self.accuracy:g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOutcome:
+    """A log with what is compared."""
+
+    case: Case
+    """Whose mode has the name of the log."""
+    judged: JudgedLog | None
+    """None if its worker did not survive."""
+    reference: Outcome
+    candidate: Outcome
+    motion: Motion | None
+    """None where the log has no motion that can be judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge(Study):
+    """Every log against what the equations need for its own motion."""
+
+    name: ClassVar[str] = "judge"
+    page: ClassVar[str] = "report"
+    tables: ClassVar[Mapping[str, TableSpec]] = {**TABLES, LOGS: LOG_TABLE, FITS: FIT_TABLE}
+
+    case: Case
+    logs: Mapping[str, Path]
+    """Files by the names of the logs."""
+    asked: Asked = Asked()
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`; a log that does not fit the robot is bad input."""
+        tasks = [
+            Task(
+                judge_file,
+                (self.case, name, path, self.asked),
+                partial(_lost, self.case, name),
+                _files(self.case, path),
+            )
+            for name, path in self.logs.items()
+        ]
+        found: list[LogOutcome] = pool.results(tasks, "logs")
+        results = results_of_logs(found, self.asked.accuracy)
+        judged = [one.judged for one in found if one.judged]
+        tables = {
+            **{name: getattr(results, name) for name in TABLES},
+            LOGS: LOG_TABLE.frame([row for one in judged for row in log_rows(one)]),
+            FITS: FIT_TABLE.frame([row for one in judged for row in fit_rows(one)]),
+        }
+        return Computed(tables, {**results.run, "accuracy": self.asked.accuracy})
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        results = results_of(replace(result, tables={name: result.tables[name] for name in TABLES}))
+        logs = result.tables[LOGS]
+        return Conclusion(
+            title=title(results),
+            sections=_sections(results, logs, result.tables[FITS]),
+            summary=list(summary(results, logs)),
+            last=[f"report: {result.folder / 'report.html'}"],
+            verdicts=verdicts(results),
+        )
+
+
+STUDY = Judge
+
+
+def _sections(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Section]:
+    """The page, for which what draws it is imported only now, when the summary has been said."""
+    from validation.studies.judge.report import sections
+
+    yield from sections(results, logs, fits)
+
+
+def judge_of_files(
+    model: Path,
+    logs: Sequence[Path],
+    *,
+    names: Sequence[str] = (),
+    configuration: str = "",
+    asked: Asked,
+    **of_model: Any,
+) -> Judge:
+    """The study of some files.
+
+    Args:
+        model: The MJCF.
+        logs: Files of logs.
+        names: What the logs are called, in their order; by default as their files.
+        configuration: Which way gravity points; by default as in the file.
+        asked: How they are to be judged.
+        **of_model: `mode` and `actuated`, as `cases_of_file` takes them.
+
+    Raises:
+        NotFoundError: If the configuration is unknown; the message lists the known ones.
+        MechanismError: If the model is bad, or two logs have one name.
+    """
+    called = [*names, *(path.stem for path in logs[len(names) :])]
+    for name in called:
+        if called.count(name) > 1 or len(called) > len(logs):
+            raise MechanismError(f"logs: want a name for each of {len(logs)}, got {', '.join(called)}")
+    return Judge(
+        case=case_of_file(model, configuration, **of_model),
+        logs=dict(zip(called, (path.absolute() for path in logs), strict=True)),
+        asked=asked,
+    )
+
+
+def case_of_file(model: Path, configuration: str = "", **of_model: Any) -> Case:
+    """The case of an MJCF in one configuration.
+
+    Args:
+        model: The MJCF.
+        configuration: Which way gravity points; by default as in the file.
+        **of_model: `mode` and `actuated`, as `cases_of_file` takes them.
+
+    Raises:
+        NotFoundError: If the configuration is unknown; the message lists the known ones.
+        MechanismError: If the model is bad.
+    """
+    cases = {case.configuration: case for case in cases_of_file(model, **of_model)}
+    if configuration and configuration not in cases:
+        raise NotFoundError(f"configuration of {model.name}", configuration, cases)
+    return cases[configuration or next(iter(cases))]
+
+
+def _files(case: Case, log: Path) -> tuple[Path, ...]:
+    """The files that a judged log depends on."""
+    model = case.mechanism.model.path
+    return (
+        log,
+        *(path for path in [log.with_suffix(".toml")] if path.is_file()),
+        *(model.parent / f for f in files_of(model)),
+    )
+
+
+def judge_file(case: Case, name: str, path: Path, asked: Asked) -> LogOutcome:
+    """Read a log and judge it; runs in a worker process.
+
+    Raises:
+        HarnessError: If the file is bad or does not fit the robot; the message says which file.
+    """
+    log = read_log(path, case.mechanism, name=name, effort_time=asked.effort_time)
+    return compared(judge_log(case, log, start=asked.start, fitted=asked.fitted))
+
+
+def compared(judged: JudgedLog) -> LogOutcome:
+    """A judged log with its efforts and those of the reference as outcomes of a run."""
+    case, name = judged.case, judged.source
+    if not judged.residuals:
+        return _without_efforts(case, name, "not comparable", judged.failure, judged)
+    residual = judged.residuals[0]
+    history = EffortHistory(
+        source=name,
+        actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
+        t=residual.motion.t,
+        effort=residual.effort,
+        closure_drift=None if np.isnan(residual.gap) else residual.gap,
+        settings={
+            "filter": residual.filter.name,
+            "efforts": in_text(residual.effort_time),
+            "step of the log [s]": f"{judged.log.dt:g}",
+            "written by": judged.log.source,
+        },
+    )
+    return LogOutcome(
+        case=case,
+        judged=judged,
+        reference=evaluate(case, residual.motion, sources.REFERENCE),
+        candidate=Outcome(case=case, source=name, history=history),
+        motion=residual.motion,
+    )
+
+
+def _lost(case: Case, name: str, reason: str) -> LogOutcome:
+    """A log whose worker did not survive."""
+    return _without_efforts(replace(case, mode=name), f"{sources.LOG}/{name}", "not run", reason, None)
+
+
+def _without_efforts(case: Case, name: str, verdict: str, note: str, judged: JudgedLog | None) -> LogOutcome:
+    reference, candidate = (
+        Outcome(case=case, source=source, history=None, failure=verdict, note=note)
+        for source in (sources.REFERENCE, name)
+    )
+    return LogOutcome(case=case, judged=judged, reference=reference, candidate=candidate, motion=None)
+
+
+def results_of_logs(found: Sequence[LogOutcome], accuracy: float) -> Results:
+    """The tables of judged logs: those of a run, each log a case of its own.
+
+    Args:
+        found: The logs.
+        accuracy: Largest residual over the scale of its actuator that agrees [-].
+    """
+    limits = {
+        one.candidate.source: Tolerance(relative_error=accuracy, reason="The accuracy that was asked for.")
+        for one in found
+    }
+    thin = [_thinned(one) for one in found]
+    results = collect(
+        [one.case for one in found],
+        RunOutput(
+            motions={one.case.key: one.motion for one in thin if one.motion is not None},
+            outcomes=[outcome for one in thin for outcome in (one.reference, one.candidate)],
+            audited=[],
+            resolutions={},
+        ),
+        Request(dt=None, tolerances={**registered(), **limits}),
+    )
+    return replace(results, summary=_with_residuals(results.summary, found, accuracy))
+
+
+def _with_residuals(rows: pd.DataFrame, found: Sequence[LogOutcome], accuracy: float) -> pd.DataFrame:
+    """The summary with what the residuals of all samples say, floors and all."""
+    by_source = {
+        one.candidate.source: {row["actuator"]: row for row in summary_rows(one.judged, accuracy)}
+        for one in found
+        if one.judged
+    }
+    told = [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
+    return table("summary", [{**row, **by_source.get(row["source"], {}).get(row["actuator"], {})} for row in told])
+
+
+def _thinned(one: LogOutcome) -> LogOutcome:
+    """The same with no more samples than tables show."""
+    motion = one.motion
+    if motion is None or len(motion.t) <= MOST_ROWS:
+        return one
+    stride = -(-len(motion.t) // MOST_ROWS)
+
+    def thin(values: Array) -> Array:
+        return values[::stride]
+
+    def of(outcome: Outcome) -> Outcome:
+        history = outcome.history
+        if history is None:
+            return outcome
+        return replace(outcome, history=replace(history, t=thin(history.t), effort=thin(history.effort)))
+
+    fewer = replace(motion, t=thin(motion.t), q=thin(motion.q), qd=thin(motion.qd), qdd=thin(motion.qdd))
+    return replace(one, motion=fewer, reference=of(one.reference), candidate=of(one.candidate))
