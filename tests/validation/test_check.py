@@ -163,12 +163,12 @@ def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, 
     assert loopcheck("check", model, *chosen)[0] == 3
     results = read(tmp_path / "out")
     verdicts = results.summary.set_index(["configuration", "source"])["verdict"]
-    assert (verdicts.loc["horizontal", "mujoco/forward"], verdicts.loc["vertical", "mujoco/forward"]) == (
+    assert (verdicts.loc["given", "mujoco/forward"], verdicts.loc["turned", "mujoco/forward"]) == (
         "agree",
         "not comparable",
     )
     assert (verdicts.xs("mujoco/kkt", level="source") == "agree").all()
-    assert set(results.free_motion["configuration"]) == {"horizontal", "vertical"}
+    assert set(results.free_motion["configuration"]) == {"given", "turned"}
 
 
 @pytest.mark.parametrize(
