@@ -262,6 +262,34 @@ def test_a_loop_that_pybullet_lost_is_named(prr: Case, prr_motion: Motion, monke
     assert causes(rows) == ["constraint rows"]
 
 
+PIN = """
+<mujoco>
+  <worldbody>
+    <body name="cart">
+      <joint name="rail" type="slide" axis="1 0 0"/><joint name="lift" type="slide" axis="0.61 0.1 0.8"/>
+      <inertial pos="0.5 0.1 0" mass="5000" diaginertia="100 200 300"/>
+      <body name="arm" pos="0.3 0 0" euler="5 15 25"><joint name="arm" axis="0 1 0.1"/>
+        <inertial pos="0.5 0 0.3" mass="2000" diaginertia="100 200 300"/>
+        <body name="pin" pos="0.7 0.1 0.2" euler="10 20 30"><joint name="pin" axis="0.1 0.2 1" damping="1e-6"/>
+          <inertial pos="1e-2 2e-2 3e-2" mass="2e-3" diaginertia="1e-9 1e-9 1e-9"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><motor joint="rail"/><motor joint="lift"/><motor joint="arm"/><motor joint="pin"/></actuator>
+</mujoco>"""
+"""Seven tonnes that carry two grams."""
+
+
+@pytest.mark.parametrize("damping", [1e-3, 1e-6])
+def test_round_off_of_a_heavy_robot_is_no_damping(damping: float, tmp_path: Path, model_case: CaseMaker) -> None:
+    """What the light link's damper does to the heavy ones is measured as the rest of their weights."""
+    path = tmp_path / "pin.xml"
+    path.write_text(PIN.replace('damping="1e-6"', f'damping="{damping:g}"'), encoding="utf-8")
+    case = model_case(path, configuration="vertical", amplitude=0.1)
+    assert wrong(table_of(case, prescribe(case), "pybullet")) == []
+
+
 def test_damping_of_the_air_that_pybullet_starts_with_is_seen(
     prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
