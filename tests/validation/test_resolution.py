@@ -311,6 +311,7 @@ def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motio
     assert not any(figure > noise for figure in figures)
 
 
+@pytest.mark.slow
 def test_the_noise_of_a_robot_is_measured_by_its_command(tmp_path: Path) -> None:
     """In workers, which know the functions of the module by its name."""
     table = tmp_path / "noise.csv"
