@@ -85,17 +85,17 @@ def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
         HarnessError: If the log is not one of this robot, or too short.
     """
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
-    found = residual_efforts(closed_log(mechanism, log, guess), effort_time, noiseless=True)
-    residual, forces = found.residual, log.readings.get("left_out")
+    judged = residual_efforts(closed_log(mechanism, log, guess), effort_time, noiseless=True)
+    residual, forces = judged.residual, log.readings.get("left_out")
     if forces is not None:
         middle = log.t + effort_time.seconds / 2
-        residual = residual + np.stack([np.interp(found.motion.t, middle, column) for column in forces.T], axis=1)
+        residual = residual + np.stack([np.interp(judged.motion.t, middle, column) for column in forces.T], axis=1)
     return Series(
-        t=found.motion.t,
+        t=judged.motion.t,
         residual=residual,
-        scale=found.scale,
-        floor=found.floor.rms,
-        floor_of_largest=found.floor.largest,
+        scale=judged.scale,
+        floor=judged.floor.rms,
+        floor_of_largest=judged.floor.largest,
         left_out=forces is not None,
     )
 
@@ -180,8 +180,8 @@ def _other_readings(log: Log, scale: Array) -> str:
     """How far what an engine reports beside the effort that acted is from it."""
     others = {kind: values for kind, values in log.readings.items() if kind != "left_out"}
     off = {kind: size for kind, size in differences(log.effort, others, scale).items() if size > SAME}
-    said = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())
-    return f"readings that are not the effort that acted, by rms over the scale: {said}" if off else ""
+    figures = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())
+    return f"readings that are not the effort that acted, by rms over the scale: {figures}" if off else ""
 
 
 def _nothing(na: int, reason: str) -> Settled:
