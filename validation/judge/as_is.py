@@ -1,6 +1,6 @@
 """What a simulation as it is gets wrong: residual efforts of its log, once its start is over."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -63,6 +63,8 @@ class Settled:
     """Below this a root mean square tells nothing [N or N m], shape (na,)."""
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
+    scale: Array
+    """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that was made."""
     start_peak: Array
     """Largest residual effort before the window [N or N m], shape (na,)."""
     window: float
@@ -125,6 +127,7 @@ def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
         largest=np.abs(residual).max(axis=0),
         floor=whole.floor,
         floor_of_largest=whole.floor_of_largest,
+        scale=whole.scale,
         start_peak=np.abs(before).max(axis=0, initial=0.0),
         window=window,
         reason="; ".join(reason for reason in reasons if reason),
@@ -148,6 +151,15 @@ def start_window(whole: Series, second: Series) -> float:
     if not over.size or len(difference) - over[0] < FEWEST:
         return float("inf")
     return float(second.t[over[0]] - second.t[0])
+
+
+def in_words(settled: Settled) -> str:
+    """The largest figures over all actuators, or why there are none."""
+    if settled.reason:
+        return settled.reason
+    acting = settled.scale > 0
+    rms, largest = (float((values[acting] / settled.scale[acting]).max()) for values in (settled.rms, settled.largest))
+    return f"rms {rms:.2g}, largest {largest:.2g} of the scale"
 
 
 def _not_followed(as_is: AsIs) -> str:
@@ -186,6 +198,5 @@ def _other_readings(log: Log, scale: Array) -> str:
 
 def _nothing(na: int, reason: str) -> Settled:
     none = np.full(na, np.nan)
-    return Settled(
-        rms=none, largest=none, floor=none, floor_of_largest=none, start_peak=none, window=float("nan"), reason=reason
-    )
+    empty = dict.fromkeys(("rms", "largest", "floor", "floor_of_largest", "scale", "start_peak"), none)
+    return replace(Settled(**empty, window=float("nan")), reason=reason)
