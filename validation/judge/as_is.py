@@ -1,6 +1,6 @@
 """What a simulation as it is gets wrong: residual efforts of its log, once its start is over."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -198,5 +198,13 @@ def _other_readings(log: Log, scale: Array) -> str:
 
 def _nothing(na: int, reason: str) -> Settled:
     none = np.full(na, np.nan)
-    empty = dict.fromkeys(("rms", "largest", "floor", "floor_of_largest", "scale", "start_peak"), none)
-    return replace(Settled(**empty, window=float("nan")), reason=reason)
+    return Settled(
+        rms=none,
+        largest=none,
+        floor=none,
+        floor_of_largest=none,
+        scale=none,
+        start_peak=none,
+        window=float("nan"),
+        reason=reason,
+    )
