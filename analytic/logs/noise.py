@@ -1,10 +1,12 @@
 """How noisy the columns of a log are: independent errors by high differences, and the steps numbers are rounded to."""
 
+from collections.abc import Iterator
 from math import comb
 
 import numpy as np
 
 from robots.arrays import Array
+from robots.log import Log
 
 ORDERS = (6, 8, 10, 12, 14, 16)
 """Orders of the differences [-]: what moves smoothly vanishes in one of them, noise in none."""
@@ -22,6 +24,10 @@ PARTS = (1, 2, 3)
 """How many codes the least difference of a column may be [-]."""
 MOST_DIGITS = 10
 """Decimals to which an exporter may round [-]; with more it is no matter."""
+STUCK = 8
+"""Rows on which a column stands still from which on it may be stuck [-]."""
+MOVING = 0.1
+"""Part of its range by which another column moves meanwhile [-]."""
 
 
 def noise(values: Array) -> Array:
@@ -50,20 +56,28 @@ def resolution(values: Array) -> Array:
     return np.array([_resolution(column) for column in values.T])
 
 
-def longest_standstill(values: Array) -> tuple[int, int, int]:
-    """Where a column keeps its value longest: the column, the first row and how many rows; as a stuck encoder does.
+def stuck_codes(log: Log) -> Iterator[str]:
+    """Columns of positions that stand still while others move, as those of an encoder that hangs, a phrase each.
 
     Args:
-        values: Samples [any unit], shape (nt, columns).
+        log: The log.
     """
-    longest = (0, 0, 0)
-    for column, x in enumerate(values.T):
-        changes = np.flatnonzero(np.diff(x)) + 1
-        starts, ends = np.r_[0, changes], np.r_[changes, len(x)]
-        k = int(np.argmax(ends - starts))
-        if ends[k] - starts[k] > longest[2]:
-            longest = (column, int(starts[k]), int(ends[k] - starts[k]))
-    return longest
+    ranges = np.maximum(np.ptp(log.q, axis=0), np.finfo(float).tiny)
+    for joint in log.joints:
+        for column in range(log.q.shape[1])[log.columns_of(joint)[0]]:
+            first, last = _longest_standstill(log.q[:, column])
+            others = np.ptp(log.q[first : last + 1], axis=0) / ranges
+            if last - first >= STUCK and others.max() > MOVING and np.ptp(log.q[:, column]):
+                span = f"from t = {log.t[first]:.6g} to {log.t[last]:.6g} s"
+                yield f"positions of '{joint}' stand still {span} while others move: stuck codes?"
+
+
+def _longest_standstill(column: Array) -> tuple[int, int]:
+    """First and last row of the longest run of one value."""
+    changes = np.flatnonzero(np.diff(column)) + 1
+    starts, ends = np.r_[0, changes], np.r_[changes, len(column)]
+    k = int(np.argmax(ends - starts))
+    return int(starts[k]), int(ends[k]) - 1
 
 
 def _difference_noise(values: Array, order: int) -> Array:

@@ -4,7 +4,7 @@ The motion judged is the log's own. Beside the residual stands its floor, what o
 its columns, propagated through the filter and the equations, and what the filter cuts off.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from analytic.dynamics.powers import effort_scale
 from analytic.logs.closed_log import ClosedLog, as_motion
 from analytic.logs.evaluation import evaluate, noise_rms, slopes
-from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
+from analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
 from robots.arrays import AnyArray, Array
 from robots.errors import ShapeError
 from robots.log import EffortTime, Instantaneous
@@ -96,6 +96,11 @@ class Residual:
     """Largest move of a joint onto the closures [m or rad]; NaN where only the drives are logged."""
     start_peak: Array
     """Largest residual before what is judged [N or N m], shape (na,); 0 where all is."""
+    half_step_lag: Array
+    """Root mean square of what positions half a step late make of it [N or N m], shape (na,).
+
+    Semi-implicit integrators place them so; it is a part of the residual. 0 where not every held step is judged.
+    """
 
     @property
     def residual(self) -> Array:
@@ -123,12 +128,13 @@ class _Family:
     shifts: tuple[int, ...] = (0,)
     """The numbers of the first from these samples on are averaged before they are held against those of the second."""
 
-    def bases(self, samples: int) -> Array:
-        """Base samples, few and evenly spread, that all filters have."""
+    def bases(self, samples: int, first: float) -> Array:
+        """Base samples from a first one on, few and evenly spread, that all filters have."""
         every = [kernels.bases(samples - max(self.shifts)) for kernels in self.filters]
         if not every or not all(len(bases) for bases in every):
             return np.zeros(0)
-        common = np.arange(max(bases[0] for bases in every), min(bases[-1] for bases in every) + 1)
+        start = max(float(np.ceil(first)), *(bases[0] for bases in every))
+        common = np.arange(start, max(min(bases[-1] for bases in every) + 1, start))
         return common[_evenly(len(common), FEW)]
 
 
@@ -175,9 +181,10 @@ def residual_efforts(
     """
     log = closed.log
     late = acting_after(effort_time, log.dt)
-    expected = _expected(closed, _exact_family(closed, late))
+    first = (start - log.t[0]) / log.dt
+    expected = _expected(closed, _exact_family(closed, late), first)
     if not noiseless and (not expected or min(expected, key=lambda e: e.cost).is_noisy):
-        expected += _expected(closed, _smoothing_family(closed, late))
+        expected += _expected(closed, _smoothing_family(closed, late), first)
     if not expected:
         raise ShapeError(f"log '{log.name}': want more samples, got {len(log.t)}: no filter has room between its ends")
     best = min(expected, key=lambda e: e.cost)
@@ -211,7 +218,16 @@ def residual_efforts(
         gap=closed.gap,
         moved=found.moved,
         start_peak=np.abs(found.residual[~kept]).max(axis=0, initial=0.0),
+        half_step_lag=_half_step_lag(closed, chosen, bases[kept], found.needed[kept]),
     )
+
+
+def _half_step_lag(closed: ClosedLog, chosen: Filter, bases: Array, needed: Array) -> Array:
+    """What is needed in the middle of each step less the same with the positions of its beginning, rms (na,)."""
+    if chosen.late != 0.5 or not chosen.uses_velocities:
+        return np.zeros(needed.shape[1])
+    early = replace(chosen, position=Kernel(begin=0, weights=np.ones(1)))
+    return np.sqrt(((needed - evaluate(closed, early, bases).needed) ** 2).mean(axis=0))
 
 
 def _exact_family(closed: ClosedLog, late: float | None) -> _Family:
@@ -250,9 +266,9 @@ def _evenly(count: int, most: int) -> AnyArray:
     return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int))
 
 
-def _expected(closed: ClosedLog, family: _Family) -> list[_Expected]:
+def _expected(closed: ClosedLog, family: _Family, first: float) -> list[_Expected]:
     """What noise and truncation do to the residual by each filter but the last; nothing if the log is too short."""
-    bases = family.bases(len(closed.log.t))
+    bases = family.bases(len(closed.log.t), first)
     if len(bases) < FEWEST_JUDGED or len(family.filters) < 2:
         return []
     shifts = [family.shifts, *[(0,)] * (len(family.filters) - 1)]

@@ -8,7 +8,7 @@ import pytest
 
 from analytic.logs.closed_log import closed_log
 from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
-from analytic.logs.noise import noise, resolution
+from analytic.logs.noise import noise, resolution, stuck_codes
 from analytic.logs.residual import Residual, residual_efforts
 from robots.errors import HarnessError
 from robots.log import EffortTime, Held, Instantaneous, Log
@@ -163,6 +163,34 @@ def test_what_spins_unactuated_follows_from_the_log(model_case: CaseMaker) -> No
     found = judged(log, case)
     assert (found.largest < 1e-5 * found.scale).all()
     assert np.abs(found.unactuated).max() < 1e-4 * found.scale.max()
+
+
+def test_friction_where_nothing_drives_is_left_over(model_case: CaseMaker) -> None:
+    """The log is of a pendulum with a hundred times the damping; the model lacks that."""
+    case = model_case(MODELS / "spinning_rod.xml")
+    damped = [replace(j, damping=2.0) if j.name == "pendulum" else j for j in case.mechanism.joints]
+    log = exact_log(replace(case, mechanism=replace(case.mechanism, joints=tuple(damped))), np.linspace(0, 0.2, 21))
+    left = np.sqrt((judged(log, case).unactuated ** 2).mean(axis=0))
+    pendulum = case.mechanism.dof_slices[[j.name for j in case.mechanism.joints].index("pendulum")].start
+    assert left[pendulum] > 0.05
+    assert left[pendulum] == left.max()
+
+
+def test_positions_half_a_step_late_are_named(four_bar: Case) -> None:
+    """As a semi-implicit integrator has them; with positions in place nothing changes that much."""
+    log = planar_four_bar.held_log(1e-3, 80)
+    assert log.qd is not None
+    late = judged(replace(log, q=log.q + 0.5e-3 * log.qd), four_bar)
+    assert late.rms[0] == pytest.approx(late.half_step_lag[0], rel=0.05)
+    assert late.rms[0] > 20 * judged(log, four_bar).rms[0]
+
+
+def test_an_encoder_that_hangs_is_named(exact: Log) -> None:
+    assert list(stuck_codes(exact)) == []
+    hanging = exact.q.copy()
+    hanging[10:25, 1] = hanging[10, 1]
+    (said,) = stuck_codes(replace(exact, q=hanging))
+    assert said == "positions of 'coupler' stand still from t = 0.2 to 0.48 s while others move: stuck codes?"
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,7 @@ def test_a_simulation_that_blows_up_is_an_error(
         loaded(name, request).compute_efforts(prr, replace(prr_motion, law=nowhere))
 
 
+@pytest.mark.slow
 @EXACT
 def test_the_zoo_agrees(name: str, zoo_case: Case, zoo_motion: Motion, request: pytest.FixtureRequest) -> None:
     """Welds, curves, tendons, balls, free joints, undriven dofs, redundant rows, a finger far below a lift."""
@@ -141,6 +142,7 @@ def test_the_zoo_agrees(name: str, zoo_case: Case, zoo_motion: Motion, request: 
         want_right(name, zoo_case, zoo_motion)
 
 
+@pytest.mark.slow
 @EXACT
 @pytest.mark.parametrize("mechanism", OWN)
 def test_own_mechanisms_agree(name: str, mechanism: str, own: Own, request: pytest.FixtureRequest) -> None:

@@ -117,6 +117,7 @@ def _listen(context: BrowserContext) -> list[str]:
     return complaints
 
 
+@pytest.mark.slow
 def test_every_link_leads_to_something_that_is_seen(page: Page) -> None:
     links = page.locator("a[href]")
     targets = {str(links.nth(k).get_attribute("href")) for k in range(links.count())}
@@ -283,6 +284,7 @@ def test_without_script_figures_and_tables_are_there(chromium: Browser, report: 
     page.close()
 
 
+@pytest.mark.slow
 def test_all_text_can_be_read_in_light_and_dark(page: Page) -> None:
     page.locator("figure:has(> script.chart) > button").first.click()
     expect(page.locator(".js-plotly-plot")).to_be_visible()

@@ -123,6 +123,7 @@ def prepared(prr: Case, prr_motion: Motion) -> PreparedCase:
     return replace(prepared, motion=short, reference=prepared.reference[: len(short.t)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta, two compliances"), (1, "mj_step Euler")])
 def test_mujoco_has_the_order_of_its_integrator(prepared: PreparedCase, order: int, name: str) -> None:
     of_name = _summary(simulate_levels(prepared, _first_levels(prepared.motion, "mujoco/forward", name, 4)))
@@ -257,6 +258,7 @@ def few(prepared: PreparedCase) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted, it writes what is there; the same study computes the rest, and then nothing."""

@@ -64,6 +64,7 @@ def test_every_study_is_tried_here() -> None:
     assert set(cli.list_commands(click.Context(cli))) - OTHERS == set(COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_all_commands_behave_alike(
     name: str,

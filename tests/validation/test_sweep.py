@@ -195,6 +195,7 @@ def test_quantiles_of_a_histogram_are_those_of_its_errors() -> None:
     assert tally.count == 4001
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
     """Against central differences of the reference by hand, for the parameters with the largest effects."""
@@ -237,6 +238,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_path: Path) -> None:
     """Also into a data set that a disk has torn, or that has more parts than the study."""
@@ -251,6 +253,7 @@ def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_pat
     assert len(pd.read_parquet(tmp_path / PARTS)) == 40
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_that_loses_a_worker_loses_nothing(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -291,6 +294,7 @@ def test_chunks_are_the_same_for_more_cases() -> None:
     assert len(million) < 1200
 
 
+@pytest.mark.slow
 def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:
     """The quantiles that are printed are those of the data set; a case alone gives the same error again."""
     options = ["--source", "mujoco/kkt", "--spread", "0.5"]

@@ -53,7 +53,7 @@ def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> 
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
     rows: list[Mapping[str, Any]] = []
     for outcome in outcomes:
-        rows += _rows(outcome, references[outcome.case.key], evidence)
+        rows += verdict_rows(outcome, references[outcome.case.key], evidence)
     return table("summary", rows)
 
 
@@ -133,7 +133,8 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> lis
     return rows
 
 
-def _rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
+def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
+    """The rows of one source in one case, as the table of verdicts has them."""
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
     peaks = _peaks(reference, mechanism.actuator_units)
     resolution = evidence.resolutions.get((outcome.case.key, outcome.source))

@@ -68,6 +68,9 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
             f"that nothing drives are off by {motion.unforced:.2g} of the largest, so a simulation goes elsewhere"
         )
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
+    if motion.contradiction and sources.simulates(source):
+        note = f"the log contradicts itself, so that no simulation can follow it: {motion.contradiction}"
+        return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
     outcome = outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
     if outcome.settled is not None:
         outcome = replace(outcome, note=f"{outcome.note}; on a random motion {_on_random_motion(case, motion, source)}")

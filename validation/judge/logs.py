@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from analytic.logs.closed_log import ClosedLog, closed_log
+from analytic.logs.noise import stuck_codes
 from analytic.logs.parameters import Fit, fit
 from analytic.logs.rates import wrong_rates
 from analytic.logs.residual import Residual, residual_efforts
@@ -86,7 +87,7 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
     """
-    doubts = tuple(wrong_rates(log))
+    doubts = (*wrong_rates(log), *stuck_codes(log))
     moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
     own = replace(case, mode=log.name, robot=moved)
     sound = log
@@ -212,6 +213,7 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
                 "truncation": floor.truncation[k],
                 "scale": residual.scale[k],
                 "start_peak": residual.start_peak[k],
+                "half_step_lag": residual.half_step_lag[k],
                 "internal": float(np.sqrt((residual.internal[:, k] ** 2).mean())),
                 "shift": shift_of(residual),
                 "gap": residual.gap,

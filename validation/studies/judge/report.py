@@ -17,7 +17,17 @@ TEXT = (
     "cuts off make of it; below it, and up to twice as much, nothing is said."
 )
 WHERE = ["robot", "variant", "mode", "configuration", "source"]
-RELATIVE = ("rms", "rms_floor", "largest", "largest_floor", "noise", "truncation", "start_peak", "internal")
+RELATIVE = (
+    "rms",
+    "rms_floor",
+    "largest",
+    "largest_floor",
+    "noise",
+    "truncation",
+    "start_peak",
+    "half_step_lag",
+    "internal",
+)
 """Columns that are shown over the scale of their actuator [-]."""
 
 

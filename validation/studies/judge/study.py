@@ -46,7 +46,7 @@ LOG_TABLE = table_of(
         "from": number("s"),
         "samples": number(),
         **{name: number() for name in ("rms", "largest", "rms_floor", "largest_floor", "noise", "truncation")},
-        **{name: number() for name in ("scale", "start_peak", "internal")},
+        **{name: number() for name in ("scale", "start_peak", "half_step_lag", "internal")},
         "shift": number("s"),
         **{name: number("m or rad") for name in ("gap", "moved")},
     }

@@ -1,6 +1,6 @@
 """Collects the tables of a run from what its workers have found."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from validation.judge.evaluate import Outcome
 from validation.judge.results import Results, table
 from validation.judge.verdicts import Key
 from validation.report.geometry import point_rows
+from validation.studies.run.effort_limits import beyond_limits
 from validation.studies.run.record import Request, RunOutput, run_record
 
 
@@ -70,7 +71,7 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
             ],
         ),
         frames=output.movies.frames,
-        run=run_record(cases, output, request, _descriptions(cases, motions)),
+        run=run_record(cases, output, request, _descriptions(cases, motions, references.values())),
     )
 
 
@@ -146,10 +147,15 @@ def _of_motion(case: Case) -> dict[str, str]:
     return {"robot": case.robot.name, "variant": case.variant, "mode": case.mode}
 
 
-def _descriptions(cases: Sequence[Case], motions: Mapping[Key, Motion]) -> Mapping[str, Mapping[str, Any]]:
-    """What kind of mechanism each robot is, seen in its first case, and how it moves."""
-    first = {case.robot.name: case for case in reversed(cases)}
-    return {name: _description(case.mechanism, motions.get(case.key)) for name, case in first.items()}
+def _descriptions(
+    cases: Sequence[Case], motions: Mapping[Key, Motion], references: Iterable[Outcome]
+) -> Mapping[str, Mapping[str, Any]]:
+    """What kind of mechanism each robot is, seen in its first case, how it moves, and which motors are too weak."""
+    first, beyond = {case.robot.name: case for case in reversed(cases)}, beyond_limits(references)
+    return {
+        name: {**_description(case.mechanism, motions.get(case.key)), "beyond_limits": beyond.get(name, [])}
+        for name, case in first.items()
+    }
 
 
 def _description(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, Any]:

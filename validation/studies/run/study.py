@@ -8,7 +8,7 @@ from importlib import import_module
 from math import nan
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from robots.errors import HarnessError, SingularityError
 from robots.log_files import write_log
@@ -28,6 +28,7 @@ from validation.judge.tolerances import with_own_limits
 from validation.judge.verdicts import FILE, Key
 from validation.report.blocks import Section
 from validation.studies.run.collect import collect
+from validation.studies.run.interim import Interim
 from validation.studies.run.movies import NO_MOVIES, movies
 from validation.studies.run.record import Request, RunOutput
 from validation.studies.run.terminal import summary, title, verdicts
@@ -142,7 +143,7 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
     audited = {(case.key, engine): _audit(case, expected[case.key], engine) for case, engine in audits}
     every = {**evaluated, **audited}
     tasks = {key: task for key, task in every.items() if isinstance(task, Task)}  # short ones last
-    results = {**every, **dict(zip(tasks, pool.results(list(tasks.values()), "sources and audits"), strict=True))}
+    results = {**every, **_as_they_come(tasks, pool, Interim(tolerances=request.tolerances))}
     outcomes, rows = [results[key] for key in evaluated], [row for key in audited for row in results[key]]
     evidence = Evidence(tolerances=request.tolerances, lost=lost(rows), doubts=doubts(rows))
     return RunOutput(
@@ -152,6 +153,20 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
         resolutions=_resolutions(outcomes, evidence, motions, pool),
         movies=NO_MOVIES if pool.log.interrupted else movies(cases, motions, pool),
     )
+
+
+def _as_they_come(
+    tasks: Mapping[tuple[Key, str], Task], pool: WorkerPool, interim: Interim
+) -> Mapping[tuple[Key, str], Any]:
+    """Results of sources and audits by case and name; a terminal shows the table of the latest robot."""
+    keys, found = list(tasks), {}
+    for k, result in pool.completed(list(tasks.values()), "sources and audits"):
+        found[keys[k]] = result
+        if pool.progress.is_live:
+            interim.take(keys[k], result)
+            pool.progress.show(interim.table(keys[k][0][0]))
+    pool.progress.show(None)
+    return found
 
 
 def _write_logs(outcomes: Iterable[Outcome], folder: Path) -> None:
