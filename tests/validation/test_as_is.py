@@ -25,6 +25,8 @@ from validation.execution.workers import ALONE
 from validation.judge.as_is import Series, residual_series, settled, start_window
 from validation.judge.compare import Evidence, summarize
 from validation.judge.evaluate import Outcome, evaluate
+from validation.judge.logs import judge_log, verdicts
+from validation.judge.readings import differences
 from validation.judge.tolerances import with_own_limits
 from validation.studies.run.study import Run
 from validation.studies.study import run_study
@@ -92,6 +94,26 @@ def test_a_loop_of_the_users_own_shows_the_same(edits: tuple[Edit, ...], four_ba
     )
     np.testing.assert_array_less(np.abs(rms - other), 0.1 * rms + floor + other_floor)
     np.testing.assert_array_less(10 * floor, rms)
+
+
+@pytest.mark.parametrize("integrator", ["IMPLICITFAST", "RK4"])
+def test_what_acted_agrees_and_what_is_reported_does_not(integrator: str, four_bar: tuple[Case, Motion]) -> None:
+    """Servos at 1 ms: by `actuator_force` as read the same run would be off by ten times its real error and more."""
+    mujoco = pytest.importorskip("mujoco")
+    case, motion = four_bar
+
+    def servo(spec: Any) -> None:
+        spec.option.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
+        for motor in spec.actuators:
+            motor.set_to_position(kp=100, kv=10)
+
+    log = run(case, motion, servo, stiffened).log
+    assert log.dt == pytest.approx(1e-3)
+    reported = replace(log, effort=log.readings["reported"])
+    ((acted, _), (read, _)) = (verdicts(judge_log(case, each, start=0.04), 1e-3)[0] for each in (log, reported))
+    assert (acted, read) == ("agree", "disagree")
+    scale = residual_series(case.mechanism, log, log.q[0]).scale
+    assert differences(log.effort, log.readings, scale)["reported"] > 1e-2
 
 
 def test_hard_loops_leave_less(four_bar: tuple[Case, Motion]) -> None:
