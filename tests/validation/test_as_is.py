@@ -151,7 +151,7 @@ def test_the_start_is_off_by_what_the_impedance_lacks(four_bar: tuple[Case, Moti
 def series(t: Array, residual: Array) -> Series:
     ones = np.ones(1)
     return Series(
-        t=t, residual=residual[:, None], scale=ones, floor=0 * ones, floor_of_largest=0 * ones, left_out=False
+        t=t, residual=residual[:, None], scale=ones, floor=0 * ones, floor_of_largest=0 * ones, left_out=0 * ones
     )
 
 
@@ -218,6 +218,21 @@ def test_the_log_of_a_run_says_the_same_again(four_bar: tuple[Case, Motion], tmp
     since = float(row["note"].split("judged from ")[1].split(" s")[0])
     judged = np.abs(again.residual[again.t >= again.t[0] + since])
     assert judged.max() == pytest.approx(row["max_error"], rel=1e-9)
+
+
+def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Motion]) -> None:
+    """The equations have none: with the engine's own rows what is left is as small as without friction, and said."""
+    case, motion = four_bar
+
+    def rough(spec: Any) -> None:
+        spec.joint("crank").frictionloss = 2
+
+    smooth, route = (run(case, motion, *edits) for edits in ((), (rough,)))
+    left = settled(case.mechanism, route)
+    assert "dry friction, up to" in left.note
+    np.testing.assert_allclose(left.rms, settled(case.mechanism, smooth).rms, rtol=0.3)
+    without = replace(route, log=replace(route.log, readings={}), restarted=replace(route.restarted, readings={}))
+    np.testing.assert_array_less(10 * left.rms, settled(case.mechanism, without).rms)
 
 
 def test_a_log_of_loops_that_are_open_by_a_millimetre_keeps_its_dofs() -> None:

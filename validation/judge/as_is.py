@@ -39,8 +39,8 @@ class Series:
     """Below this a root mean square tells nothing [N or N m], shape (na,)."""
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
-    left_out: bool
-    """Whether forces of contacts, limits or dry friction, which the equations leave out, were taken on trust."""
+    left_out: Array
+    """Largest effort that would do what contacts, limits and dry friction did, taken on trust, shape (na,)."""
 
     def relative(self, effort: Array) -> Array:
         """Efforts over the scales of their actuators [-], shape (n, na); zero where nothing acts.
@@ -88,17 +88,14 @@ def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
     """
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
     judged = residual_efforts(closed_log(mechanism, log, guess), effort_time, noiseless=True)
-    residual, forces = judged.residual, log.readings.get("left_out")
-    if forces is not None:
-        middle = log.t + effort_time.seconds / 2
-        residual = residual + np.stack([np.interp(judged.motion.t, middle, column) for column in forces.T], axis=1)
+    forces = log.readings.get("left_out", np.zeros((1, mechanism.na)))
     return Series(
         t=judged.motion.t,
-        residual=residual,
+        residual=judged.residual,
         scale=judged.scale,
         floor=judged.floor.rms,
         floor_of_largest=judged.floor.largest,
-        left_out=forces is not None,
+        left_out=np.abs(forces).max(axis=0),
     )
 
 
@@ -181,8 +178,9 @@ def _note(as_is: AsIs, whole: Series, window: float) -> str:
         times = f" ({window / as_is.timeconst:.3g} time constants of its loops)" if np.isfinite(as_is.timeconst) else ""
         before = np.abs(whole.relative(whole.residual[whole.t < whole.t[0] + window])).max(initial=0.0)
         parts.append(f"judged from {window:.3g} s on{times}; before, its start is off by up to {before:.2g}")
-    if whole.left_out:
-        parts.append("contacts, limits and dry friction are taken as the engine reports them")
+    if whole.left_out.any():
+        size = float(whole.relative(whole.left_out).max())
+        parts.append(f"contacts, limits and dry friction, up to {size:.2g} of the scale, are as reported")
     if as_is.at_limits:
         parts.append(f"{as_is.at_limits} controls or forces at the end of their range")
     return "; ".join(parts)
