@@ -109,12 +109,12 @@ def computed_torque(
     begin, step, count = steps
     t: Array = begin + step * np.arange(count, dtype=float)
     middle = np.minimum(t + step / 2, motion.t[-1])
-    wanted = motion.law(t)
+    target = motion.law(t)
     between = _between(motion.t)
     return ComputedTorque(
         t=t,
-        q=wanted.q[:, list(independent)],
-        qd=wanted.qd[:, list(independent)],
+        q=target.q[:, list(independent)],
+        qd=target.qd[:, list(independent)],
         effort=between(np.array([demand.effort for demand in demands]))(middle),
         per_acceleration=between(np.array([demand.per_acceleration for demand in demands]))(middle),
         bandwidth=bandwidth,

@@ -115,7 +115,8 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array) -> ClosedLog:
         LoopClosureError: If the loops are open by more than a log of this robot can have them.
         SingularityError: If the motion meets a singularity; it says when.
     """
-    effort = log.effort[:, _places(mechanism, log)]
+    forces = np.nan_to_num(log.readings.get("left_out", 0 * log.effort))  # on trust: the equations leave them out
+    effort = (log.effort + forces)[:, _places(mechanism, log)]
     names = [joint.name for joint in mechanism.joints]
     tendons = [drive.name for drive in mechanism.drives if not drive.is_joint]
     for name in log.joints:

@@ -25,6 +25,8 @@ from validation.execution.workers import ALONE
 from validation.judge.as_is import Series, residual_series, settled, start_window
 from validation.judge.compare import Evidence, summarize
 from validation.judge.evaluate import Outcome, evaluate
+from validation.judge.logs import judge_log, verdicts
+from validation.judge.readings import differences
 from validation.judge.tolerances import with_own_limits
 from validation.studies.run.study import Run
 from validation.studies.study import run_study
@@ -94,6 +96,26 @@ def test_a_loop_of_the_users_own_shows_the_same(edits: tuple[Edit, ...], four_ba
     np.testing.assert_array_less(10 * floor, rms)
 
 
+@pytest.mark.parametrize("integrator", ["IMPLICITFAST", "RK4"])
+def test_what_acted_agrees_and_what_is_reported_does_not(integrator: str, four_bar: tuple[Case, Motion]) -> None:
+    """Servos at 1 ms: by `actuator_force` as read the same run would be off by ten times its real error and more."""
+    mujoco = pytest.importorskip("mujoco")
+    case, motion = four_bar
+
+    def servo(spec: Any) -> None:
+        spec.option.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
+        for motor in spec.actuators:
+            motor.set_to_position(kp=100, kv=10)
+
+    log = run(case, motion, servo, stiffened).log
+    assert log.dt == pytest.approx(1e-3)
+    reported = replace(log, effort=log.readings["reported"])
+    ((acted, _), (read, _)) = (verdicts(judge_log(case, each, start=0.04), 1e-3)[0] for each in (log, reported))
+    assert (acted, read) == ("agree", "disagree")
+    scale = residual_series(case.mechanism, log, log.q[0]).scale
+    assert differences(log.effort, log.readings, scale)["reported"] > 1e-2
+
+
 def test_hard_loops_leave_less(four_bar: tuple[Case, Motion]) -> None:
     case, motion = four_bar
     soft, hard = (settled(case.mechanism, run(case, motion, *edits)) for edits in ((), (stiffened,)))
@@ -129,7 +151,7 @@ def test_the_start_is_off_by_what_the_impedance_lacks(four_bar: tuple[Case, Moti
 def series(t: Array, residual: Array) -> Series:
     ones = np.ones(1)
     return Series(
-        t=t, residual=residual[:, None], scale=ones, floor=0 * ones, floor_of_largest=0 * ones, left_out=False
+        t=t, residual=residual[:, None], scale=ones, floor=0 * ones, floor_of_largest=0 * ones, left_out=0 * ones
     )
 
 
@@ -196,6 +218,21 @@ def test_the_log_of_a_run_says_the_same_again(four_bar: tuple[Case, Motion], tmp
     since = float(row["note"].split("judged from ")[1].split(" s")[0])
     judged = np.abs(again.residual[again.t >= again.t[0] + since])
     assert judged.max() == pytest.approx(row["max_error"], rel=1e-9)
+
+
+def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Motion]) -> None:
+    """The equations have none: with the engine's own rows what is left is as small as without friction, and said."""
+    case, motion = four_bar
+
+    def rough(spec: Any) -> None:
+        spec.joint("crank").frictionloss = 2
+
+    smooth, route = (run(case, motion, *edits) for edits in ((), (rough,)))
+    left = settled(case.mechanism, route)
+    assert "dry friction, up to" in left.note
+    np.testing.assert_allclose(left.rms, settled(case.mechanism, smooth).rms, rtol=0.3)
+    without = replace(route, log=replace(route.log, readings={}), restarted=replace(route.restarted, readings={}))
+    np.testing.assert_array_less(10 * left.rms, settled(case.mechanism, without).rms)
 
 
 def test_a_log_of_loops_that_are_open_by_a_millimetre_keeps_its_dofs() -> None:

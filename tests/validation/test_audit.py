@@ -399,7 +399,7 @@ def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch
 
     right = judged()
     assert exit_status(right) == 0
-    assert first_divergence(right.audit).startswith("default: trajectory, effort of ")
+    assert first_divergence(right.audit).startswith("as_is: trajectory, effort of ")
     spoil_mujoco(monkeypatch, heavier)
     results = judged()
     kkt = results.summary[results.summary["source"] == "mujoco/kkt"]

@@ -39,8 +39,8 @@ class Series:
     """Below this a root mean square tells nothing [N or N m], shape (na,)."""
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
-    left_out: bool
-    """Whether forces of contacts, limits or dry friction, which the equations leave out, were taken on trust."""
+    left_out: Array
+    """Largest effort that would do what contacts, limits and dry friction did, taken on trust, shape (na,)."""
 
     def relative(self, effort: Array) -> Array:
         """Efforts over the scales of their actuators [-], shape (n, na); zero where nothing acts.
@@ -63,6 +63,8 @@ class Settled:
     """Below this a root mean square tells nothing [N or N m], shape (na,)."""
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
+    scale: Array
+    """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that was made."""
     start_peak: Array
     """Largest residual effort before the window [N or N m], shape (na,)."""
     window: float
@@ -85,18 +87,15 @@ def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
         HarnessError: If the log is not one of this robot, or too short.
     """
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
-    found = residual_efforts(closed_log(mechanism, log, guess), effort_time, noiseless=True)
-    residual, forces = found.residual, log.readings.get("left_out")
-    if forces is not None:
-        middle = log.t + effort_time.seconds / 2
-        residual = residual + np.stack([np.interp(found.motion.t, middle, column) for column in forces.T], axis=1)
+    judged = residual_efforts(closed_log(mechanism, log, guess), effort_time, noiseless=True)
+    forces = log.readings.get("left_out", np.zeros((1, mechanism.na)))
     return Series(
-        t=found.motion.t,
-        residual=residual,
-        scale=found.scale,
-        floor=found.floor.rms,
-        floor_of_largest=found.floor.largest,
-        left_out=forces is not None,
+        t=judged.motion.t,
+        residual=judged.residual,
+        scale=judged.scale,
+        floor=judged.floor.rms,
+        floor_of_largest=judged.floor.largest,
+        left_out=np.abs(forces).max(axis=0),
     )
 
 
@@ -125,6 +124,7 @@ def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
         largest=np.abs(residual).max(axis=0),
         floor=whole.floor,
         floor_of_largest=whole.floor_of_largest,
+        scale=whole.scale,
         start_peak=np.abs(before).max(axis=0, initial=0.0),
         window=window,
         reason="; ".join(reason for reason in reasons if reason),
@@ -150,6 +150,15 @@ def start_window(whole: Series, second: Series) -> float:
     return float(second.t[over[0]] - second.t[0])
 
 
+def in_words(settled: Settled) -> str:
+    """The largest figures over all actuators, or why there are none."""
+    if settled.reason:
+        return settled.reason
+    acting = settled.scale > 0
+    rms, largest = (float((values[acting] / settled.scale[acting]).max()) for values in (settled.rms, settled.largest))
+    return f"rms {rms:.2g}, largest {largest:.2g} of the scale"
+
+
 def _not_followed(as_is: AsIs) -> str:
     worst = float(as_is.following.max(initial=0.0))
     if worst <= FOLLOWS:
@@ -169,8 +178,9 @@ def _note(as_is: AsIs, whole: Series, window: float) -> str:
         times = f" ({window / as_is.timeconst:.3g} time constants of its loops)" if np.isfinite(as_is.timeconst) else ""
         before = np.abs(whole.relative(whole.residual[whole.t < whole.t[0] + window])).max(initial=0.0)
         parts.append(f"judged from {window:.3g} s on{times}; before, its start is off by up to {before:.2g}")
-    if whole.left_out:
-        parts.append("contacts, limits and dry friction are taken as the engine reports them")
+    if whole.left_out.any():
+        size = float(whole.relative(whole.left_out).max())
+        parts.append(f"contacts, limits and dry friction, up to {size:.2g} of the scale, are as reported")
     if as_is.at_limits:
         parts.append(f"{as_is.at_limits} controls or forces at the end of their range")
     return "; ".join(parts)
@@ -180,12 +190,19 @@ def _other_readings(log: Log, scale: Array) -> str:
     """How far what an engine reports beside the effort that acted is from it."""
     others = {kind: values for kind, values in log.readings.items() if kind != "left_out"}
     off = {kind: size for kind, size in differences(log.effort, others, scale).items() if size > SAME}
-    said = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())
-    return f"readings that are not the effort that acted, by rms over the scale: {said}" if off else ""
+    figures = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())
+    return f"readings that are not the effort that acted, by rms over the scale: {figures}" if off else ""
 
 
 def _nothing(na: int, reason: str) -> Settled:
     none = np.full(na, np.nan)
     return Settled(
-        rms=none, largest=none, floor=none, floor_of_largest=none, start_peak=none, window=float("nan"), reason=reason
+        rms=none,
+        largest=none,
+        floor=none,
+        floor_of_largest=none,
+        scale=none,
+        start_peak=none,
+        window=float("nan"),
+        reason=reason,
     )

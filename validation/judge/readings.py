@@ -82,13 +82,13 @@ def differences(effort: Array, readings: Mapping[str, Array], scale: Array) -> d
         scale: What errors of each actuator are divided by [N or N m], shape (na,).
     """
     acting = scale > 0
-    found = {}
+    sizes = {}
     for kind, values in readings.items():
         known = acting & np.isfinite(values).all(axis=0)
         if known.any():
             difference = (values - effort)[:, known] / scale[known]
-            found[kind] = float(np.sqrt((difference**2).mean(axis=0)).max())
-    return found
+            sizes[kind] = float(np.sqrt((difference**2).mean(axis=0)).max())
+    return sizes
 
 
 def _readings(mechanism: Mechanism, residual: Residual, k: int) -> Iterator[tuple[str, Array]]:

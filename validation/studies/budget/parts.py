@@ -44,16 +44,16 @@ def parts(runs: Mapping[frozenset[str], Array], causes: Sequence[str]) -> list[P
         causes: Names in the order in which they are removed; the first two are removed in the other order too.
     """
     chain = [frozenset(causes[:k]) for k in range(len(causes) + 1)]
-    found = [
+    chained = [
         Part(name=cause, residual=runs[before] - runs[after], other=runs[before] - runs[after])
         for cause, before, after in zip(causes, chain[:-1], chain[1:], strict=True)
     ]
     first, second = causes[:2]
     alone = runs[frozenset({second})]
-    found[0] = Part(name=first, residual=found[0].residual, other=alone - runs[chain[2]])
-    found[1] = Part(name=second, residual=found[1].residual, other=runs[chain[0]] - alone)
+    chained[0] = Part(name=first, residual=chained[0].residual, other=alone - runs[chain[2]])
+    chained[1] = Part(name=second, residual=chained[1].residual, other=runs[chain[0]] - alone)
     left = runs[chain[-1]]
-    return [*found, Part(name=REST, residual=left, other=left)]
+    return [*chained, Part(name=REST, residual=left, other=left)]
 
 
 def share(part: Array, whole: Array) -> float:

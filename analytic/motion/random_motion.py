@@ -1,0 +1,58 @@
+"""A motion that nobody chose: harmonics of random size and phase, as far and as fast as a motion that is given."""
+
+from functools import partial
+
+import numpy as np
+
+from analytic.motion.assembly import assemble
+from robots.arrays import Array
+from robots.errors import SingularityError
+from robots.mechanism import Mechanism
+from robots.motion import Drive, Motion
+
+HARMONICS = 5
+"""Of the span of the motion."""
+HALVINGS = 6
+"""How often it is made half as large before giving up."""
+
+
+def random_motion(mechanism: Mechanism, motion: Motion, *, seed: int = 0) -> Motion:
+    """A random motion from the first pose of another, on its grid.
+
+    No drive goes farther from its first position than in the other motion, or accelerates more; where the loops do not
+    let it, all go half as far, and again.
+
+    Args:
+        mechanism: Robot.
+        motion: The other motion.
+        seed: Which one [-].
+
+    Raises:
+        SingularityError: If even the smallest leaves the workspace or meets a singularity.
+    """
+    span, given = motion.t[-1] - motion.t[0], motion.law(motion.t)
+    generator, drives = np.random.default_rng(seed), given.q.shape[1]
+    rates = 2 * np.pi * np.arange(1, HARMONICS + 1) / span
+    size = generator.uniform(0.2, 1, (HARMONICS, drives)) / rates[:, None]
+    phase = generator.uniform(0, 2 * np.pi, (HARMONICS, drives))
+    law = partial(_harmonics, float(motion.t[0]), given.q[0], rates, phase)
+    raw = law(size, motion.t)
+    limits = [np.abs(given.q - given.q[0]).max(axis=0), np.abs(given.qdd).max(axis=0)]
+    peaks = [np.abs(raw.q - given.q[0]).max(axis=0), np.abs(raw.qdd).max(axis=0)]
+    size = size * np.minimum(*(limit / peak for limit, peak in zip(limits, peaks, strict=True)))
+    for halving in range(HALVINGS):
+        try:
+            return assemble(mechanism, partial(law, size / 2**halving), motion.q[0], motion.t)
+        except SingularityError:
+            continue
+    return assemble(mechanism, partial(law, size / 2**HALVINGS), motion.q[0], motion.t)
+
+
+def _harmonics(begin: float, start: Array, rates: Array, phase: Array, size: Array, t: Array) -> Drive:
+    angle = (t[:, None] - begin) * rates
+    angles = angle[:, :, None] + phase
+    return Drive(
+        q=start + (size * (np.sin(angles) - np.sin(phase))).sum(axis=1),
+        qd=(size * rates[:, None] * np.cos(angles)).sum(axis=1),
+        qdd=-(size * rates[:, None] ** 2 * np.sin(angles)).sum(axis=1),
+    )

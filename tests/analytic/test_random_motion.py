@@ -1,0 +1,34 @@
+"""A random motion closes the loops, and is no more than the motion it stands beside."""
+
+import numpy as np
+import pytest
+
+from analytic.kinematics.closures import closure_residual
+from analytic.kinematics.tree import poses
+from analytic.motion.random_motion import random_motion
+from robots.motion import Motion
+from robots.robot import Case
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_random_motion_goes_no_farther_and_no_faster(seed: int, prr: Case, prr_motion: Motion) -> None:
+    mechanism, motion = prr.mechanism, random_motion(prr.mechanism, prr_motion, seed=seed)
+    np.testing.assert_allclose(motion.q[0], prr_motion.q[0], atol=1e-9)
+    assert np.abs(closure_residual(mechanism, poses(mechanism, motion.q), motion.q)).max() < 1e-9
+    given, drives = prr_motion.law(prr_motion.t), motion.law(motion.t)
+    slack = 1 + 1e-9
+    assert (np.abs(drives.q - drives.q[0]).max(axis=0) <= slack * np.abs(given.q - given.q[0]).max(axis=0)).all()
+    assert (np.abs(drives.qdd).max(axis=0) <= slack * np.abs(given.qdd).max(axis=0)).all()
+    assert np.abs(drives.qdd).max() > 0.1 * np.abs(given.qdd).max()
+
+
+def test_the_law_and_its_rates_belong_together(prr: Case, prr_motion: Motion) -> None:
+    law, t, h = random_motion(prr.mechanism, prr_motion).law, np.linspace(0.1, 0.9, 7), 1e-5
+    for rate, value in ((1, 0), (2, 1)):
+        slope = (law(t + h)[value] - law(t - h)[value]) / (2 * h)
+        np.testing.assert_allclose(law(t)[rate], slope, atol=1e-6 * np.abs(slope).max())
+
+
+def test_another_seed_is_another_motion(prr: Case, prr_motion: Motion) -> None:
+    one, other = (random_motion(prr.mechanism, prr_motion, seed=seed).q for seed in (0, 1))
+    assert np.abs(one - other).max() > 1e-3
