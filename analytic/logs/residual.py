@@ -183,16 +183,15 @@ def residual_efforts(closed: ClosedLog, effort_time: EffortTime, *, start: float
     if not expected or min(expected, key=lambda e: e.cost).is_noisy:
         expected += _expected(closed, _smoothing_family(closed, late), first)
     if not expected:
-        raise ShapeError(f"log '{log.name}': want more samples, got {len(log.t)}: no filter has room between its ends")
+        raise ShapeError(
+            f"log '{log.name}': want more samples to judge from {max(start, log.t[0]):g} s on, got "
+            f"{(log.t >= start).sum()}: no filter has room between its ends"
+        )
     best = min(expected, key=lambda e: e.cost)
     chosen = best.filter
     bases = chosen.bases(len(log.t))
     found = evaluate(closed, chosen, bases)
     kept = found.t >= start
-    if kept.sum() < FEWEST_JUDGED:
-        raise ShapeError(
-            f"log '{log.name}': want at least {FEWEST_JUDGED} samples to judge from {start:g} s on, got {kept.sum()}"
-        )
     motion = as_motion(closed.mechanism, found.t[kept], found.states.rows(kept))
     scale = effort_scale(closed.mechanism, motion).scale
     return Residual(
