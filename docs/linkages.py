@@ -23,7 +23,7 @@ def _first_case(name: str) -> Case:
     """A robot in its first mode."""
     robot = load(name)
     mechanism = robot.mechanism()
-    mode, configuration = next(iter(modes(mechanism))), next(iter(configurations(mechanism)))
+    mode, configuration = next(iter(modes(mechanism))), next(iter(configurations(robot, mechanism)))
     return make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
 
 

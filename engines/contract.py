@@ -9,7 +9,7 @@ whose `name` is `<engine>/<route>`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -17,8 +17,10 @@ from engines.ladder import Ladder
 from robots.arrays import AnyArray, Array
 from robots.efforts import Fault
 from robots.inventory import Inventory, Matrices
+from robots.log import Log
 from robots.mechanism import Mechanism
 from robots.motion import Motion
+from robots.robot import Case
 
 State: TypeAlias = tuple[Array, Array]
 """Joint positions [m or rad], shape (..., nq), and velocities [per s], shape (..., nv)."""
@@ -81,10 +83,10 @@ class FreeMotion(Protocol):
 
     @property
     def SETTINGS(self) -> str:
-        """What `default` and `careful` are in this engine, as the report says it."""
+        """What `default` and `tight` are in this engine, as the report says it."""
         ...
 
-    def free_motion(self, mechanism: Mechanism, effort: Array, state: State, t: Array, *, careful: bool) -> State:
+    def free_motion(self, mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
         """Positions and velocities at given times; not finite from where the simulation has failed.
 
         Args:
@@ -92,7 +94,7 @@ class FreeMotion(Protocol):
             effort: Constant efforts of the actuators [N or N m], shape (na,).
             state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
             t: Times [s], shape (nt,).
-            careful: With settings that come close to the exact answer, instead of those a user gets out of the box.
+            tight: With settings that come close to the exact answer, instead of those a user gets out of the box.
 
         Raises:
             EngineError: If the engine fails.
@@ -129,6 +131,31 @@ class Plant(Protocol):
             qd: Joint velocities of each [m/s or rad/s], shape (n, nv).
 
         Raises:
+            EngineError: If the engine fails.
+        """
+        ...
+
+
+class Causes(Protocol):
+    """`causes.py`: what makes up the error of a simulation as its user runs it."""
+
+    @property
+    def CAUSES(self) -> Mapping[str, str]:
+        """By name of a cause the setting that removes it, in the order in which they are removed."""
+        ...
+
+    def log(self, case: Case, motion: Motion, removed: Collection[str]) -> Log:
+        """The run of the route `as_is` from the first sample, with the same controller and some causes removed.
+
+        A finer step is a whole fraction of the usual one.
+
+        Args:
+            case: The case.
+            motion: Its motion.
+            removed: Names of the causes that are removed.
+
+        Raises:
+            NotRepresentableError: If the engine cannot carry the mechanism.
             EngineError: If the engine fails.
         """
         ...
@@ -197,6 +224,10 @@ class Engine(ABC):
 
     def plant(self) -> Plant | None:
         """The module of robots that a controller drives, if it has one."""
+        return None
+
+    def causes(self) -> Causes | None:
+        """The module that takes the error of its route `as_is` apart, if it has one."""
         return None
 
     def renderer(self) -> Renderer | None:

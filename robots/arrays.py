@@ -31,10 +31,10 @@ def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Ar
     array = np.array(values, dtype=np.float64)
     matches = array.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, array.shape, strict=True))
     if not matches:
-        wanted = ", ".join("any" if n is None else str(n) for n in shape)
-        raise ShapeError(f"{name}: want shape ({wanted}), got {array.shape}")
+        lengths = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ShapeError(f"{name}: want shape ({lengths}), got {array.shape}")
     if not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ShapeError(f"{name}: want finite numbers, got {array[where]} at index {where}")
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ShapeError(f"{name}: want finite numbers, got {array[place]} at index {place}")
     array.flags.writeable = False
     return array

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from robots.arrays import Array, frozen
+from robots.log import Log
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -29,6 +30,25 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AsIs:
+    """What a robot did in an engine as its user steps it: nothing added, driven along the motion by a controller."""
+
+    log: Log
+    """The run from the first sample of the motion, every step."""
+    restarted: Log
+    """The same from the exact state in the middle of the motion: it tells how long a start can be seen."""
+    following: Array
+    """Largest distance of each drive from the motion over its stroke [-], shape (drives,); zero if it holds itself."""
+    timeconst: float
+    """Smallest time constant of what closes the loops [s]; infinite where there is none."""
+    at_limits: int = 0
+    """How many controls and forces were at an end of their range."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "following", frozen(self.following, (None,), name=f"{self.log.name}, following"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EffortHistory:
     """Efforts of all actuators on the grid of a motion, before their gears, positive along the joint's direction."""
 
@@ -50,6 +70,8 @@ class EffortHistory:
     """The step sizes it was run with, coarsest first."""
     note: str = ""
     """What a reader of the numbers must know."""
+    as_is: AsIs | None = None
+    """The run by whose own motion the efforts are judged; None if they are judged by the prescribed one."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "t", frozen(self.t, (None,), name=f"{self.source}, t"))

@@ -55,7 +55,10 @@ class Inventory:
     J: Array
     """Jacobian of the constraints [m/rad or m/m], shape (nc, nv)."""
     opening: float
-    """By how much the worst constraint is violated in the pose [m or rad]."""
+    """How far the widest loop is open in the pose: distance of two points [m], or angle between two frames [rad].
+
+    In no axes, so that all engines mean the same where a model itself closes only so far.
+    """
     transmission: Array
     """Actuator velocities per joint velocity [-], shape (na, nv)."""
     rebuilt: Mapping[str, str] = field(default_factory=dict)

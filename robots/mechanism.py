@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, assert_never
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, assert_never
 
 import numpy as np
 
@@ -253,6 +253,17 @@ class PointSpring:
         return (self.body1, self.point1), (self.body2, self.point2)
 
 
+class EffortLimit(NamedTuple):
+    """A range that the effort of an actuator is cut to, which no source does."""
+
+    name: str
+    """Of the attribute of the MJCF."""
+    low: float
+    """[N or N m]."""
+    high: float
+    """[N or N m]."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actuator:
     """A motor on a hinge, a slide or a fixed tendon."""
@@ -264,6 +275,8 @@ class Actuator:
     """Effort on the coordinate per effort of the actuator [-]."""
     effort_scale: float = 1.0
     """Effort that counts as one where efforts of different actuators are weighed against each other [N or N m]."""
+    limits: tuple[EffortLimit, ...] = ()
+    """Ranges of its effort that the model has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

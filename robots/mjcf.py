@@ -25,6 +25,7 @@ from robots.mechanism import (
     ConnectClosure,
     Coordinate,
     CoordinateClosure,
+    EffortLimit,
     Joint,
     JointKind,
     Mechanism,
@@ -50,7 +51,13 @@ CONNECT, WELD, JOINT, TENDON = (int(e) for e in (_EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD
 SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 ON_JOINT = (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT))
 ON_TENDON = int(_TRN.mjTRN_TENDON)
+MOTOR = tuple(int(e) for e in (mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtDyn.mjDYN_NONE))
+"""Kinds of gain, bias and activation of an actuator whose effort is its control times a constant."""
 FIXED_WRAP, SITE_WRAP = int(mujoco.mjtWrap.mjWRAP_JOINT), int(mujoco.mjtWrap.mjWRAP_SITE)
+
+
+NAMED = 8
+"""So many things that are not supported are named; of more, their number is said."""
 
 
 @contextmanager
@@ -136,7 +143,9 @@ def read_mechanism(model: ModelFile) -> Mechanism:
             keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
             gravity=np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity,
             tendons=tuple(_tendon(m, i) for i in range(m.ntendon) if not _is_spatial(m, i)),
-            point_springs=tuple(_point_spring(m, i) for i in range(m.ntendon) if _is_spatial(m, i)),
+            point_springs=tuple(
+                _point_spring(m, i) for i in range(m.ntendon) if _is_spatial(m, i) and not _is_idle(m, i)
+            ),
             left_out=(*_left_out(m), *([in_words(missing)] if missing else [])),
         )
         _want_finite((*mechanism.bodies, *mechanism.joints, *mechanism.tendons, *mechanism.actuators))
@@ -359,7 +368,25 @@ def _actuator(m: Any, i: int) -> Actuator:
         name=m.actuator(i).name or f"actuator{i}",
         coordinate=coordinate(m, int(m.actuator_trnid[i, 0])),
         gear=float(m.actuator_gear[m.actuator_outadr[i], 0]),
+        limits=tuple(_effort_limits(m, i)),
     )
+
+
+def _effort_limits(m: Any, i: int) -> Iterator[EffortLimit]:
+    """What the model cuts the effort of an actuator to; a control range only of a plain motor, whose control it is."""
+    if m.actuator_forcelimited[i]:
+        yield _effort_limit("forcerange", m.actuator_forcerange[i])
+    is_motor = (m.actuator_gaintype[i], m.actuator_biastype[i], m.actuator_dyntype[i]) == MOTOR
+    if m.actuator_ctrllimited[i] and is_motor:
+        yield _effort_limit("ctrlrange", m.actuator_ctrlrange[i] * m.actuator_gainprm[i, 0])
+    at, gear = int(m.actuator_trnid[i, 0]), m.actuator_gear[m.actuator_outadr[i], 0]
+    kind = "tendon" if m.actuator_trntype[i] == ON_TENDON else "jnt"
+    if getattr(m, f"{kind}_actfrclimited")[at]:
+        yield _effort_limit("actuatorfrcrange", getattr(m, f"{kind}_actfrcrange")[at] / gear)
+
+
+def _effort_limit(name: str, ends: Array) -> EffortLimit:
+    return EffortLimit(name, float(min(ends)), float(max(ends)))
 
 
 def _site(m: Any, i: int) -> Site:
@@ -386,9 +413,11 @@ def _want_finite(parts: Iterable[Body | Joint | Tendon | Actuator]) -> None:
 
 
 def _refuse_unsupported(m: Any) -> None:
-    """Raise for whatever changes the dynamics and is not in `Mechanism`."""
-    for what in _unsupported(m):
-        raise MechanismError(f"not supported: {what}")
+    """Raise for whatever changes the dynamics and is not in `Mechanism`, all of it at once."""
+    what = list(dict.fromkeys(_unsupported(m)))
+    if what:
+        more = f"; and {len(what) - NAMED} more" if len(what) > NAMED else ""
+        raise MechanismError(f"not supported: {'; '.join(what[:NAMED])}{more}")
 
 
 def _unsupported(m: Any) -> Iterator[str]:
@@ -398,8 +427,10 @@ def _unsupported(m: Any) -> Iterator[str]:
     yield from _unsupported_tendons(m)
     yield from _unsupported_joints(m)
     yield from _unsupported_actuators(m)
-    if m.nflex or m.nplugin:
-        yield "flexible bodies and plugins"
+    if m.nflex:
+        yield "flexible bodies"
+    if np.any(m.body_plugin >= 0) or np.any(m.actuator_plugin >= 0):
+        yield "plugins that act on bodies or in actuators"
     if m.opt.density or m.opt.viscosity:
         yield "a medium (option density, viscosity): its drag is not in the analytic models"
     for bit in ("mjDSBL_SPRING", "mjDSBL_DAMPER"):
@@ -409,6 +440,8 @@ def _unsupported(m: Any) -> Iterator[str]:
 
 def _unsupported_tendons(m: Any) -> Iterator[str]:
     for i in filter(partial(_is_spatial, m), range(m.ntendon)):
+        if _is_idle(m, i):
+            continue
         if np.any(m.wrap_type[_path(m, i)] != SITE_WRAP) or m.tendon_num[i] != 2:
             yield f"spatial tendon '{m.tendon(i).name}': only straight ones between two sites are"
         elif _is_driven(m, i) or m.tendon_armature[i]:
@@ -418,6 +451,13 @@ def _unsupported_tendons(m: Any) -> Iterator[str]:
             yield f"nonlinear spring or damper of tendon '{m.tendon(i).name}'"
         elif m.tendon_plasticadr[i] >= 0:
             yield f"plastic spring of tendon '{m.tendon(i).name}'"
+
+
+def _is_idle(m: Any, i: int) -> bool:
+    """Whether a tendon acts on nothing, whatever way it takes: one that is measured or drawn alone."""
+    acts = any(np.any(field[i]) for field in (m.tendon_stiffness, m.tendon_damping, m.tendon_armature))
+    polynomial = np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]) or m.tendon_plasticadr[i] >= 0
+    return not (acts or polynomial or _is_driven(m, i))
 
 
 def _is_driven(m: Any, i: int) -> bool:
@@ -451,6 +491,17 @@ def _is_scalar(m: Any, joint: int) -> bool:
     return KINDS[int(m.jnt_type[joint])] in ("hinge", "slide")
 
 
+def _of_tendons(m: Any) -> Iterator[str]:
+    """What tendons have and every source leaves out."""
+    for what, applies in (("dry friction", m.tendon_frictionloss), ("limits", m.tendon_limited)):
+        tendons = [m.tendon(int(i)).name for i in np.flatnonzero(applies)]
+        if tendons:
+            yield f"{what} of tendons {', '.join(tendons)}"
+    idle = [m.tendon(i).name for i in range(m.ntendon) if _is_spatial(m, i) and _is_idle(m, i)]
+    if idle:
+        yield f"spatial tendons that act on nothing: {', '.join(idle)}"
+
+
 def _left_out(m: Any) -> Iterator[str]:
     """What the model has and every source leaves out, a sentence each."""
     dry = sorted({m.joint(int(m.dof_jntid[d])).name for d in np.flatnonzero(m.dof_frictionloss)})
@@ -459,10 +510,9 @@ def _left_out(m: Any) -> Iterator[str]:
     limited = [m.joint(int(i)).name for i in np.flatnonzero(m.jnt_limited)]
     if limited:
         yield f"limits of joints {', '.join(limited)}"
-    for what, applies in (("dry friction", m.tendon_frictionloss), ("limits", m.tendon_limited)):
-        tendons = [m.tendon(int(i)).name for i in np.flatnonzero(applies)]
-        if tendons:
-            yield f"{what} of tendons {', '.join(tendons)}"
+    yield from _of_tendons(m)
+    if m.nplugin:
+        yield "plugins of sensors, shapes and looks"
     if np.any((m.geom_contype != 0) | (m.geom_conaffinity != 0)) or m.npair:
         yield "contacts between geoms"
     inactive = [m.equality(i).name or f"equality{i}" for i in range(m.neq) if not m.eq_active0[i]]

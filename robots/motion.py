@@ -47,6 +47,8 @@ class Motion:
     unforced: float = 0.0
     """How far logged accelerations of dofs that nothing drives were from those of the dynamics, which they got [-]."""
 
+    contradiction: str = ""
+    """Where rates of a log are not those of its positions, so that a simulation cannot follow both; else nothing."""
     notes: tuple[str, ...] = ()
     """What a reader must know of it, a sentence each: where it starts, which limits it leaves."""
 

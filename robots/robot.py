@@ -16,6 +16,10 @@ from robots.mjcf import read_mechanism
 
 CATALOGUE = Path(__file__).parent
 HOME = "home"
+HORIZONTAL, VERTICAL = "horizontal", "vertical"
+"""Configurations of a planar robot: it lies flat, or stands upright."""
+GIVEN, TURNED = "given", "turned"
+"""Configurations of a robot that moves in space: the gravity of its file, and that turned by −90° about X."""
 DEFAULT = "default"
 
 
@@ -80,6 +84,10 @@ class Robot(BaseModel):
     """Overrides of the MJCF by variant, kind of element, name and attribute."""
     without: Mapping[str, str] = Field(default_factory=dict)
     """Sources that are not computed for this robot, each with the reason."""
+    configurations: tuple[str, str] | None = None
+    """Names of the given and the turned gravity, where the robot moves in space and lies or stands all the same."""
+    gravities: Mapping[str, Vector] = Field(default_factory=dict, exclude=True)
+    """Gravity of each configuration, its own first [m/s²], where `analytic.motion.configurations` has found it."""
     expected: Mapping[str, Literal["not comparable"]] = Field(default_factory=dict)
     """Verdict that is expected of a mode."""
 
@@ -164,8 +172,8 @@ def load(name: str, folders: Sequence[Path] = ()) -> Robot:
         raise MechanismError(f"{path}: want a table of TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise MechanismError(f"{path}: {where}: {first['msg']}") from error
+        place = ".".join(str(part) for part in first["loc"])
+        raise MechanismError(f"{path}: {place}: {first['msg']}") from error
 
 
 def own_names(folders: Sequence[Path]) -> tuple[str, ...]:
@@ -177,10 +185,10 @@ def _places(folders: Sequence[Path]) -> Mapping[str, Path]:
     """Folder of each robot by its name."""
     places = {path.parent.name: path.parent for path in CATALOGUE.glob("*/robot.toml")}
     for folder in folders:
-        found = [path.parent for path in sorted(folder.absolute().glob("*/robot.toml"))]
-        if not found:
+        robot_folders = [path.parent for path in sorted(folder.absolute().glob("*/robot.toml"))]
+        if not robot_folders:
             raise MechanismError(f"{folder}: want a folder of robots, got none with a file NAME/robot.toml")
-        for place in found:
+        for place in robot_folders:
             if places.setdefault(place.name, place) != place:
                 raise MechanismError(f"{folder}: robot '{place.name}' is there already, in {places[place.name].parent}")
     return places
@@ -191,14 +199,30 @@ def modes(mechanism: Mechanism) -> Mapping[str, Array]:
     return mechanism.keyframes or {HOME: mechanism.rest_position}
 
 
-def configurations(mechanism: Mechanism) -> Mapping[str, Array]:
-    """Named accelerations of gravity [m/s²], each of shape (3,).
+def configurations(robot: Robot, mechanism: Mechanism) -> Mapping[str, Array]:
+    """Named accelerations of gravity [m/s²], each of shape (3,), that of the file first.
 
-    `horizontal` is the gravity of the file, `vertical` the same turned by −90° about X; only the former if it is zero.
+    Robots of the catalogue lie flat, `horizontal`, in the gravity of their file, or have names of their own for it;
+    of others `analytic.motion.configurations` finds what is true of them.
+
+    Args:
+        robot: Robot.
+        mechanism: One of its variants, in the gravity of its file.
     """
-    gx, gy, gz = mechanism.gravity
-    vertical = {"vertical": np.array([gx, gz, -gy])} if np.any(mechanism.gravity) else {}
-    return {"horizontal": mechanism.gravity, **vertical}
+    if robot.gravities:
+        return {name: np.array(g) for name, g in robot.gravities.items()}
+    given, other = robot.configurations or (HORIZONTAL, VERTICAL)
+    g = mechanism.gravity
+    return {given: g, other: turned(g)} if np.any(g) else {given: g}
+
+
+def turned(g: Array) -> Array:
+    """A gravity turned by −90° about X.
+
+    Args:
+        g: Acceleration of gravity, world axes [m/s²], shape (3,).
+    """
+    return np.array([g[0], g[2], -g[1]])
 
 
 def make_case(robot: Robot, *, variant: str, mode: str, configuration: str) -> Case:
@@ -209,7 +233,7 @@ def make_case(robot: Robot, *, variant: str, mode: str, configuration: str) -> C
         MechanismError: If the MJCF is bad.
     """
     mechanism = robot.mechanism(variant)
-    known_modes, known_configurations = modes(mechanism), configurations(mechanism)
+    known_modes, known_configurations = modes(mechanism), configurations(robot, mechanism)
     if mode not in known_modes:
         raise NotFoundError(f"mode of {robot.name}", mode, known_modes)
     if configuration not in known_configurations:
@@ -236,17 +260,18 @@ def representative_case(robot: Robot, *, variant: str = DEFAULT, mode: str = "",
         robot: The robot.
         variant: Name of the variant.
         mode: Name of the mode, instead of the first regular one.
-        configuration: Name of the configuration, instead of the last.
+        configuration: Name of the configuration, instead of `vertical`, or else the last.
 
     Raises:
         NotFoundError: If the variant, mode or configuration is unknown; the message lists the known ones.
         MechanismError: If the MJCF is bad.
     """
+    known = list(configurations(robot, robot.mechanism(variant)))
     return make_case(
         robot,
         variant=variant,
         mode=mode or regular_modes(robot, variant)[0],
-        configuration=configuration or list(configurations(robot.mechanism(variant)))[-1],
+        configuration=configuration or (VERTICAL if VERTICAL in known else known[-1]),
     )
 
 

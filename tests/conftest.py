@@ -1,5 +1,6 @@
 """Options and fixtures of all tests."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,14 @@ ZOO = tuple(sorted(path.stem for path in MODELS.glob("*.xml")))
 """Small mechanisms with what no robot of the catalogue has."""
 AMPLITUDES = {"six_legs": 0.02}
 """Half swing of the actuated joints [m or rad] where 0.1 is too much."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let all processes of the tests share what JAX compiles, which takes most of the time of MJX's routes."""
+    cache = getattr(config, "cache", None)
+    if cache is not None:
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("jax")))
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -27,6 +27,20 @@ STOREYS = {
     "analytic": {"kinematics": {"motion", "dynamics", "papers", "batch"}, "motion": {"papers", "batch"}},
 }
 """What the parts of a room must not import: those that stand on them."""
+NOT_NOUNS = {"at", "found", "held", "lost", "of", "said", "seen", "there", "told", "wanted"}
+"""Adjectives at most in a name: alone, none says what it holds."""
+NAMES_TO_COME = (
+    "analytic/logs/",
+    "analytic/motion/",
+    "engines/exudyn/",
+    "engines/mujoco/",
+    "engines/pybullet/",
+    "validation/execution/",
+    *(f"analytic/{name}.py" for name in ("dynamics/excitation", "dynamics/noc", "kinematics/redundancy")),
+    *(f"validation/judge/{name}.py" for name in ("audit", "compare", "tiers", "tolerances")),
+    *(f"validation/studies/{name}.py" for name in ("run/study", "study")),
+)
+"""Rooms in which some variables have no noun for a name yet; to be emptied."""
 PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names()}
 """What is imported in the folder of each engine only."""
 FILES = [path for room in ALLOWED for path in sorted((HOUSE / room).rglob("*.py"))]
@@ -105,8 +119,24 @@ def test_every_array_argument_has_a_unit_and_a_shape(path: Path) -> None:
             assert "shape (" in entry[1], f"{path.name}: {function.name}: argument {name} has no shape"
 
 
+@pytest.mark.parametrize("path", FILES, ids=IDS)
+def test_a_name_is_a_noun_of_its_content(path: Path) -> None:
+    if not str(path.relative_to(HOUSE)).startswith(NAMES_TO_COME):
+        assert not set(_bound_names(path)) & NOT_NOUNS
+
+
 def _is_module(parts: list[str]) -> bool:
     return HOUSE.joinpath(*parts).with_suffix(".py").exists()
+
+
+def _bound_names(path: Path) -> Iterator[str]:
+    """Names of variables, arguments and functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                yield name
+            case ast.MatchAs(name=str(name)) | ast.ExceptHandler(name=str(name)):
+                yield name
 
 
 def _imports(path: Path) -> Iterator[str]:

@@ -30,7 +30,7 @@ def test_the_readme_lists_every_robot() -> None:
 def test_the_readme_counts_its_degrees_of_freedom_and_actuators(name: str) -> None:
     robot = load(name)
     mechanism = robot.mechanism()
-    mode, configuration = next(iter(modes(mechanism))), next(iter(configurations(mechanism)))
+    mode, configuration = next(iter(modes(mechanism))), next(iter(configurations(robot, mechanism)))
     motion = prescribe(make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration))
     counted = mobility(mechanism, motion.q[len(motion.t) // 3])
     assert rows_of_robots()[name][1:] == (counted.dof, counted.actuators)

@@ -49,6 +49,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("comparison", comparisons, ids=ids)
 
 
+@pytest.mark.slow
 def test_agrees_with_the_reference(
     comparison: tuple[str, ...], request: pytest.FixtureRequest, record_property: Any
 ) -> None:
@@ -100,7 +101,7 @@ def _comparisons_or_error(name: str, folders: Folders) -> list[tuple[str, ...]]:
         for variant in robot.variant_names
         for mechanism in [robot.mechanism(variant)]
         for mode in modes(mechanism)
-        for configuration in configurations(mechanism)
+        for configuration in configurations(robot, mechanism)
         for source in sources.names(robot)
     ]
 
@@ -120,7 +121,8 @@ def _case(name: str, variant: str, mode: str, configuration: str, folders: Folde
 def _motion(key: Key, folders: Folders) -> Motion | HarnessError:
     case = _case(*key, folders)
     robot, variant, mode, configuration = motion_key(case)
-    return _prescribed((robot, variant, mode, configuration or next(iter(configurations(case.mechanism)))), folders)
+    first = next(iter(configurations(case.robot, case.mechanism)))
+    return _prescribed((robot, variant, mode, configuration or first), folders)
 
 
 @cache

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jinja2
 
+from analytic.motion.configurations import with_configurations
 from analytic.motion.laws import AUTOMATIC
 from analytic.motion.prescribe import prescribe
 from robots.errors import MechanismError, OutputError
@@ -69,9 +70,10 @@ def add_robot(name: str, path: Path, *, catalogue: Path, actuated: tuple[str, ..
 
 def _want_movable(robot: Robot) -> None:
     """Raise if there is no motion for a mode: a robot that cannot move would stop a run of all robots."""
+    robot = with_configurations(robot)
     mechanism = robot.mechanism()
     for mode in modes(mechanism):
-        configuration = next(iter(configurations(mechanism)))
+        configuration = next(iter(configurations(robot, mechanism)))
         prescribe(make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration))
 
 

@@ -74,7 +74,7 @@ class Equations:
 
         Args:
             drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
-            samples: Which of them [-], shape (n,).
+            samples: Indices of the samples [-], shape (n,).
             guess: Joint positions near each [m or rad], shape (n, nq).
 
         Returns:

@@ -205,7 +205,7 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
         mechanism: Robot.
         q: Positions of the drives [m or rad], shape (nt, drives).
         guess: Joint positions near each sample [m or rad], shape (nt, nq).
-        samples: Which of them [-], shape (n,).
+        samples: Indices of the samples [-], shape (n,).
 
     Returns:
         Joint positions [m or rad], shape (n, nq).

@@ -27,7 +27,7 @@ KNOWN: Mapping[type, str] = {
     WeldClosure: "name body1 point1 body2 point2 rotation",
     CoordinateClosure: "name follower leader coefficients",
     Coordinate: "name joints weights",
-    Actuator: "name coordinate gear effort_scale",
+    Actuator: "name coordinate gear effort_scale limits",
     Wrench: "body point moment force",
 }
 """Fields that the traced equations use, or that no source uses."""

@@ -251,6 +251,8 @@ def _inertia_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     axes; the local coordinates make Lagrange's equations hold without further terms.
     """
     M = inertia_matrix(mechanism, poses(mechanism, retract(mechanism, q, step)))
+    if all(joint.kind in ("hinge", "slide") for joint in mechanism.joints):
+        return M
     J_r = np.broadcast_to(np.eye(mechanism.nv), M.shape).astype(M.dtype)
     for joint, dofs in _joints(mechanism):
         if joint.kind in ("ball", "free"):

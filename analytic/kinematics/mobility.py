@@ -1,4 +1,4 @@
-"""What a mechanism is, and what is odd about it: loops, rank, degrees of freedom, who drives them, and who does not."""
+"""Mobility of a mechanism: its loops, their rank, its degrees of freedom, which are actuated, and warnings."""
 
 import re
 from collections.abc import Iterator
@@ -36,9 +36,9 @@ class Mobility:
     actuators: int
     driven: int
     """Degrees of freedom that actuators move."""
-    undriven: tuple[str, ...]
+    unactuated: tuple[str, ...]
     """What moves although nothing drives it, a phrase for each degree of freedom."""
-    oddities: tuple[str, ...]
+    warnings: tuple[str, ...]
     """What is probably not meant so, a sentence each."""
 
     @property
@@ -68,8 +68,8 @@ def mobility(mechanism: Mechanism, q: Array) -> Mobility:
         dof=N.shape[1],
         actuators=mechanism.na,
         driven=driven,
-        undriven=tuple(_undriven(mechanism, N)),
-        oddities=tuple(_oddities(mechanism, q, Phi, N)),
+        unactuated=tuple(_unactuated(mechanism, N)),
+        warnings=tuple(_warnings(mechanism, q, Phi, N)),
     )
 
 
@@ -94,7 +94,7 @@ def _loops(mechanism: Mechanism) -> int:
     return len({frozenset((closure.body1, closure.body2)) for closure in mechanism.rigid_closures})
 
 
-def _undriven(mechanism: Mechanism, N: Array) -> Iterator[str]:
+def _unactuated(mechanism: Mechanism, N: Array) -> Iterator[str]:
     """A phrase for each dof that nothing drives; floating bases first, then what springs hold, then the rest."""
     left = N @ null_space(rates_of_drives(mechanism) @ N)
     dofs = [
@@ -117,7 +117,7 @@ def _undriven(mechanism: Mechanism, N: Array) -> Iterator[str]:
         left = left @ null_space(left[chosen])
 
 
-def _oddities(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[str]:
+def _warnings(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[str]:
     yield from _missing_loops(mechanism, q)
     yield from _idle_closures(mechanism, Phi)
     yield from _radians_as_degrees(mechanism)

@@ -12,7 +12,7 @@ from analytic.logs.closed_motion import States, closed_states, drive_of, widest_
 from analytic.logs.filters import Filter
 from analytic.logs.noise import noise
 from analytic.motion.assembly import assemble
-from analytic.motion.continuation import ClosedPose, Tracer
+from analytic.motion.continuation import ClosedPose, Tracer, close
 from robots.arrays import Array
 from robots.errors import LoopClosureError, MechanismError, NotFoundError
 from robots.log import Log
@@ -167,7 +167,8 @@ def _full(mechanism: Mechanism, log: Log, effort: Array) -> ClosedLog:
             tolerance=MOST_OPEN,
             time=float(log.t[sample]),
         )
-    middle = q[len(q) // 2]
+    # rows that are redundant where the loops are closed are none beside it, and would hold dofs that are free
+    middle = close(mechanism, q[[len(q) // 2]], np.ones(mechanism.nv, dtype=bool))[0][0]
     drives = independent_drives(mechanism, middle)
     closed = ClosedLog(
         log=log,

@@ -164,13 +164,16 @@ def _relative(values: Array, size: Array) -> float:
     return float(np.linalg.norm(values / np.maximum(size, np.finfo(float).tiny)))
 
 
-def residual_efforts(closed: ClosedLog, effort_time: EffortTime, *, start: float = -np.inf) -> Residual:
+def residual_efforts(
+    closed: ClosedLog, effort_time: EffortTime, *, start: float = -np.inf, noiseless: bool = False
+) -> Residual:
     """Residual efforts of a log, by the filter of which noise and truncation together are least.
 
     Args:
         closed: The log.
         effort_time: When its efforts acted.
         start: What is before does not count [s].
+        noiseless: Whether the log is known to have no noise, as that of a simulation: nothing is smoothed.
 
     Raises:
         ShapeError: If the log is too short.
@@ -180,7 +183,7 @@ def residual_efforts(closed: ClosedLog, effort_time: EffortTime, *, start: float
     late = acting_after(effort_time, log.dt)
     first = (start - log.t[0]) / log.dt
     expected = _expected(closed, _exact_family(closed, late), first)
-    if not expected or min(expected, key=lambda e: e.cost).is_noisy:
+    if not noiseless and (not expected or min(expected, key=lambda e: e.cost).is_noisy):
         expected += _expected(closed, _smoothing_family(closed, late), first)
     if not expected:
         raise ShapeError(

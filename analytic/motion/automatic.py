@@ -29,6 +29,8 @@ SHORT_SPAN = (0.0, 0.5)
 """The same where something moves that nothing drives: it may spin up, fall or swing out of all bounds."""
 SWING = 0.3
 """Half of the largest swing of a hinge [rad], and of a slide relative to the robot's size [-]."""
+SKEWS = (0.0, 0.8, -0.8, 0.4, -0.4)
+"""How the swings of every three drives are skewed [-]."""
 ROOM = 0.9
 """Fraction of the way to a joint limit that a swing may take [-]."""
 WELL_AWAY = 0.1
@@ -73,6 +75,8 @@ class _Search:
         wide, narrow = (room(self.mechanism, self.start.q, self.start.drives, side=side) for side in (1, -1))
         every_other = np.arange(len(scale)) % 2 == 1
         yield self._attempt(scale * wide)
+        if self.undriven:
+            return  # what moves undriven takes long, and to which side the drives swing matters little to it
         for to_the_other in ((every_other, ~every_other) if len(scale) > 1 else ()) + (every_other | True,):
             amplitude = np.where(to_the_other, narrow, wide)
             if (np.abs(amplitude) >= LEAST_FOR_LIMITS * np.abs(wide)).all():
@@ -171,6 +175,8 @@ def swing(
 ) -> Law:
     """Every drive swings to one side of its position and back, with one, two or three periods in the span.
 
+    Every three drives are skewed in another way, so that the accelerations of six are independent of each other.
+
     Args:
         mechanism: Robot.
         q: Starting pose [m or rad], shape (nq,).
@@ -180,7 +186,8 @@ def swing(
     """
     start = mechanism.values_of(drives, q[None])[0]
     rate = 2 * np.pi * np.array([1.0 + k % 3 for k in range(len(drives))]) / (span[1] - span[0])
-    return partial(_cosines, start, amplitude, rate)
+    skew = np.array([SKEWS[k // 3 % len(SKEWS)] for k in range(len(drives))])
+    return partial(_cosines, start, amplitude / (1 + np.abs(skew)), rate, skew)
 
 
 def room(mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...], *, side: int = 1) -> Array:
@@ -200,12 +207,13 @@ def room(mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...], *, side
     return np.array(rooms)
 
 
-def _cosines(start: Array, amplitude: Array, rate: Array, t: Array) -> Drive:
-    angle = t[:, None] * rate
+def _cosines(start: Array, amplitude: Array, rate: Array, skew: Array, t: Array) -> Drive:
+    """Swings (1 − cos x)(1 + s sin x) of phases x, at least zero and from rest."""
+    x = t[:, None] * rate
     return Drive(
-        q=start + amplitude * (1 - np.cos(angle)),
-        qd=amplitude * rate * np.sin(angle),
-        qdd=amplitude * rate**2 * np.cos(angle),
+        q=start + amplitude * (1 - np.cos(x)) * (1 + skew * np.sin(x)),
+        qd=amplitude * rate * (np.sin(x) + skew * (np.cos(x) - np.cos(2 * x))),
+        qdd=amplitude * rate**2 * (np.cos(x) + skew * (2 * np.sin(2 * x) - np.sin(x))),
     )
 
 
@@ -225,10 +233,10 @@ def _unlimited(mechanism: Mechanism) -> tuple[Joint, ...]:
 
 
 def _size(mechanism: Mechanism, q: Array) -> float:
-    """Half of the largest distance of joints or mass centres from their mean [m]."""
+    """Half of the largest distance of joints or mass centres from their mean [m]; 1 m if all are in one point."""
     at = poses(mechanism, q[None])
     points = np.concatenate([at.anchors[0], at.c[0]])
-    return float(np.linalg.norm(points - points.mean(axis=0), axis=1).max()) / 2
+    return float(np.linalg.norm(points - points.mean(axis=0), axis=1).max()) / 2 or 1.0
 
 
 def _is_well_away(tracer: Tracer, motion: Motion) -> bool:

@@ -4,6 +4,7 @@ The actuated joints are given, the passive ones follow from the closures; a moti
 singularity is refused, with the time at which it does.
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from analytic.motion.assembly import assemble, want_mobile
 from analytic.motion.automatic import automatic_motion
 from analytic.motion.continuation import CLOSED, ClosedPose, Tracer, close, follow
 from analytic.motion.laws import AUTOMATIC, RECORDED, prescription
+from analytic.motion.log_rates import contradiction
 from analytic.motion.recorded import Recording, read_recording
 from analytic.motion.unactuated import MovingState, accelerations, integrate_unactuated, settled
 from robots.arrays import Array
@@ -43,7 +45,12 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     """
     mechanism, where = case.mechanism, f"{case.mechanism.model.path}, mode {case.mode}"
     if not mechanism.actuators:
-        raise MechanismError(f"{mechanism.model.path}: no actuators, so no joint to prescribe a motion for")
+        scalar = [joint.name for joint in mechanism.joints if joint.kind in ("hinge", "slide")]
+        example = f"--actuated {','.join(scalar[:2])}" if scalar else "motors in the file"
+        known = f"hinges and slides are {', '.join(scalar)}" if scalar else "it has neither hinges nor slides"
+        raise MechanismError(
+            f"{mechanism.model.path}: no actuators, so no joint to prescribe a motion for: want {example}; {known}"
+        )
     motion = _prescribed(case, dt, where)
     refuse_lost_actuation(mechanism, motion, where)
     return motion
@@ -55,8 +62,12 @@ def _prescribed(case: Case, dt: float | None, where: str) -> Motion:
     if case.robot.motion.law == AUTOMATIC:
         return automatic_motion(mechanism, case.guess, dt, where)
     if case.robot.motion.law == RECORDED:
-        recording = read_recording(_motion_file(case.robot), mechanism)
-        return _recorded(mechanism, recording, case.guess, where)
+        file = _motion_file(case.robot)
+        recording = read_recording(file, mechanism)
+        wrong = contradiction(mechanism, recording.t, recording.law(recording.t), str(file))
+        motion = _recorded(mechanism, recording, case.guess, where)
+        notes = (*motion.notes, f"the log contradicts itself: {wrong}") if wrong else motion.notes
+        return replace(motion, contradiction=wrong, notes=notes)
     wanted = prescription(case)
     return assemble(mechanism, wanted.law, case.guess, report_grid(wanted.span, dt=dt), where=where)
 

@@ -38,6 +38,8 @@ NEARBY = 1e-6
 """Step of the central differences for the Jacobian of the integration, relative to the state or one [-]."""
 MOST_EVALUATIONS = (20_000, 200_000.0)
 """How often accelerations are computed at most: in any case [-], and besides for each second of the motion [1/s]."""
+STALLED = (2000, 1e-4)
+"""Evaluations after which the integration must have gone on [-], and by which fraction of the motion [-]."""
 MOST_SECONDS = (60.0, 240.0)
 """How long that takes at most: in any case [s], and besides for each second of the motion [-]."""
 
@@ -145,11 +147,14 @@ class _Integrand:
     """Fastest decay at its start [1/s]."""
     evaluations: int = 0
     """How often accelerations have been computed."""
+    reached: float = 0.0
+    """Where it was when that was last looked at [s]."""
 
     def __call__(self, t: float, y: Array) -> Array:
         """Rates at a time [s] of positions and velocities y, both of shape (nq + nv,)."""
         self.evaluations += 1
         self._want_end(t)
+        self._want_progress(t, y)
         if not np.isfinite(y).all():
             return np.full_like(y, np.nan)  # the step is too long, and is taken again
         return self._rates(t, y[None])[0]
@@ -167,6 +172,19 @@ class _Integrand:
         q, qd = y[:, : mechanism.nq], y[:, mechanism.nq :]
         qdd = accelerations(self.tracer, np.full(len(y), t), q, qd, rank=self.rank)
         return np.concatenate([position_rate(mechanism, q, qd), qdd], axis=1)
+
+    def _want_progress(self, t: float, y: Array) -> None:
+        evaluations, least = STALLED
+        if self.evaluations % evaluations:
+            return
+        if self.evaluations > evaluations and t - self.reached < least * (self.span[1] - self.span[0]):
+            mechanism = self.tracer.mechanism
+            speeds = np.abs(y[mechanism.nq :])
+            places = zip(mechanism.joints, mechanism.dof_slices, strict=True)
+            joint = next(joint for joint, dofs in places if speeds.argmax() < dofs.stop)
+            why = f"steps shrink to nothing, '{joint.name}' moves at {speeds.max():.3g} {joint.unit}/s"
+            raise _stuck(self.tracer, t, why)
+        self.reached = t
 
     def _want_end(self, t: float) -> None:
         length, seconds = self.span[1] - self.span[0], time.monotonic() - self.began

@@ -111,9 +111,10 @@ def _build(mechanism: Mechanism, found: Sequence[Pose], mbs: Any, left_out: Coll
 
 
 def _want_representable(mechanism: Mechanism) -> None:
-    """Refuse what has no counterpart among bodies, joints and loads."""
-    for what in (*_coupled(mechanism), *_on_joints(mechanism)):
-        raise NotRepresentableError(f"exudyn: {what}")
+    """Refuse what has no counterpart among bodies, joints and loads, all of it at once."""
+    reasons = (*_coupled(mechanism), *_on_joints(mechanism))
+    if reasons:
+        raise NotRepresentableError(f"exudyn: {'; '.join(reasons)}")
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:

@@ -218,7 +218,7 @@ def _opening(system: System) -> float:
     for closure in system.closures:
         item = system.mbs.GetObject(closure)
         (_, p1, R1), (_, p2, R2) = (_marker(system, marker) for marker in item["markerNumbers"])
-        widest = max(widest, float(np.abs(p1 - p2).max()))
+        widest = max(widest, float(np.linalg.norm(p1 - p2)))
         if item["objectType"] == "JointGeneric":
             widest = max(widest, float(Rotation.from_matrix(R1.T @ R2).magnitude()))
     return widest

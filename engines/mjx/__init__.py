@@ -14,7 +14,7 @@ class Mjx(Engine):
     lineage = "MuJoCo"
     shares = ("loads", "gravity")
     simulating = frozenset({"forward", "forward_single"})
-    on_request = "as a port of MuJoCo it is no vote of its own, and to compile it takes some 10 to 30 s a robot"
+    on_request = "as a port of MuJoCo it is not an independent lineage, and to compile it takes some 10 to 30 s a robot"
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""

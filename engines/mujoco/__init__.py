@@ -1,6 +1,6 @@
 """MuJoCo, from the MJCF itself."""
 
-from engines.contract import Audit, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
+from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
 
 
 class Mujoco(Engine):
@@ -13,7 +13,7 @@ class Mujoco(Engine):
     packages = frozenset({"mujoco"})
     lineage = "MuJoCo"
     shares = ("loads", "gravity")
-    simulating = frozenset({"default", "forward"})
+    simulating = frozenset({"as_is", "forward"})
     advice = (
         "MuJoCo: hold each actuated joint by a joint equality and read its constraint force after mj_forward. "
         "Before each step set its constant to x - qpos0 + (B v + a) / (K imp), with x, v, a the motion wanted "
@@ -48,6 +48,12 @@ class Mujoco(Engine):
         from engines.mujoco import free_motion
 
         return free_motion
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.mujoco import causes
+
+        return causes
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""

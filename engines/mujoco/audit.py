@@ -12,6 +12,7 @@ from engines.mujoco.model import (
     constraint_jacobian,
     equality_rows,
     guarded,
+    opening,
     own_actuators_off,
     tendon_jacobian,
     transmission,
@@ -83,7 +84,7 @@ def inventory(model: Any, data: Any, rest_force: Array) -> Inventory:
         moment=data.xfrc_applied[1:, 3:],
         rest_force=rest_force,
         J=constraint_jacobian(model, data)[rows],
-        opening=float(np.abs(data.efc_pos[rows]).max(initial=0.0)),
+        opening=opening(model, data, rows),
         transmission=transmission(model, data),
     )
 

@@ -11,11 +11,11 @@ from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.mjcf import captured_warnings
 
-SETTINGS = "default: mj_step with the step of the file; careful: nearly rigid constraints, Runge-Kutta 4"
+SETTINGS = "default: mj_step with the step of the file; tight: nearly rigid constraints, Runge-Kutta 4"
 """See `engines.contract.FreeMotion`."""
 
 
-def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, careful: bool) -> State:
+def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
     """Positions and velocities at given times; not finite from where the simulation has failed.
 
     Args:
@@ -23,11 +23,11 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
         effort: Constant efforts of the actuators [N or N m], shape (na,).
         state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
         t: Times [s], shape (nt,); steps are at most as long as the file says and divide the distances.
-        careful: Nearly rigid constraints and a Runge-Kutta method of fourth order, instead of MuJoCo's defaults.
+        tight: Nearly rigid constraints and a Runge-Kutta method of fourth order, instead of MuJoCo's defaults.
     """
     model = build(mechanism)
     longest = model.opt.timestep
-    if careful:
+    if tight:
         model = prepared(mechanism, (), longest, at_compliance(OWN, min(OWN.compliances)))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
     data = mujoco.MjData(model)
@@ -41,7 +41,7 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
             model.opt.timestep = length / steps
             step = stepping(model, data)
             for _ in range(steps):
-                if careful:
+                if tight:
                     mujoco.mj_forward(model, data)
                     step()
                 else:

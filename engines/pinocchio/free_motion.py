@@ -12,17 +12,17 @@ EXAMPLE = Solver(integrator=EULER, mu=1e-10, iterations=1, stiffness=10.0, dampi
 """What Pinocchio's example `simulation-closed-kinematic-chains.py` has; it has no defaults of its own."""
 STEP = 5e-3
 """The step of that example [s]."""
-CAREFUL_STEPS = 1000
-"""Steps of a careful simulation per second, at least; and ten times as many between two times."""
+TIGHT_STEPS = 1000
+"""Steps of a tight simulation per second, at least; and ten times as many between two times."""
 
 SETTINGS = (
-    "default: the step, integrator and solver of its example of a closed chain; careful: "
+    "default: the step, integrator and solver of its example of a closed chain; tight: "
     "Runge-Kutta 4, steps of 1 ms or a hundredth of the span, a converged solver"
 )
 """See `engines.contract.FreeMotion`."""
 
 
-def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, careful: bool) -> State:
+def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
     """Positions and velocities at given times; not finite from where the simulation has failed.
 
     Args:
@@ -30,14 +30,14 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
         effort: Constant efforts of the actuators [N or N m], shape (na,).
         state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
         t: Times [s], shape (nt,); steps divide the distances.
-        careful: Small steps of fourth order and the solver of `pinocchio/forward`, instead of those of the example.
+        tight: Small steps of fourth order and the solver of `pinocchio/forward`, instead of those of the example.
     """
     force, states = mechanism.selection.T @ effort, [state]
     with guarded("pinocchio"), np.errstate(over="ignore", invalid="ignore"):
-        simulation = Simulation(mechanism, (), Solver() if careful else EXAMPLE)
+        simulation = Simulation(mechanism, (), Solver() if tight else EXAMPLE)
         simulation.put(*state)
         for length in np.diff(t):
-            steps = max(int(np.ceil(length * CAREFUL_STEPS)), 10) if careful else int(np.ceil(length / STEP - 1e-9))
+            steps = max(int(np.ceil(length * TIGHT_STEPS)), 10) if tight else int(np.ceil(length / STEP - 1e-9))
             step = simulation.stepping(length / steps)
             for _ in range(steps):
                 step(simulation.acceleration(force), lambda _: simulation.acceleration(force))

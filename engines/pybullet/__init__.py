@@ -1,6 +1,6 @@
 """PyBullet (Bullet's multibody), from a URDF generated from the `Mechanism`."""
 
-from engines.contract import Audit, Engine, Faults, FreeMotion, Plant, Refinements
+from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements
 
 
 class Pybullet(Engine):
@@ -13,7 +13,7 @@ class Pybullet(Engine):
     packages = frozenset({"pybullet"})
     lineage = "Bullet"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
-    simulating = frozenset({"default", "forward"})
+    simulating = frozenset({"as_is", "forward"})
     advice = (
         "PyBullet: set the velocity motor of each actuated joint to (x(t + dt) - q) / dt with gain 1 and no "
         "force limit, read the effort by getJointState after the step, and switch all damping off. Start as "
@@ -43,6 +43,12 @@ class Pybullet(Engine):
         from engines.pybullet import free_motion
 
         return free_motion
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.pybullet import causes
+
+        return causes
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""

@@ -133,6 +133,30 @@ def in_angles(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Ar
     return position, velocity, acceleration
 
 
+def from_angles(mechanism: Mechanism, angles: Array, rates: Array) -> tuple[Array, Array]:
+    """States of the same `without_balls` in the coordinates of a mechanism.
+
+    Args:
+        mechanism: Robot, with its balls.
+        angles: Positions of hinges and slides [m or rad], shape (nt, nv).
+        rates: Their velocities [m/s or rad/s], shape (nt, nv).
+
+    Returns:
+        Joint positions [m or rad], shape (nt, nq), and velocities [m/s or rad/s], shape (nt, nv).
+    """
+    q, qd = np.zeros((len(angles), mechanism.nq)), np.array(rates)
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        if joint.kind in ("hinge", "slide"):
+            q[:, columns] = angles[:, dofs]
+            continue
+        turns = slice(dofs.stop - 3, dofs.stop)
+        q[:, columns.start : columns.stop - 4] = angles[:, dofs.start : turns.start]
+        quaternions = Rotation.from_euler("XYZ", angles[:, turns]).as_quat()
+        q[:, columns.stop - 4 : columns.stop] = np.roll(quaternions, 1, axis=1)
+        qd[:, turns] = (_rates(angles[:, turns]) @ rates[:, turns, None])[..., 0]
+    return q, qd
+
+
 def rates_of_angles(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, Array]:
     """How the velocities of a mechanism follow from those of the same `without_balls`, qd = E x, at some states.
 

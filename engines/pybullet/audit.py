@@ -304,7 +304,7 @@ def _pair(world: World, constraint: tuple[Any, ...], x: Array) -> tuple[Array, f
         )
     ]
     (p1, R1, v1, w1), (p2, R2, v2, w2) = ends
-    gap = float(np.abs(p1 - p2).max())
+    gap = float(np.linalg.norm(p1 - p2))
     if constraint[4] != pybullet.JOINT_FIXED:
         return v1 - v2, gap
     return np.concatenate([v1 - v2, w1 - w2]), max(gap, float(Rotation.from_matrix(R1.T @ R2).magnitude()))

@@ -13,17 +13,17 @@ from robots.mechanism import Mechanism
 
 STEP = 1 / 240
 """PyBullet's default step [s]."""
-CAREFUL_STEPS = 1000
-"""Steps of a careful simulation per second, at least; and ten times as many between two times."""
+TIGHT_STEPS = 1000
+"""Steps of a tight simulation per second, at least; and ten times as many between two times."""
 
 SETTINGS = (
-    "default: steps of 1/240 s, default damping; careful: steps of 1 ms or a hundredth of the "
+    "default: steps of 1/240 s, default damping; tight: steps of 1 ms or a hundredth of the "
     "span, undamped, the solver converged"
 )
 """See `engines.contract.FreeMotion`."""
 
 
-def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, careful: bool) -> State:
+def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
     """Positions and velocities at given times; not finite from where the simulation has failed.
 
     Args:
@@ -31,12 +31,12 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
         effort: Constant efforts of the actuators [N or N m], shape (na,).
         state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
         t: Times [s], shape (nt,); steps divide the distances.
-        careful: Small steps, no damping and a converged solver, instead of PyBullet's defaults.
+        tight: Small steps, no damping and a converged solver, instead of PyBullet's defaults.
     """
     found = [state]
     with opened(mechanism) as world:
         loops = close_loops(world)
-        if careful:
+        if tight:
             prepare(OWN, False, world, loops)
         set_state(world, *state)
         for joint in world.moving:
@@ -44,7 +44,7 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
                 world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, physicsClientId=world.client
             )
         for length in np.diff(t):
-            steps = max(int(np.ceil(length * CAREFUL_STEPS)), 10) if careful else int(np.ceil(length / STEP - 1e-9))
+            steps = max(int(np.ceil(length * TIGHT_STEPS)), 10) if tight else int(np.ceil(length / STEP - 1e-9))
             pybullet.setTimeStep(length / steps, physicsClientId=world.client)
             for _ in range(steps):
                 _step(world, mechanism.selection.T @ effort)

@@ -41,14 +41,14 @@ def test_robots_of_the_catalogue_are_what_their_papers_say(name: str, counts: tu
     found = mobility(case.mechanism, prescribe(case).q[10])
     assert (found.dof, found.actuators, found.driven) == counts
     assert found.actuation == actuation
-    assert found.undriven == ()
+    assert found.unactuated == ()
 
 
 def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
     found = seen(MODELS / "spinning_rod.xml")
     assert (found.dof, found.driven, found.actuation) == (3, 1, "underactuated")
-    assert found.undriven == ("'ball' is held by its spring alone", "'pendulum' is held by its spring alone")
-    assert seen(MODELS / "floating_rotors.xml").undriven == (
+    assert found.unactuated == ("'ball' is held by its spring alone", "'pendulum' is held by its spring alone")
+    assert seen(MODELS / "floating_rotors.xml").unactuated == (
         "'base' floats (6 dof)",
         "'neck' is held by its spring alone (3 dof)",
     )
@@ -57,27 +57,27 @@ def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
 def test_a_rod_between_balls_spins(model_case: CaseMaker, tmp_path: Path) -> None:
     text = (MODELS / "spinning_rod.xml").read_text(encoding="utf-8").replace('stiffness="0.4" damping="0.03"', "")
     (tmp_path / "rod.xml").write_text(text, encoding="utf-8")
-    assert "'ball' spins" in seen(tmp_path / "rod.xml").undriven
+    assert "'ball' spins" in seen(tmp_path / "rod.xml").unactuated
 
 
 def test_a_tree_is_said_to_be_one_and_checked() -> None:
     found = seen(MODELS / "pendulum_tree.xml")
     assert "no loop, an ordinary tree" in in_words(found)
-    assert found.oddities == ()
+    assert found.warnings == ()
 
 
 def test_a_linkage_without_an_equality_is_odd(tmp_path: Path) -> None:
     start, end = FOUR_BAR.index("<equality>"), FOUR_BAR.index("</equality>") + len("</equality>")
     path = tmp_path / "four_bar.xml"
     path.write_text(FOUR_BAR[:start] + FOUR_BAR[end:], encoding="utf-8")
-    assert "sounds like a linkage and has no equality" in seen(path).oddities[0]
+    assert "sounds like a linkage and has no equality" in seen(path).warnings[0]
 
 
 def test_a_closure_that_is_there_twice_is_named(tmp_path: Path) -> None:
     closure = FOUR_BAR[FOUR_BAR.index("<connect") : FOUR_BAR.index("</equality>")].strip()
     name = closure.split('name="')[1].split('"')[0]
     again = closure.replace(f'name="{name}"', 'name="again"')
-    oddities = seen(changed(tmp_path, "</equality>", f"{again}</equality>")).oddities
+    oddities = seen(changed(tmp_path, "</equality>", f"{again}</equality>")).warnings
     assert oddities == tuple(
         f"closure '{each}' takes no freedom away: the others close it already" for each in (name, "again")
     )
@@ -106,7 +106,7 @@ def test_an_actuator_on_a_locked_joint_is_odd(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     text = text.replace("</equality>", '<joint name="hold" joint1="stuck"/></equality>')
     path.write_text(text.replace("</actuator>", '<motor name="idle" joint="stuck"/></actuator>'), encoding="utf-8")
-    assert "actuator 'idle' acts on nothing that can move: the loops lock its joint" in seen(path).oddities
+    assert "actuator 'idle' acts on nothing that can move: the loops lock its joint" in seen(path).warnings
 
 
 def test_a_singular_start_is_left_by_a_sidestep() -> None:

@@ -44,3 +44,19 @@ def test_an_automatic_motion_turns_back_before_a_singularity(tmp_path: Path) -> 
     assert crank.max() - crank.min() > 0.1  # else it has not moved
     assert transmission(crank).min() > 0.1 * transmission(crank[:1])[0]
     assert transmission(np.array([np.pi]))[0] < 0.03 * transmission(crank[:1])[0]  # where the largest swing would go
+
+
+def test_six_drives_move_independently_of_each_other(tmp_path: Path) -> None:
+    """Six slides in the air, and the law's rates are those of its positions."""
+    slide = '<body><joint name="{0}" type="slide"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
+    motor = '<motor name="{0}" joint="{0}"/>'
+    bodies, motors = ("".join(text.format(f"s{k}") for k in range(6)) for text in (slide, motor))
+    (tmp_path / "six.xml").write_text(f"<mujoco><worldbody>{bodies}</worldbody><actuator>{motors}</actuator></mujoco>")
+    robot = Robot(name="six", folder=tmp_path, title="", mjcf="six.xml", source="test")
+    motion = prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"))
+    assert np.linalg.cond(motion.qdd / np.linalg.norm(motion.qdd, axis=0)) < 10
+    h = 1e-5
+    before, after = motion.law(motion.t - h), motion.law(motion.t + h)
+    np.testing.assert_allclose((after.q - before.q) / (2 * h), motion.qd, atol=1e-7)
+    np.testing.assert_allclose((after.qd - before.qd) / (2 * h), motion.qdd, atol=1e-6)
+    assert abs(motion.qd[0]).max() == 0.0

@@ -65,4 +65,4 @@ def test_ranges_in_radians_that_are_read_as_degrees_are_odd(tmp_path: Path, comp
     text = text.replace('type="slide" axis="1 0 0" stiffness="50"', 'axis="0 0 1" range="-1.57 1.57"')
     (tmp_path / "hinge.xml").write_text(text, encoding="utf-8")
     mechanism = read_mechanism(ModelFile(path=tmp_path / "hinge.xml"))
-    assert any("are they radians" in oddity for oddity in mobility(mechanism, np.zeros(2)).oddities) == odd
+    assert any("are they radians" in oddity for oddity in mobility(mechanism, np.zeros(2)).warnings) == odd

@@ -23,7 +23,8 @@ from tests.errors import relative_error
 from validation.judge import sources
 from validation.judge.compare import summarize
 from validation.judge.evaluate import Outcome, evaluate
-from validation.studies.run.record import _effort_rows, _robot_record
+from validation.studies.run.collect import _effort_rows
+from validation.studies.run.record import robot_record
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,7 @@ def test_a_robot_without_redundancy_is_compared_as_it_is(prr: Case, prr_motion: 
     assert evaluate(prr, prr_motion, "mujoco/kkt").projected is None
 
 
+@pytest.mark.slow
 def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Motion) -> None:
     reference = evaluate(case, motion, sources.REFERENCE)
     assert reference.history is not None
@@ -93,6 +95,7 @@ def test_analytic_sources_are_held_to_the_least_norm(case: Case, motion: Motion)
     assert (summary.loc[summary["source"] == "analytic/lagrange", "verdict"] == "disagree").any()
 
 
+@pytest.mark.slow
 def test_forward_leaves_one_motor_off(case: Case, motion: Motion) -> None:
     """Four drives on three degrees of freedom would fight; the efforts that move the robot do not depend on which."""
     history = MujocoForward().compute_efforts(case, motion)
@@ -107,6 +110,7 @@ def test_forward_leaves_one_motor_off(case: Case, motion: Motion) -> None:
     assert relative_error(history.effort, noc) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["2pur2rpu", "2t1r"])
 def test_redundant_constraints_leave_the_efforts_as_they_are(name: str) -> None:
     """The order of the closures, and a loop that is closed twice, change multipliers and no effort."""
@@ -163,6 +167,7 @@ def _actuator_velocities(case: Case, motion: Motion) -> Array:
     return np.array([case.mechanism.selection @ scipy.linalg.null_space(each, rcond=1e-5) for each in Phi])
 
 
+@pytest.mark.slow
 def test_efforts_of_different_units_are_weighed_by_their_scales(weighed: tuple[Case, Motion, Case]) -> None:
     """All sources find the least norm that a constrained least squares finds, and move the robot as with weights 1."""
     case, motion, plain = weighed
@@ -192,7 +197,7 @@ def test_the_part_that_moves_the_robot_has_the_least_weighed_norm(weighed: tuple
     effort = reference + (internal @ amount[:, : internal.shape[2]])[..., 0]
     assert relative_error(effort, reference) > 0.01
     assert relative_error((Pi @ effort[..., None])[..., 0], reference) < 1e-10
-    said = [evaluate(case, motion, "mujoco/kkt").note, *_robot_record(case, motion)["assumptions"]]
+    said = [evaluate(case, motion, "mujoco/kkt").note, *robot_record(case)["assumptions"]]
     assert sum("of equal weight are " in text for text in said) == 2
 
 

@@ -32,6 +32,7 @@ def _case(name: str, mode: str) -> Case:
     return make_case(load(name), variant="default", mode=mode, configuration="horizontal")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evaluator", FAST)
 @pytest.mark.parametrize(
     ("mode", "samples"),
@@ -66,6 +67,7 @@ CASES = [
 """All that is traced, but for the chain of 40, which takes long."""
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     which=st.one_of(st.sampled_from(CASES), st.sampled_from([case for case in CASES if case[0] == "3rrr"])),
@@ -89,6 +91,7 @@ def test_no_evaluator_passes_what_the_plain_one_refuses(
     _agree(mechanism, drive, case.guess)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     shape=st.builds(Shape, planar=st.booleans(), loops=st.integers(1, 3)),

@@ -11,7 +11,7 @@ from analytic.dynamics.lagrange import Lagrange
 from analytic.dynamics.noc import Noc
 from analytic.motion import unactuated
 from analytic.motion.prescribe import prescribe
-from robots.errors import MechanismError
+from robots.errors import MechanismError, SingularityError
 from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS, CaseMaker
@@ -70,6 +70,16 @@ def test_a_motion_that_takes_too_long_says_how_far_it_came(
             limited.setattr(unactuated, limit, value)
             with pytest.raises(MechanismError, match=r"tions \(limit \d+\) and .* s \(limit .* s\) it is at t = 0.0"):
                 prescribe(case)
+
+
+def test_an_integration_that_stalls_is_a_singularity_with_its_place(
+    tmp_path: Path, model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stiff.xml").write_text(STIFF, encoding="utf-8")
+    case = model_case(tmp_path / "stiff.xml", amplitude=1e-12, duration=0.5)
+    monkeypatch.setattr(unactuated, "STALLED", (20, 1.0))  # the whole motion in so many evaluations: too much to ask
+    with pytest.raises(SingularityError, match=r"t = 0.0\d+ s: steps shrink to nothing, 'give' moves at .* m/s"):
+        prescribe(case)
 
 
 def test_logged_accelerations_of_what_nothing_drives_do_not_matter(spinning: tuple[Case, Motion]) -> None:

@@ -249,6 +249,7 @@ def test_singular_modes_are_refused_with_the_time(mode: str) -> None:
     assert case.robot.expected[mode] == "not comparable"
 
 
+@pytest.mark.slow
 def test_a_singularity_is_told_to_the_same_digits_every_time() -> None:
     told = set()
     for _ in range(3):

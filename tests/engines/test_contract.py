@@ -60,10 +60,9 @@ def test_an_engine_is_its_folder(name: str) -> None:
     assert engine.simulating <= routes
     assert engine.requires.split(".")[0] in engine.packages
     if engines.installed(name):
-        parts = [engine.audit, engine.refinements, engine.faults, engine.free_motion, engine.plant, engine.renderer]
-        for part in parts:
-            module = part()
-            assert module is None or Path(str(getattr(module, "__file__"))) == folder / f"{part.__name__}.py"  # noqa: B009
+        for part in ("audit", "refinements", "faults", "free_motion", "plant", "causes", "renderer"):
+            module = getattr(engine, part)()
+            assert module is None or Path(str(getattr(module, "__file__"))) == folder / f"{part}.py"  # noqa: B009
 
 
 def test_an_unknown_engine_is_refused() -> None:
@@ -73,9 +72,9 @@ def test_an_unknown_engine_is_refused() -> None:
 
 def test_every_route_is_there() -> None:
     assert set(engines.names()) >= {
-        *(f"mujoco/{route}" for route in ("kkt", "forward", "default", "inverse")),
+        *(f"mujoco/{route}" for route in ("kkt", "forward", "as_is", "inverse")),
         *(f"pinocchio/{route}" for route in ("kkt", "forward")),
-        *(f"pybullet/{route}" for route in ("kkt", "forward", "default")),
+        *(f"pybullet/{route}" for route in ("kkt", "forward", "as_is")),
         "exudyn/forward",
         *(f"mjx/{route}" for route in ("kkt", "forward", "kkt_single", "forward_single")),
     }
@@ -128,6 +127,7 @@ def test_a_simulation_that_blows_up_is_an_error(
         loaded(name, request).compute_efforts(prr, replace(prr_motion, law=nowhere))
 
 
+@pytest.mark.slow
 @EXACT
 def test_the_zoo_agrees(name: str, zoo_case: Case, zoo_motion: Motion, request: pytest.FixtureRequest) -> None:
     """Welds, curves, tendons, balls, free joints, undriven dofs, redundant rows, a finger far below a lift."""
@@ -142,6 +142,7 @@ def test_the_zoo_agrees(name: str, zoo_case: Case, zoo_motion: Motion, request: 
         want_right(name, zoo_case, zoo_motion)
 
 
+@pytest.mark.slow
 @EXACT
 @pytest.mark.parametrize("mechanism", OWN)
 def test_own_mechanisms_agree(name: str, mechanism: str, own: Own, request: pytest.FixtureRequest) -> None:

@@ -32,6 +32,7 @@ def error(name: str, case: Case, motion: Motion) -> float:
     return error_over_own_peaks(name, case, motion)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange", "analytic/noc"])
 @pytest.mark.parametrize("gear", [1e-6, 3e5, 1e6])
 @pytest.mark.parametrize("joint", ["lift", "crank"])

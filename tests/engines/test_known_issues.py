@@ -58,7 +58,8 @@ def measures(
     error: Callable[..., float], prr: Case, prr_motion: Motion, model_case: CaseMaker, tmp_path: Path
 ) -> Mapping[str, Callable[[], float]]:
     return {
-        "mujoco-soft-loops": partial(error, "mujoco/default"),
+        "mujoco-soft-loops": partial(error, "mujoco/as_is"),
+        "mujoco-implicit-actuator-force": partial(_reading_off, prr, prr_motion),
         "mujoco-inverse-of-soft-loops": partial(error, "mujoco/inverse"),
         "mujoco-joint-polynomial": partial(_error_of_polynomial, error, model_case),
         "mujoco-compliance-floor": partial(_compliance_floor, prr, prr_motion),
@@ -70,7 +71,7 @@ def measures(
         "pinocchio-stale-constraint-frames": partial(_jacobian_off, prr, prr_motion),
         "mjx-velocity-term": partial(_velocity_term, prr, prr_motion),
         "mjx-hard-loops-in-single-precision": partial(_hard_in_single_precision, error),
-        "pybullet-default-motors": partial(error, "pybullet/default"),
+        "pybullet-torque-not-reported": partial(_torque_reported, prr, prr_motion),
         "pybullet-default-damping": partial(_error_with_damping, error),
         "pybullet-residual-threshold": partial(_error_with_threshold, error),
         "pybullet-dantzig-in-one-multibody": partial(_error_of_dantzig, error, model_case, tmp_path),
@@ -80,6 +81,7 @@ def measures(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("issue", known_issues(), ids=lambda issue: issue.key)
 def test_a_known_issue_reproduces(
     issue: Issue, measures: Mapping[str, Callable[[], float]], request: pytest.FixtureRequest, record_property: Any
@@ -124,6 +126,30 @@ def _compliance_floor(prr: Case, motion: Motion) -> float:
     reference, scale, factor = Noc().compute_efforts(prr, motion).effort, effort_scale(prr.mechanism, motion).scale, 0.2
     soft = forward.MujocoForward(forward.Settings(compliances=(factor,), steps=(5e-3,)))
     return relative_error(soft.compute_efforts(prr, motion).effort, reference, scale) / factor
+
+
+def _reading_off(prr: Case, motion: Motion) -> float:
+    """Of servos in place of the motors; soft ones, so that they stay behind and the motion remains smooth."""
+    mujoco = pytest.importorskip("mujoco")
+    from engines.mujoco import _as_is as as_is
+    from robots.mjcf import compile_model
+
+    def servos(spec: Any) -> None:
+        for motor in spec.actuators:
+            motor.set_to_position(kp=2000, kv=200)
+
+    model = compile_model(prr.mechanism.model, servos)
+    model.opt.gravity[:], model.opt.integrator = prr.mechanism.gravity, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    record = as_is.simulate(as_is.plan(prr.mechanism, motion), model, 50.0)
+    late = record.controller.t > 0.2
+    difference = (record.readings["reported"] - record.acted)[late]
+    return float(np.sqrt(np.mean(difference**2)) / np.abs(record.acted[late]).max())
+
+
+def _torque_reported(prr: Case, motion: Motion) -> float:
+    as_is = engines.load("pybullet/as_is").compute_efforts(prr, motion).as_is
+    assert as_is is not None
+    return float(np.abs(as_is.log.readings["reported"]).max() / np.abs(as_is.log.effort).max())
 
 
 def _anchor_off() -> float:

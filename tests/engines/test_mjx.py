@@ -47,6 +47,7 @@ def error(route: str) -> float:
     return relative_error(on_prr(route).effort, prr()[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ["kkt", "kkt_single", "forward"])
 def test_agrees_on_3prr(route: str) -> None:
     limit, history = registered()[f"mjx/{route}"], on_prr(route)
@@ -109,6 +110,7 @@ def test_the_audit_names_what_mjx_leaves_out() -> None:
     assert not lost(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lift_and_finger", "spinning_rod", "geared_pair"])
 def test_matrices_give_the_efforts_over_own_peaks(name: str, model_case: CaseMaker) -> None:
     """Scales far apart, dofs that nothing drives, and a polynomial, whose curvature MJX's solver leaves out."""
@@ -124,6 +126,7 @@ def test_a_rate_of_the_jacobian_dropped_in_the_reference_is_seen(without_rate: N
     assert error_over_own_peaks("mjx/kkt_single", case, motion) > 0.05
 
 
+@pytest.mark.slow
 def test_ball_joints(model_case: CaseMaker) -> None:
     """What turns freely is where conventions differ; a simulation meets them all."""
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1, duration=0.5)

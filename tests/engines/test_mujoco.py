@@ -11,7 +11,6 @@ from analytic.motion.prescribe import prescribe
 from engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
 from engines.mujoco.model import driven, gearing
 from engines.mujoco.routes import forward
-from engines.mujoco.routes.default import MujocoDefault
 from engines.mujoco.routes.forward import MujocoForward, Settings
 from engines.mujoco.routes.kkt import MujocoKkt
 from robots.arrays import Array
@@ -35,7 +34,7 @@ def test_a_straight_joint_equality_is_right_in_forward(zoo_straight: tuple[Case,
     assert error < _limit("mujoco/forward")
 
 
-@pytest.mark.parametrize("route", [MujocoKkt(), MujocoForward(Settings(steps=(1e-2,))), MujocoDefault()])
+@pytest.mark.parametrize("route", [MujocoKkt(), MujocoForward(Settings(steps=(1e-2,)))])
 def test_a_gear_that_is_misread_does_not_reach_mujoco(route: Source, prr: Case, prr_motion: Motion) -> None:
     """Efforts pass through the engine's own transmission, so that a gear of ours that is wrong shows in them."""
     first, *others = prr.mechanism.actuators

@@ -34,8 +34,8 @@ MODEL = f"<mujoco><worldbody>{BODY}</worldbody></mujoco>"
         ),
         (
             "</worldbody>",
-            '<site name="s"/><site name="t" pos="1 0 0"/></worldbody><tendon><spatial name="cable"><site site="s"/>'
-            '<site site="t"/><site site="s"/></spatial></tendon>',
+            '<site name="s"/><site name="t" pos="1 0 0"/></worldbody><tendon><spatial name="cable" damping="1">'
+            '<site site="s"/><site site="t"/><site site="s"/></spatial></tendon>',
             "not supported: spatial tendon 'cable': only straight ones between two sites are",
         ),
         (
@@ -70,6 +70,45 @@ def test_a_bad_model_is_refused_in_one_line(tmp_path: Path, old: str, new: str, 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(MechanismError, match=r"nowhere\.xml: no such file, want an MJCF"):
         read_mechanism(ModelFile(path=tmp_path / "nowhere.xml"))
+
+
+WRAPPING = """
+<site name="s"/><site name="t" pos="1 0 0"/><geom name="wheel" type="cylinder" size="0.1 0.1" mass="0"/></worldbody>
+<tendon><spatial name="cable"{}><site site="s"/><geom geom="wheel"/><site site="t"/></spatial></tendon>"""
+
+
+def test_a_tendon_that_acts_on_nothing_may_wrap(tmp_path: Path) -> None:
+    """It is measured or drawn alone; one with a spring is refused as before."""
+    path = tmp_path / "cable.xml"
+    path.write_text(MODEL.replace("</worldbody>", WRAPPING.format("")), encoding="utf-8")
+    mechanism = read_mechanism(ModelFile(path=path))
+    assert mechanism.point_springs == ()
+    assert "spatial tendons that act on nothing: cable" in mechanism.left_out
+    path.write_text(MODEL.replace("</worldbody>", WRAPPING.format(' stiffness="1"')), encoding="utf-8")
+    with pytest.raises(MechanismError, match="not supported: spatial tendon 'cable': only straight ones"):
+        read_mechanism(ModelFile(path=path))
+
+
+TOUCH = """<sensor><plugin name="touch" plugin="mujoco.sensor.touch_grid" objtype="site" objname="s">
+<config key="size" value="3 3"/><config key="fov" value="45 45"/><config key="gamma" value="0"/>
+<config key="nchannel" value="1"/></plugin></sensor></mujoco>"""
+PID = """<actuator><plugin name="p" plugin="mujoco.pid" joint="j"><config key="kp" value="1"/></plugin></actuator>
+</mujoco>"""
+
+
+def test_plugins_are_refused_where_they_act(tmp_path: Path) -> None:
+    """Those of sensors do not."""
+    path = tmp_path / "plugin.xml"
+
+    def write(name: str, after: str) -> None:
+        extension = f'<extension><plugin plugin="{name}"/></extension><worldbody><site name="s"/>'
+        path.write_text(MODEL.replace("<worldbody>", extension).replace("</mujoco>", after), encoding="utf-8")
+
+    write("mujoco.sensor.touch_grid", TOUCH)
+    assert "plugins of sensors, shapes and looks" in read_mechanism(ModelFile(path=path)).left_out
+    write("mujoco.pid", PID)
+    with pytest.raises(MechanismError, match="not supported: plugins that act on bodies or in actuators"):
+        read_mechanism(ModelFile(path=path))
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:

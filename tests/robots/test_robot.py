@@ -33,7 +33,8 @@ def test_the_3prr_has_the_names_others_rely_on(variant: str) -> None:
 
 
 def test_vertical_is_horizontal_turned_about_x() -> None:
-    gravity = configurations(load("3prr").mechanism())
+    robot = load("3prr")
+    gravity = configurations(robot, robot.mechanism())
     np.testing.assert_array_equal(gravity["horizontal"], [0, 0, -9.81])
     np.testing.assert_array_equal(gravity["vertical"], [0, -9.81, 0])
 
@@ -58,7 +59,7 @@ def test_a_robot_has_one_case_that_stands_for_it(name: str) -> None:
     case = representative_case(robot)
     assert case.variant == "default"
     assert case.mode not in robot.expected
-    assert case.configuration == list(configurations(robot.mechanism()))[-1]
+    assert case.configuration == list(configurations(robot, robot.mechanism()))[-1]
 
 
 def test_a_representative_case_takes_what_is_asked_for() -> None:

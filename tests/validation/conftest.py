@@ -11,7 +11,7 @@ import pytest
 from pebble import ThreadPool
 
 from validation.cli import main
-from validation.execution import workers
+from validation.execution import progress, workers
 from validation.execution.errors import internal_errors
 from validation.execution.workers import ALONE, Workers, worker_pool
 from validation.judge.results import TABLES, Results
@@ -25,7 +25,8 @@ Command: TypeAlias = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def loopcheck(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command in this process."""
+    """Runs the command in this process; how far it is goes unsaid, however slow the machine."""
+    monkeypatch.setattr(progress, "PERIOD", 1e6)
 
     def call(*arguments: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["loopcheck", *map(str, arguments)])

@@ -17,6 +17,8 @@ from validation import cli
 from validation.report import deferred, pages
 from validation.studies.bench import study as bench
 from validation.studies.benchmarks import study as benchmarks
+from validation.studies.budget import study as budget
+from validation.studies.budget.parts import missing
 from validation.studies.ctc import study as ctc
 from validation.studies.ctc.runs import Settings
 from validation.studies.ctc.simulate import Task
@@ -41,10 +43,16 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(mutants, "judged", lambda case: ["analytic/lagrange", "mujoco/kkt"])
         patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
         patch.setattr(errata, "cases_of", lambda names: cases_of(names)[:3])
-        patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/careful"])
-        for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows):
+        patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])
+        patch.setattr(budget, "budget", budget_rows)
+        for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows, startup_rows):
             patch.setattr(bench, rows.__name__, rows)
         yield patch
+
+
+def budget_rows(case: Case, source: str) -> list[dict[str, Any]]:
+    """A budget that takes no time to compute."""
+    return [{**row, "part": "all", "rms": 1.0, "scale": 2.0, "note": ""} for row in missing(case, source, "")]
 
 
 def bench_rows(subject: Case | Sequence[int], *_: Any) -> list[dict[str, Any]]:
@@ -67,6 +75,10 @@ def harness_rows(case: Case) -> list[dict[str, Any]]:
 
 
 def sample_rows(case: Case, *_: Any) -> list[dict[str, Any]]:
+    return bench_rows(case)
+
+
+def startup_rows(case: Case) -> list[dict[str, Any]]:
     return bench_rows(case)
 
 

@@ -318,7 +318,7 @@ def test_efforts_of_a_route_are_its_worst() -> None:
         judged("mujoco/kkt", "q2", 3e-3, "disagree", "two"),
         judged("mujoco/kkt", "q3", 2e-15, "agree", "one"),
         judged("analytic/lagrange", "q1", 1e-15, "agree"),
-        judged("mujoco/default", "q1", 0.25, "informational", None),
+        judged("mujoco/as_is", "q1", 0.25, "informational", None),
         judged("pinocchio/forward", "q1", 1e-9, "agree"),
         judged("pinocchio/forward", "q2", np.nan, "not comparable", "no effort"),
     )

@@ -1,5 +1,6 @@
 """What the bench measures must compute the right thing."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,13 @@ import pytest
 
 from analytic.batch import inverse_dynamics
 from analytic.dynamics.noc import Noc
+from robots.errors import HarnessError
 from robots.motion import Motion
 from robots.robot import Case, load, representative_case
 from tests.errors import relative_error
 from tests.validation.conftest import Command, in_this_process
 from validation.execution.tables import read_tables
-from validation.studies.bench import measure, study
+from validation.studies.bench import measure, startup, study
 from validation.studies.bench.chain import four_bar_chain
 from validation.studies.bench.study import TABLE, Bench
 
@@ -74,6 +76,7 @@ def test_figures_are_written_and_printed(loopcheck: Command, tmp_path: Path, mon
     monkeypatch.setattr(study, "robot_rows", lambda case, samples: rows(case.robot.name))
     monkeypatch.setattr(study, "chain_rows", lambda lengths: rows(f"chain of {lengths[-1]}"))
     monkeypatch.setattr(study, "few_rows", lambda case: [])
+    monkeypatch.setattr(study, "startup_rows", lambda case: [])
     monkeypatch.setattr(study, "harness_rows", crash)
     monkeypatch.setattr(study, "sample_rows", lambda case: [])
     with in_this_process():
@@ -83,3 +86,33 @@ def test_figures_are_written_and_printed(loopcheck: Command, tmp_path: Path, mon
     table = read_tables(tmp_path, Bench.tables)[TABLE]
     assert list(table["subject"]) == ["andrews", "chain of 5"]
     assert list(table["median"]) == [0.2, 0.2]
+
+
+def test_the_answer_is_timed_when_it_is_there() -> None:
+    said = "import time; print('2 comparisons: 2 agree', flush=True); time.sleep(0.5); print('report: x')"
+    answered, whole = startup.waited([sys.executable, "-c", said])
+    assert answered < whole - 0.4
+    with pytest.raises(HarnessError, match="no such thing"):
+        startup.waited([sys.executable, "-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(2)"])
+
+
+def test_what_a_user_waits_for_is_measured_over_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command once per turn, exact sources and all, the imports in the same turn."""
+    asked: list[list[str]] = []
+
+    def waited(command: list[str]) -> tuple[float, float]:
+        asked.append(command)
+        return (
+            (2.0, 2.0) if startup.IMPORTS in command else (3.0, 5.0) if "--source=mujoco/kkt" in command else (4.0, 8.0)
+        )
+
+    monkeypatch.setattr(startup, "waited", waited)
+    rows = {row["quantity"]: row["median"] for row in startup.startup_rows(representative_case(load("four_bar")))}
+    assert len(asked) == 3 * startup.RUNS
+    assert rows.pop(startup.UNIT) == 2.0
+    assert rows == {
+        "answer, exact sources / imports": 1.5,
+        "report, exact sources / imports": 2.5,
+        "answer, all sources / imports": 2.0,
+        "report, all sources / imports": 4.0,
+    }

@@ -51,7 +51,7 @@ def results() -> Results:
     """Of an engine that agrees and one whose verdict is informational."""
     return run(
         cases_of_file(MODELS / "four_bar.xml")[1:],
-        wanted=("mujoco/kkt", "mujoco/default"),
+        wanted=("mujoco/kkt", "mujoco/as_is"),
         dt=0.1,
         workers=Workers(jobs=1),
     )
@@ -117,6 +117,7 @@ def _listen(context: BrowserContext) -> list[str]:
     return complaints
 
 
+@pytest.mark.slow
 def test_every_link_leads_to_something_that_is_seen(page: Page) -> None:
     links = page.locator("a[href]")
     targets = {str(links.nth(k).get_attribute("href")) for k in range(links.count())}
@@ -165,7 +166,7 @@ def test_a_figure_becomes_a_chart_and_back_by_keyboard(page: Page) -> None:
     assert chart.locator(".main-svg").first.bounding_box()["width"] > 800  # type: ignore[index]
     lines = chart.locator(".scatterlayer .trace")
     expect(lines).to_have_count(3)
-    box = figure.get_by_role("checkbox", name="mujoco/default")
+    box = figure.get_by_role("checkbox", name="mujoco/as_is")
     box.focus()
     page.keyboard.press("Space")
     expect(lines).to_have_count(2)
@@ -187,7 +188,7 @@ def test_a_chart_zooms_and_tells_numbers(page: Page) -> None:
     page.mouse.move(x, y)
     page.mouse.move(x + 1, y)
     numbers = figure.locator(".hoverlayer")
-    for source in ("analytic/noc", "mujoco/kkt", "mujoco/default"):
+    for source in ("analytic/noc", "mujoco/kkt", "mujoco/as_is"):
         expect(numbers).to_contain_text(re.compile(rf"{source} : −?\d"))
     seen = "chart => chart.layout.xaxis.range[1] - chart.layout.xaxis.range[0]"
     chart = figure.locator(".js-plotly-plot")
@@ -283,6 +284,7 @@ def test_without_script_figures_and_tables_are_there(chromium: Browser, report: 
     page.close()
 
 
+@pytest.mark.slow
 def test_all_text_can_be_read_in_light_and_dark(page: Page) -> None:
     page.locator("figure:has(> script.chart) > button").first.click()
     expect(page.locator(".js-plotly-plot")).to_be_visible()

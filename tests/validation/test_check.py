@@ -14,17 +14,24 @@ import pytest
 from analytic.motion.prescribe import depends_on_gravity, prescribe
 from robots.mechanism import Mechanism
 from robots.motion import Motion
-from robots.robot import CATALOGUE, configurations, load, make_case
+from robots.robot import CATALOGUE, load, make_case
 from tests.conftest import MODELS, ZOO
 from tests.validation.conftest import Command
 from validation.judge.results import read
 from validation.studies.check.cases import cases_of_file
+from validation.studies.run import study as run_study
+from validation.studies.run.movies import NO_MOVIES
 
 EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
-def test_a_file_is_checked_with_a_motion_of_its_own(loopcheck: Command, tmp_path: Path, name: str) -> None:
+def test_a_file_is_checked_with_a_motion_of_its_own(
+    loopcheck: Command, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Movies are tried in `test_rendering`; one that fails would change nothing of what is wanted here."""
+    monkeypatch.setattr(run_study, "movies", lambda *_: NO_MOVIES)
     status, out, err = loopcheck("check", MODELS / f"{name}.xml", *EXACT, "--out", tmp_path)
     assert status == 0, out + err
     assert set(read(tmp_path).summary["robot"]) == {name}
@@ -33,6 +40,8 @@ def test_a_file_is_checked_with_a_motion_of_its_own(loopcheck: Command, tmp_path
 SCRIPT = """
 from pathlib import Path
 from validation.studies.check.cases import cases_of_file
+from validation.studies.run import study as run_study
+from validation.studies.run.movies import NO_MOVIES
 from validation.studies.run.study import run
 from validation.execution.workers import ALONE
 results = run(cases_of_file(Path(MODEL)), wanted=("analytic/lagrange",), dt=0.2, workers=ALONE)
@@ -40,6 +49,7 @@ print(sorted(set(results.summary["verdict"])))
 """
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     """Processes that run it again, as Python's own do, would each begin to check the file, and die over it."""
     (tmp_path / "script.py").write_text(SCRIPT.replace("MODEL", repr(str(MODELS / "four_bar.xml"))), encoding="utf-8")
@@ -49,6 +59,7 @@ def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "['agree', 'reference']\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_a_file_is_found_from_where_the_user_stands(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,6 +67,7 @@ def test_a_file_is_found_from_where_the_user_stands(
     assert loopcheck("check", "four_bar.xml", *EXACT, "--out", tmp_path)[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_the_motion_moves_every_motor_and_comes_back(name: str) -> None:
     case = cases_of_file(MODELS / f"{name}.xml")[0]
@@ -77,6 +89,7 @@ def test_the_motion_stays_inside_the_limits(tmp_path: Path) -> None:
     assert np.ptp(crank) > np.radians(2)
 
 
+@pytest.mark.slow
 def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
     both = text.replace("</actuator>", '<motor name="second" joint="rocker" gear="2"/></actuator>')
@@ -84,6 +97,7 @@ def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Pa
     assert loopcheck("check", tmp_path / "both.xml", *EXACT, "--out", tmp_path / "out")[0] == 0
 
 
+@pytest.mark.slow
 def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -> None:
     model = MODELS / "four_bar.xml"
     assert loopcheck("check", model, "--actuated", "rocker", *EXACT, "--out", tmp_path)[0] == 0
@@ -96,14 +110,16 @@ def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -
 def test_a_file_without_gravity_has_one_configuration(tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8").replace('gravity="0.4 -1 -9.7"', 'gravity="0 0 0"')
     (tmp_path / "floating.xml").write_text(text, encoding="utf-8")
-    assert [case.configuration for case in cases_of_file(tmp_path / "floating.xml")] == ["horizontal"]
+    assert [case.configuration for case in cases_of_file(tmp_path / "floating.xml")] == ["given"]
 
 
-def test_vertical_is_the_gravity_of_the_file_turned() -> None:
-    gravity = configurations(cases_of_file(MODELS / "four_bar.xml")[0].mechanism)
-    np.testing.assert_array_equal(gravity["vertical"], [0.4, -9.7, 1.0])
+def test_a_tilted_gravity_is_given_and_turned() -> None:
+    given, turned = cases_of_file(MODELS / "four_bar.xml")
+    assert (given.configuration, turned.configuration) == ("given", "turned")
+    np.testing.assert_array_equal(turned.mechanism.gravity, [0.4, -9.7, 1.0])
 
 
+@pytest.mark.slow
 def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(loopcheck: Command, tmp_path: Path) -> None:
     """The 3-PRR's own motion, from a file of its actuated joints: the same efforts as by its law."""
     robot = CATALOGUE / "3prr" / "3prr.xml"
@@ -118,6 +134,7 @@ def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(loopcheck: Co
     _assert_same_efforts(read(tmp_path / "out").efforts, case.mechanism, motion)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [17, 9])
 def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, digits: int) -> None:
     """Rounded ones too: passive rates that fit the closures to 1e-9 alone made all sources disagree by 4e-10."""
@@ -130,6 +147,7 @@ def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, di
     assert (logged == read(tmp_path / "out").motion["q"].to_numpy().reshape(7, -1).T).all()
 
 
+@pytest.mark.slow
 def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, tmp_path: Path) -> None:
     """What nothing drives swings as the log says in the one configuration; in the other it would go elsewhere."""
     model = MODELS / "spinning_rod.xml"

@@ -23,7 +23,8 @@ from validation.judge.verdicts import FILE, case_verdicts
 from validation.report.blocks import Section, Table
 from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
 from validation.studies.mutants.judge import PreparedCase, Seeded, judge, judged, prepare
-from validation.studies.run.record import Request, RunOutput, collect
+from validation.studies.run.collect import collect
+from validation.studies.run.record import Request, RunOutput
 from validation.studies.run.sections.verdicts import verdicts
 
 FAULTS = {fault.key: fault for fault in COMMON_FAULTS}
@@ -59,6 +60,7 @@ def test_the_files_of_the_zoo_say_what_the_model_does(zoo_case: Case, zoo_motion
     assert not doubts(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["3prr", "6spu"])
 def test_the_files_notice_every_fault_of_their_numbers(robot: str) -> None:
     mode = "plus" if robot == "3prr" else "home"
@@ -76,6 +78,7 @@ def test_every_number_of_the_files_has_a_fault() -> None:
     assert {fault.key for fault in COMMON_FAULTS if fault.what in FROM_FILES} == set(QUANTITIES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", ["analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward", "pinocchio/kkt", "pybullet/kkt"]
 )
@@ -114,6 +117,7 @@ def test_a_velocity_term_that_both_sides_lack_is_noticed(robot: str, source: str
         assert "the fault changes the efforts by" in row["note"]
 
 
+@pytest.mark.slow
 def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
     """Its Jacobian does not depend on the point: the gap that the engine sees is all there is to notice."""
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")

@@ -134,6 +134,7 @@ def test_plant_steps_with_fourth_order() -> None:
     assert order == pytest.approx(4, abs=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controller", CONTROLLERS)
 @pytest.mark.parametrize("mode", ["pmp", "ppm"])
 def test_on_the_nominal_robot_the_torque_is_that_of_inverse_dynamics(controller: str, mode: str) -> None:
@@ -187,6 +188,7 @@ class Idle:
         return np.zeros((len(q), 3))
 
 
+@pytest.mark.slow
 def test_a_lost_run_is_counted_and_does_no_harm() -> None:
     """Links half as long cannot reach; the robot beside it runs as if it were alone."""
     short = replace(_nominal(), L=_nominal().L * 0.5, l=_nominal().l * 0.5)
@@ -212,6 +214,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_extended_ctc_wins_by_geometry_and_not_by_inertia(folder: Path) -> None:
     """Task-space control on the same sensors does about as well, so the sensors make the difference."""
     runs = pd.read_csv(folder / "ctc_runs.csv")
@@ -227,6 +230,7 @@ def test_extended_ctc_wins_by_geometry_and_not_by_inertia(folder: Path) -> None:
     assert ISE["all", "task space"] < ISE["all", "classical"] / 1.5
 
 
+@pytest.mark.slow
 def test_a_larger_study_computes_what_a_smaller_one_has_not(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "ctc")
     again, _ = run_study(SMALL, tmp_path / "ctc", workers=Workers(jobs=1))
@@ -238,6 +242,7 @@ def test_a_larger_study_computes_what_a_smaller_one_has_not(folder: Path, tmp_pa
     pd.testing.assert_frame_equal(runs.reset_index(drop=True), before)
 
 
+@pytest.mark.slow
 def test_runs_that_crash_take_no_others_along(tmp_path: Path) -> None:
     """They are told, and tried again by the same command."""
     small = replace(SMALL, kinds=("all",))
@@ -263,6 +268,7 @@ def _without_extended(settings: Settings, batch: Batch) -> pd.DataFrame:
     return run_batch(settings, batch)
 
 
+@pytest.mark.slow
 def test_other_settings_are_computed_anew(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "ctc")
     other = replace(SMALL, settings=replace(SMALL.settings, peak_time=0.2), kinds=("all",))
@@ -313,6 +319,7 @@ def test_engines_rebuild_the_robot(engine: str, request: pytest.FixtureRequest) 
         assert np.abs(plant.pose() - exact.pose()).max() < 2e-3
 
 
+@pytest.mark.slow
 def test_wrong_lengths_can_carry_classical_control_through_a_singularity() -> None:
     """In mode ppm two percent suffice: the motors keep to their angles, and the true determinant changes its sign."""
     robot = perturb(_nominal(), make_templates(10, np.random.default_rng(0))[9], 0.02, "all")

@@ -85,6 +85,7 @@ def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:
     assert all("is not installed" in note for note in _notes(results) if "not" in note)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::RuntimeWarning")  # a worker process makes no errors of them either
 @given(text=mechanisms() | st.builds(linkage, st.tuples(*[st.sampled_from((-0.5, -0.2, 0.0, 0.2, 0.3, 0.5))] * 4)))
 def test_no_verdict_on_a_readable_model_is_an_error_of_our_own(

@@ -48,6 +48,7 @@ def test_the_readme_says_what_is_measured(costs: pd.DataFrame) -> None:
             assert [float(cell) for cell in cells if cell != "none"] == errors
 
 
+@pytest.mark.slow
 def test_every_erratum_has_a_row_in_every_case(costs: pd.DataFrame) -> None:
     keys = {erratum.key for erratum in paper_model("kordjazi2011").ERRATA}
     for _, of_case in costs.groupby(["mode", "configuration"]):
@@ -55,6 +56,7 @@ def test_every_erratum_has_a_row_in_every_case(costs: pd.DataFrame) -> None:
     assert costs.groupby(["mode", "configuration"]).ngroups == 4
 
 
+@pytest.mark.slow
 def test_the_corrected_model_agrees_and_the_printed_ones_do_not(costs: pd.DataFrame) -> None:
     worst = costs.groupby("erratum")["relative_error"].max()
     assert worst["as corrected"] < 1e-11

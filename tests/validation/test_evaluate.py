@@ -11,9 +11,9 @@ from validation.studies.check.cases import cases_of_file
 @pytest.mark.parametrize(
     ("model", "source", "is_said"),
     [
-        ("spinning_rod", "mujoco/default", True),
+        ("spinning_rod", "mujoco/as_is", True),
         ("spinning_rod", "mujoco/kkt", False),
-        ("four_bar", "mujoco/default", False),
+        ("four_bar", "mujoco/as_is", False),
     ],
 )
 def test_where_nothing_drives_a_simulation_says_whose_state_it_starts_from(

@@ -19,6 +19,7 @@ from validation.judge.verdicts import (
     CaseVerdict,
     about_robots,
     case_verdicts,
+    gravest,
     reference_of,
     verdict_counts,
     worst,
@@ -65,6 +66,15 @@ def test_cases_together_are_as_bad_as_the_worst(first: str, second: str) -> None
     together = worst([small, large])
     assert (together.verdict, together.note, together.error) == (ranks[0], ranks[0], 0.5)
     assert together.tolerance == (1.0 if first == ranks[0] else 2.0)
+
+
+def test_the_gravest_has_the_error_of_those_that_are_as_bad() -> None:
+    """Not that of a verdict less bad, which may be larger: it belongs to another limit."""
+    cases = [CaseVerdict("agree", 9.0, 10.0, "fine")]
+    cases += [CaseVerdict("disagree", error, 0.1, "off") for error in (0.25, 0.5, np.nan)]
+    cases += [CaseVerdict("informational", 7.0, np.nan, "shown")]
+    assert gravest(cases) == CaseVerdict("disagree", 0.5, 0.1, "off")
+    assert gravest(cases[:1]) == cases[0]
 
 
 def test_an_error_that_is_not_known_hides_none() -> None:

@@ -97,6 +97,7 @@ def status(house: Path, *arguments: Any) -> int:
     return process.returncode
 
 
+@pytest.mark.slow
 def test_engines_that_go_wrong_take_nothing_along(house: Path, tmp_path: Path) -> None:
     bad = [f"broken/{route}" for route in BODIES if route not in ("moody", "fickle")] + ["absent/kkt"]
     chosen = [part for source in ["mujoco/kkt", *bad] for part in ("--source", source)]
@@ -119,6 +120,7 @@ def test_engines_that_go_wrong_take_nothing_along(house: Path, tmp_path: Path) -
     assert set(read(tmp_path).audit.query("engine == 'mujoco'")["verdict"]) == {"agree"}
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_finished_by_the_same_command(house: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """Killed at random moments: what was computed is not computed anew, and the tables are the same, bit for bit."""
     chosen = ("run", *FAST, *_sources("analytic/lagrange", "mujoco/kkt", "mujoco/forward"))
@@ -142,6 +144,7 @@ def test_a_killed_run_is_finished_by_the_same_command(house: Path, tmp_path: Pat
             assert times[outcome.case.mode, outcome.case.configuration, outcome.source] == outcome.wall_time
 
 
+@pytest.mark.slow
 def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_path: Path) -> None:
     """The route aborts where the first mass is more than 0.8 % too large, and hangs where it is as much too small."""
     for seed in count():
@@ -162,6 +165,7 @@ def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_pat
     assert (rows.loc[~lost, "relative_error"] == wanted.loc[~lost, "relative_error"]).all()
 
 
+@pytest.mark.slow
 def test_what_died_is_tried_again(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = ("run", *FAST, *_sources("mujoco/kkt", "broken/moody"), "--out", tmp_path)
     assert status(house, *chosen) == 3
@@ -183,6 +187,7 @@ def test_a_folder_is_for_one_command_at_a_time(loopcheck: Command, tmp_path: Pat
     assert not (tmp_path / LOCK).exists()
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk: what is written beyond it fails as on a full one."""
     chosen = ("run", *FAST, *_sources("analytic/lagrange", "mujoco/kkt"), "--out", tmp_path)
@@ -196,12 +201,14 @@ def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
+@pytest.mark.slow
 def test_nothing_an_engine_drops_lands_in_the_users_folder(house: Path, tmp_path: Path) -> None:
-    chosen = ("run", *FAST, *_sources("mujoco/default", "broken/aborts"))
+    chosen = ("run", *FAST, *_sources("mujoco/as_is", "broken/aborts"))
     start(house, *chosen, "--out", "out", at=tmp_path).communicate()
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
 
 
+@pytest.mark.slow
 def test_rooms_of_the_users_own_are_not_taken_for_ours(tmp_path: Path) -> None:
     for room in ("robots", "analytic", "engines", "validation"):
         (tmp_path / room).mkdir()

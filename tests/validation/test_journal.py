@@ -27,7 +27,7 @@ COMPUTING = (
     "validation.studies.errata.costs",
     "validation.studies.benchmarks.measure",
     "validation.studies.mutants.judge",
-    "validation.studies.ladder.climb",
+    "validation.studies.ladder.levels",
     "validation.studies.ctc.runs",
     "validation.studies.sweep.cases",
     "validation.studies.bench.measure",
@@ -125,6 +125,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_an_edited_model_is_computed_anew(tmp_path: Path) -> None:
     """What an engine reads of a file, and we do not, is part of what a result is known by."""
     model = tmp_path / "four_bar.xml"

@@ -32,7 +32,7 @@ from validation.studies.ladder.analysis import (
     summary,
     verdict,
 )
-from validation.studies.ladder.climb import RUNGS, PreparedCase, climb, prepared_case
+from validation.studies.ladder.levels import LEVELS, PreparedCase, prepared_case, simulate_levels
 from validation.studies.ladder.study import TABLE, LadderStudy
 from validation.studies.study import run_study
 
@@ -60,7 +60,7 @@ def test_an_order_that_is_not_plausible_is_replaced_by_theory() -> None:
     assert found["index"].iloc[-1] == pytest.approx(3 * 0.1 / (2**4 - 1))
 
 
-def test_a_rung_that_failed_leaves_a_gap() -> None:
+def test_a_level_that_failed_leaves_a_gap() -> None:
     found = refinements(
         [1.0, 0.5, 0.25, 0.125], [np.ones((1, 1)), None, np.ones((1, 1)), np.zeros((1, 1))], np.ones(1), 1
     )
@@ -70,7 +70,7 @@ def test_a_rung_that_failed_leaves_a_gap() -> None:
 
 CHANGES = [nan, 1e-2, 2e-3, 5e-4, 1e-7, 4e-8]
 ORDERS = [nan, nan, 2.3, 2.1, 12.0, 1.3]
-"""Changes and orders of a ladder that reaches its noise after four rungs."""
+"""Changes and orders of a ladder that reaches its noise after four levels."""
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ ORDERS = [nan, nan, 2.3, 2.1, 12.0, 1.3]
 )
 def test_the_order_is_taken_above_the_noise(noise: float, order: float) -> None:
     """Ten times: below, round-off makes any order there is."""
-    rungs = _rows()[:6].assign(ladder="one", configuration="vertical", change=CHANGES, order=ORDERS)
-    (row,) = summary(rungs, {"mujoco/forward": TARGET}, {"mujoco/forward": noise}).to_dict("records")
+    levels = _rows()[:6].assign(ladder="one", configuration="vertical", change=CHANGES, order=ORDERS)
+    (row,) = summary(levels, {"mujoco/forward": TARGET}, {"mujoco/forward": noise}).to_dict("records")
     assert row["order"] == pytest.approx(order, nan_ok=True)
-    unknown = summary(rungs, {}, {}).to_dict("records")[0]
+    unknown = summary(levels, {}, {}).to_dict("records")[0]
     assert np.isnan([unknown["order"], unknown["target"]]).all()
 
 
@@ -116,25 +116,28 @@ def test_verdicts(error: list[float], floor: float, wanted: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def scene(prr: Case, prr_motion: Motion) -> PreparedCase:
+def prepared(prr: Case, prr_motion: Motion) -> PreparedCase:
     """The first fifth of the motion."""
     short = prr_motion.assemble(prr_motion.t[: len(prr_motion.t) // 5 + 1])
-    scene = prepared_case(prr)
-    return replace(scene, motion=short, reference=scene.reference[: len(short.t)])
+    prepared = prepared_case(prr)
+    return replace(prepared, motion=short, reference=prepared.reference[: len(short.t)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta, two compliances"), (1, "mj_step Euler")])
-def test_mujoco_has_the_order_of_its_integrator(scene: PreparedCase, order: int, name: str) -> None:
-    of_name = _summary(climb(scene, _first_rungs(scene.motion, "mujoco/forward", name, 4)))
+def test_mujoco_has_the_order_of_its_integrator(prepared: PreparedCase, order: int, name: str) -> None:
+    of_name = _summary(simulate_levels(prepared, _first_levels(prepared.motion, "mujoco/forward", name, 4)))
     assert of_name.loc[name, "order"] == pytest.approx(order, abs=0.1)
     assert of_name.loc[name, "verdict"] == CONVERGES
     if order == 1:
         assert of_name.loc[f"{name}, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
 
 
-def test_pybullet_is_of_first_order(scene: PreparedCase) -> None:
+def test_pybullet_is_of_first_order(prepared: PreparedCase) -> None:
     pytest.importorskip("pybullet")
-    found = _summary(climb(scene, _first_rungs(scene.motion, "pybullet/forward", "velocity motors", 5)))
+    found = _summary(
+        simulate_levels(prepared, _first_levels(prepared.motion, "pybullet/forward", "velocity motors", 5))
+    )
     assert found.loc["velocity motors", "order"] == pytest.approx(1, abs=0.1)
     assert found.loc["velocity motors, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
     errors = found["error"]
@@ -142,43 +145,43 @@ def test_pybullet_is_of_first_order(scene: PreparedCase) -> None:
 
 
 @pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta"), (1, "semi-implicit Euler")])
-def test_pinocchio_has_the_order_of_its_integrator(scene: PreparedCase, order: int, name: str) -> None:
+def test_pinocchio_has_the_order_of_its_integrator(prepared: PreparedCase, order: int, name: str) -> None:
     pytest.importorskip("pinocchio")
-    rungs = climb(scene, _first_rungs(scene.motion, "pinocchio/forward", name, 4))
-    orders = rungs.groupby("ladder")["order"].last()  # that of fourth order is soon below the registered noise
+    levels = simulate_levels(prepared, _first_levels(prepared.motion, "pinocchio/forward", name, 4))
+    orders = levels.groupby("ladder")["order"].last()  # that of fourth order is soon below the registered noise
     assert orders[name] == pytest.approx(order, abs=0.1)
-    assert _summary(rungs).loc[name, "verdict"] == CONVERGES
+    assert _summary(levels).loc[name, "verdict"] == CONVERGES
     if order == 1:
         assert orders[f"{name}, Richardson 2"] == pytest.approx(2, abs=0.15)
 
 
-def test_exudyn_is_of_second_order(scene: PreparedCase) -> None:
+def test_exudyn_is_of_second_order(prepared: PreparedCase) -> None:
     pytest.importorskip("exudyn")
-    found = _summary(climb(scene, _first_rungs(scene.motion, "exudyn/forward", "trapezoidal rule", 5)))
+    found = _summary(simulate_levels(prepared, _first_levels(prepared.motion, "exudyn/forward", "trapezoidal rule", 5)))
     assert found.loc["trapezoidal rule", "order"] == pytest.approx(2, abs=0.1)
     assert found.loc["trapezoidal rule", "verdict"] == CONVERGES
 
 
 @pytest.mark.parametrize("name", ["mj_step Euler, default softness", "mj_step Euler, own inverse weights"])
-def test_soft_constraints_stall_though_the_changes_fall(scene: PreparedCase, name: str) -> None:
-    ladder = _first_rungs(scene.motion, "mujoco/forward", name, 7)
-    rungs = climb(scene, ladder)
-    assert rungs["change"].iloc[-1] < rungs["change"].iloc[1] / 10
-    assert _summary(rungs).loc[name, "verdict"] == STALLED
-    assert rungs["relative_error"].iloc[-1] > 3 * rungs["index"].iloc[-1]
+def test_soft_constraints_stall_though_the_changes_fall(prepared: PreparedCase, name: str) -> None:
+    ladder = _first_levels(prepared.motion, "mujoco/forward", name, 7)
+    levels = simulate_levels(prepared, ladder)
+    assert levels["change"].iloc[-1] < levels["change"].iloc[1] / 10
+    assert _summary(levels).loc[name, "verdict"] == STALLED
+    assert levels["relative_error"].iloc[-1] > 3 * levels["index"].iloc[-1]
 
 
-def test_a_solver_that_gives_up_stalls(scene: PreparedCase) -> None:
+def test_a_solver_that_gives_up_stalls(prepared: PreparedCase) -> None:
     """One iteration of PGS at every step."""
     forward = pytest.importorskip("engines.mujoco.routes.forward")
     lame = forward.Settings(compliances=(1e-3,), integrator="Euler", solver="PGS", iterations=1)
-    ladder = _first_rungs(scene.motion, "mujoco/forward", "mj_step Euler", 3)
+    ladder = _first_levels(prepared.motion, "mujoco/forward", "mj_step Euler", 3)
     trials = tuple(
         replace(trial, source=forward.MujocoForward(replace(lame, steps=(trial.dt,)))) for trial in ladder.trials
     )
-    rungs = climb(scene, replace(ladder, trials=trials))
-    assert _summary(rungs).loc[ladder.name, "verdict"] in (STALLED, DIVERGES)
-    assert rungs["relative_error"].min() > 0.01
+    levels = simulate_levels(prepared, replace(ladder, trials=trials))
+    assert _summary(levels).loc[ladder.name, "verdict"] in (STALLED, DIVERGES)
+    assert levels["relative_error"].min() > 0.01
 
 
 @pytest.mark.parametrize("dt", [0.01, 0.02, 0.05])
@@ -219,7 +222,7 @@ def test_advice_is_the_cheapest_that_meets_the_target_in_every_case() -> None:
 
 
 def test_advice_counts_neither_luck_nor_a_failed_case() -> None:
-    """The dearer ladder meets the target at its first rung by chance; the cheapest failed in one case."""
+    """The dearer ladder meets the target at its first level by chance; the cheapest failed in one case."""
     rows = _rows()
     lucky = rows[rows["ladder"] == "plain"].assign(ladder="lucky", wall_time=1e-3)
     lucky["relative_error"] = lucky["value"].map({1.0: 1e-9, 0.5: 0.5, 0.25: 0.5, 0.125: 0.5})
@@ -232,7 +235,7 @@ def test_advice_counts_neither_luck_nor_a_failed_case() -> None:
 def test_advice_says_where_nothing_ran() -> None:
     found = advice(_rows().assign(relative_error=nan), targets=(1e-2,))
     assert {answer(row) for row in found.to_dict("records")} == {
-        "nothing ran in every case; the notes of the rungs say why"
+        "nothing ran in every case; the notes of the levels say why"
     }
 
 
@@ -246,29 +249,30 @@ def test_where_the_own_setting_stands() -> None:
 
 
 @pytest.fixture
-def few(scene: PreparedCase) -> Iterator[None]:
-    """Two ladders of three rungs on a short motion, instead of all."""
-    short = [_first_rungs(scene.motion, "mujoco/forward", name, 3) for name in FEW]
+def few(prepared: PreparedCase) -> Iterator[None]:
+    """Two ladders of three levels on a short motion, instead of all."""
+    short = [_first_levels(prepared.motion, "mujoco/forward", name, 3) for name in FEW]
     with in_this_process() as patch:
         patch.setattr(declared, "ladders", lambda motion: short)
-        patch.setattr(study, "scene_of", wraps(prepared_case)(lambda case: scene))
+        patch.setattr(study, "prepared_case", wraps(prepared_case)(lambda case: prepared))
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted, it writes what is there; the same study computes the rest, and then nothing."""
     done: list[str] = []
 
-    @wraps(climb)  # the name is part of what a result is known by
-    def interrupted(scene: PreparedCase, ladder: Ladder) -> pd.DataFrame:
+    @wraps(simulate_levels)  # the name is part of what a result is known by
+    def interrupted(prepared: PreparedCase, ladder: Ladder) -> pd.DataFrame:
         if done:
             raise KeyboardInterrupt
         done.append(ladder.name)
-        return climb(scene, ladder)
+        return simulate_levels(prepared, ladder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(study, "climb", interrupted)
+        patch.setattr(study, "simulate_levels", interrupted)
         first, _ = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
     assert set(first.tables[TABLE].query("note != 'interrupted'")["base"]) == {FEW[0]}
     assert first.record["not_run"] == ["interrupted"]
@@ -291,8 +295,8 @@ def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path
     assert "none reaches it; the most accurate" in text
     assert "Stalled: mujoco: mj_step Euler, default softness at 0.22" in text
     assert (tmp_path / "ladder.html").read_text(encoding="utf-8").count("data:image/svg+xml") == 1
-    rungs = read_tables(tmp_path, LadderStudy.tables)[TABLE]
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ladder_rungs.parquet"), rungs)
+    levels = read_tables(tmp_path, LadderStudy.tables)[TABLE]
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ladder_rungs.parquet"), levels)
 
 
 @pytest.mark.parametrize(
@@ -313,17 +317,17 @@ def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, arguments: li
     assert not (tmp_path / "out").exists()
 
 
-def _first_rungs(motion: Motion, route: str, name: str, count: int) -> Ladder:
-    """The coarsest rungs of a ladder."""
+def _first_levels(motion: Motion, route: str, name: str, count: int) -> Ladder:
+    """The coarsest levels of a ladder."""
     (ladder,) = [found for found in ladders(motion) if (found.route, found.name) == (route, name)]
     extrapolated = tuple(number for number in ladder.extrapolated if number < count - 1)
     return replace(ladder, trials=ladder.trials[:count], extrapolated=extrapolated)
 
 
-def _summary(rungs: pd.DataFrame) -> pd.DataFrame:
+def _summary(levels: pd.DataFrame) -> pd.DataFrame:
     """By ladder, against the registered tolerance; any change tells an order."""
-    targets = {route: registered()[route].relative_error or nan for route in rungs["route"].unique()}
-    return summary(rungs, targets, dict.fromkeys(targets, 1e-9)).set_index("ladder")
+    targets = {route: registered()[route].relative_error or nan for route in levels["route"].unique()}
+    return summary(levels, targets, dict.fromkeys(targets, 1e-9)).set_index("ladder")
 
 
 def _rows() -> pd.DataFrame:
@@ -354,4 +358,4 @@ def _rows() -> pd.DataFrame:
         for ladder, order, error, cost in (("plain", 1.0, 4e-3, 1.0), ("own", 4.0, 1e-9, 2.0))
         for value in values
     ]
-    return RUNGS.frame(pd.DataFrame(rows).reindex(columns=list(RUNGS.schema.columns)))
+    return LEVELS.frame(pd.DataFrame(rows).reindex(columns=list(LEVELS.schema.columns)))

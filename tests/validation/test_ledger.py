@@ -46,7 +46,7 @@ def test_entries_concern_the_engines_sources_and_robots_of_a_run(monkeypatch: py
 
 def test_an_entry_of_another_version_concerns_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: "3.4.0")
-    assert concerning(["3prr"], ["mujoco/default"]) == []
+    assert concerning(["3prr"], ["mujoco/as_is"]) == []
 
 
 def test_an_entry_of_an_older_version_concerns_those_who_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,6 +72,7 @@ def test_a_bad_entry_is_refused(change: dict[str, object], complaint: str) -> No
         Issue.model_validate(entry)
 
 
+@pytest.mark.slow
 def test_the_report_prints_what_concerns_the_run(loopcheck: Command, tmp_path: Path) -> None:
     one_case = ("--mode", "plus", "--variant", "default", "--configuration", "vertical", "--jobs", "1")
     loopcheck("run", "3prr", *one_case, "--source", "mujoco/inverse", "--out", tmp_path)

@@ -28,6 +28,7 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "robots"
 
 
+@pytest.mark.slow
 def test_a_new_robot_is_listed_run_and_tested(
     loopcheck: Command, catalogue: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

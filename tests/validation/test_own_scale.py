@@ -57,6 +57,7 @@ def test_a_wrong_finger_beside_a_lift_disagrees(source: str, factor: float) -> N
     assert list(rows_of(source, effort, "lift_and_finger")["verdict"]) == ["agree", "disagree"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", JUDGED)
 def test_every_route_gets_the_finger_beside_the_lift_right(source: str) -> None:
     engine = source.split("/")[0]
@@ -80,6 +81,7 @@ def test_a_peak_is_that_of_its_actuator() -> None:
     assert (rows["scale"] < 2.5 * rows["peak"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["four_bar", "lift_and_finger", "counterbalanced_beam", "tendon_hand", "six_legs"])
 def test_terms_sum_to_the_effort_and_a_wrong_one_is_noticed(model: str) -> None:
     """The signed terms of the scale are a second derivation of each effort, however small beside the others."""
@@ -117,6 +119,7 @@ def slow(motion: Motion, factor: float) -> Motion:
     return replace(motion, t=motion.t / factor, qd=factor * motion.qd, qdd=factor**2 * motion.qdd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["four_bar", "lift_and_finger", "counterbalanced_beam"])
 @pytest.mark.parametrize("source", [name for name in JUDGED if name.endswith(("kkt", "lagrange"))])
 def test_a_held_pose_has_efforts_and_no_balance(model: str, source: str) -> None:

@@ -40,6 +40,7 @@ FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "ve
 COMMANDS: dict[str, tuple[Any, ...]] = {
     "run": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
     "check": (MODELS / "four_bar.xml", "--dt", "0.05", "--source", "mujoco/kkt"),
+    "budget": ("four_bar", "3prr"),
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
     "errata": ("3prr",),
     "benchmarks": ("slider_crank",),
@@ -63,6 +64,7 @@ def test_every_study_is_tried_here() -> None:
     assert set(cli.list_commands(click.Context(cli))) - OTHERS == set(COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_all_commands_behave_alike(
     name: str,

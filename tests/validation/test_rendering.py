@@ -59,6 +59,7 @@ def test_the_movie_follows_the_motion(results: Results, spatial: Case) -> None:
     assert frames["image"].map(len).sum() < 400_000
 
 
+@pytest.mark.slow
 def test_the_report_is_rebuilt_from_the_folder(results: Results, tmp_path: Path) -> None:
     write(results, tmp_path)
     first = page(results, tmp_path)
@@ -90,6 +91,7 @@ def test_without_a_renderer_the_reason_is_told(spatial: Case, prr: Case, prr_mot
     assert found.missing == {"spinning_rod, home": "no <graphics> here"}
 
 
+@pytest.mark.slow
 def test_a_renderer_that_dies_takes_nothing_along(
     spatial: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -195,6 +195,7 @@ def markdown(folder: Path) -> str:
     return (folder / "report.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
     write_report(results, tmp_path, Workers(jobs=2))
     for name in ("report.html", "report.md"):
@@ -373,6 +374,7 @@ def test_figures_have_alternative_text_and_captions(page: Page, markdown: str) -
     assert "a/default leaves the axes (up to 2002 N)" in markdown
 
 
+@pytest.mark.slow
 def test_the_efforts_on_the_task_are_those_of_the_actuators(tmp_path: Path) -> None:
     """Power in is power out, for every source, from the tables of a run alone."""
     cases = plan(Selection(robots=("2t1r",), configurations=("horizontal",)))
@@ -420,6 +422,7 @@ def test_grid_convergence_index(page: Page) -> None:
     assert index == ["–", "–", "1.25e-04"]
 
 
+@pytest.mark.slow
 def test_same_tables_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
     result_tables.write(results, tmp_path)
     write_report(result_tables.read(tmp_path), tmp_path)
@@ -491,6 +494,7 @@ def test_a_bare_run_has_a_report(bare: Results, tmp_path: Path) -> None:
         assert "agree with the reference" not in page.text
 
 
+@pytest.mark.slow
 def test_strange_efforts_have_a_report(results: Results, tmp_path: Path) -> None:
     efforts = results.efforts.replace({"actuator": {"m1": "_$a$--<b>", "m2": "m₂"}})
     efforts.loc[efforts.index[30], "effort"] = np.inf
@@ -502,6 +506,7 @@ def test_strange_efforts_have_a_report(results: Results, tmp_path: Path) -> None
     write_report(replace(results, summary=still, efforts=results.efforts.assign(effort=0.0)), tmp_path)
 
 
+@pytest.mark.slow
 def test_folder_that_cannot_be_written_is_named(results: Results, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file"):
@@ -565,6 +570,7 @@ def test_bodies_are_drawn_by_their_hull() -> None:
     assert schematic.corners(np.full((2, 2), np.nan)).shape == (0, 2)
 
 
+@pytest.mark.slow
 def test_motion_of_the_actuated_joints_is_drawn_once_for_modes_that_move_alike(
     results: Results, tmp_path: Path
 ) -> None:

@@ -95,7 +95,7 @@ def test_samples_closed_at_once_are_those_closed_one_after_the_other() -> None:
     """A random motion of a perturbed robot, against the continuation along time."""
     wide = Variation(robot="3rrr", spread=2.0, motions=("random",))
     case, motion = prepare(wide, 1)
-    drives = nominal(wide).scene.drives
+    drives = nominal(wide).baseline.drives
     again = assemble(case.mechanism, motion.law, motion.q[0], motion.t, drives=drives)
     np.testing.assert_allclose(again.q, motion.q, atol=1e-12)
     np.testing.assert_allclose(again.qd, motion.qd, atol=1e-10)
@@ -109,7 +109,7 @@ def test_a_robot_that_is_said_not_to_close_does_not() -> None:
     of = nominal(wrong)
     change, _ = drawn(wrong, refused)
     for mechanism, closes in ((of.case.mechanism, True), (perturbed(of.case.mechanism, of.varied, change), False)):
-        assert (_gap(mechanism, of.scene.own.q[0]) < 1e-9) == closes
+        assert (_gap(mechanism, of.baseline.own.q[0]) < 1e-9) == closes
 
 
 def _refusal(wanted: Variation, number: int) -> str:
@@ -195,6 +195,7 @@ def test_quantiles_of_a_histogram_are_those_of_its_errors() -> None:
     assert tally.count == 4001
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
     """Against central differences of the reference by hand, for the parameters with the largest effects."""
@@ -215,7 +216,7 @@ def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
 
 def _rms(of: Variation, change: np.ndarray) -> np.ndarray:
     """Root mean square efforts of a perturbed robot in its own motion, assembled along time."""
-    scene, varied = nominal(of).scene, nominal(of).varied
+    scene, varied = nominal(of).baseline, nominal(of).varied
     case = replace(scene.case, mechanism=perturbed(scene.case.mechanism, varied, change))
     motion = assemble(case.mechanism, scene.own.law, scene.own.q[0], scene.own.t)
     return np.asarray(np.sqrt((Noc().compute_efforts(case, motion).effort ** 2).mean(axis=0)))
@@ -237,6 +238,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_path: Path) -> None:
     """Also into a data set that a disk has torn, or that has more parts than the study."""
@@ -251,6 +253,7 @@ def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_pat
     assert len(pd.read_parquet(tmp_path / PARTS)) == 40
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_that_loses_a_worker_loses_nothing(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -291,6 +294,7 @@ def test_chunks_are_the_same_for_more_cases() -> None:
     assert len(million) < 1200
 
 
+@pytest.mark.slow
 def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:
     """The quantiles that are printed are those of the data set; a case alone gives the same error again."""
     options = ["--source", "mujoco/kkt", "--spread", "0.5"]

@@ -16,6 +16,7 @@ from tests.conftest import CaseMaker
 from tests.engines.mechanisms import FIVE_BAR
 from validation.judge.audit import ExpectedTerms, expected_terms
 from validation.judge.tiers import QUANTITIES, QuantityCheck, instantaneous, static
+from validation.judge.tolerances import audits
 
 ERROR = 1e-3
 """Seeded error [-]."""
@@ -79,6 +80,11 @@ def weight(inventory: Inventory) -> float:
     return float(inventory.total_mass * np.linalg.norm(inventory.gravity))
 
 
+def load(want: ExpectedTerms) -> Array:
+    """All that acts on each dof of the tree in free fall, by size [N or N m]."""
+    return np.abs(want.terms.M[0]) @ np.abs(np.linalg.solve(want.terms.M[0], want.inventory.rest_force))
+
+
 Scale = Callable[[Inventory], float]
 SEEDED: dict[str, tuple[str, tuple[int, ...], str, Scale]] = {
     "kind of joint": ("freedom", (1, 0), "left2", lambda _: 1.0),
@@ -126,7 +132,7 @@ def test_every_quantity_is_seeded() -> None:
         ("armature", (1, 1), "left2", lambda want: want.terms.M[0][1, 1]),
         ("armature", (0, 3), "left", lambda want: np.sqrt(0.02 * 0.003)),
         ("damping", (2, 2), "right", lambda want: abs(want.inventory.rest_force[2])),
-        ("damping", (0, 1), "left", lambda want: np.sqrt(0.1 * 0.05)),
+        ("damping", (0, 1), "left", lambda want: load(want)[0]),
         ("stiffness", (0,), "left", lambda want: 2.0),
         ("spring_reference", (3,), "right2", lambda want: 0.7),
     ],
@@ -158,6 +164,15 @@ def test_places_and_springs_are_seen_beside_the_largest(want: ExpectedTerms) -> 
     assert named([*static(far, spoilt(far, "center", (0, 0), ERROR * 12), want.terms.M[0])])[0][2] == pytest.approx(
         ERROR
     )
+
+
+@pytest.mark.parametrize("share", [1e-2, -1e-9])
+def test_a_damper_that_is_a_little_wrong_is_named(share: float, want: ExpectedTerms) -> None:
+    """Off by a hundredth of itself, and by a billionth of the largest where there is to be none."""
+    place, own = ((1, 1), 0.05) if share > 0 else ((2, 2), -0.1)
+    rows = static(want.inventory, spoilt(want.inventory, "damping", place, share * own), want.terms.M[0])
+    limit = audits()["static"].relative_error or 0.0
+    assert [row.quantity for row in rows if (row.error > limit).any()] == ["damping"]
 
 
 def test_damping_of_what_rests_without_force_is_seen_beside_its_inertia(want: ExpectedTerms) -> None:

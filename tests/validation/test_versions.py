@@ -73,6 +73,7 @@ def _cell(table: pd.DataFrame, source: str, version: str) -> pd.Series:
     return table[(table["source"] == source) & (table["mujoco"] == version)].iloc[0]
 
 
+@pytest.mark.slow
 def test_a_change_of_verdict_and_of_effort_is_named(found: VersionsResult, two: Old) -> None:
     before, after = (_cell(found.table, "mujoco/forward", version) for version in ("3.6.0", "4.0.0"))
     assert (before["verdict"], after["verdict"]) == ("disagree", "agree")
@@ -107,6 +108,7 @@ def test_a_version_that_did_not_run_has_rows_that_say_so(found: VersionsResult) 
     assert found.ran == ("3.6.0", "4.0.0")
 
 
+@pytest.mark.slow
 def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case, tmp_path: Path) -> None:
     """The reference moves only if the model does, here by a millionth of all masses, in the robot's files as well."""
     folder = tmp_path / "3prr"
@@ -152,6 +154,7 @@ def test_the_page_says_what_changes_and_is_rebuilt(found: VersionsResult, loopch
     assert (tmp_path / "versions.html").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_version_that_cannot_be_installed_leaves_the_others(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +228,7 @@ def test_bad_input_is_one_line(arguments: tuple[str, ...], complaint: str, loopc
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_older_mujoco_itself_gives_what_the_ledger_says(tmp_path: Path) -> None:
     """An environment is made; skipped with the reason where it cannot be."""
     try:

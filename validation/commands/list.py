@@ -25,18 +25,19 @@ def command(folders: tuple[Path, ...]) -> int:
 
 def _robots(folders: Sequence[Path]) -> Iterator[str]:
     """Each robot with its variants, modes, configurations, actuators and sources."""
+    from analytic.motion.configurations import with_configurations
     from robots.robot import configurations, load, modes, names
     from validation.judge import sources
 
     for name in names(folders):
-        robot = load(name, folders)
+        robot = load(name, folders) if name in names() else with_configurations(load(name, folders))
         mechanism = robot.mechanism()
         yield f"{name}: {robot.title}"
         units = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
         for kind, known in {
             "variants": robot.variant_names,
             "modes": modes(mechanism),
-            "configurations": configurations(mechanism),
+            "configurations": configurations(robot, mechanism),
             "actuators": [f"{actuator.name} [{unit}]" for actuator, unit in units],
             "sources": sources.names(robot),
         }.items():

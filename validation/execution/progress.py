@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from rich.console import Console, RenderableType
 from rich.progress import Progress
 
-PERIOD = 60.0
+PERIOD = 120.0
 """Time between two lines where there is no terminal [s]."""
 T = TypeVar("T")
 
@@ -46,10 +46,11 @@ class Bars(Progress):
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A line a minute: what is counted, and for how long."""
+    """A line now and then: what is counted, and for how long."""
 
     console: Console
-    period: float = PERIOD
+    period: float
+    """Time between two lines [s]."""
     is_live: bool = False
 
     def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterator[T]:
@@ -80,7 +81,7 @@ def display() -> Iterator[Display]:
     """Bars on the terminal of stderr, or lines where it is none."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield Lines(console)
+        yield Lines(console, PERIOD)
         return
     with Bars(console=console, transient=True) as bars:
         yield bars

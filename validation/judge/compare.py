@@ -53,7 +53,7 @@ def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> 
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
     rows: list[Mapping[str, Any]] = []
     for outcome in outcomes:
-        rows += _rows(outcome, references[outcome.case.key], evidence)
+        rows += verdict_rows(outcome, references[outcome.case.key], evidence)
     return table("summary", rows)
 
 
@@ -76,7 +76,7 @@ def summarize_resolved(outcomes: Sequence[Outcome], motion: Motion, evidence: Ev
     resolutions = {
         (outcome.case.key, outcome.source): measure_resolution(outcome.case, motion, outcome.source, outcome.compared)
         for outcome in outcomes
-        if outcome.compared and (outcome.case.key, outcome.source) in pairs
+        if outcome.compared and outcome.settled is None and (outcome.case.key, outcome.source) in pairs
     }
     if not resolutions:
         return summary
@@ -133,7 +133,8 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> lis
     return rows
 
 
-def _rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
+def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
+    """The rows of one source in one case, as the table of verdicts has them."""
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
     peaks = _peaks(reference, mechanism.actuator_units)
     resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
@@ -142,7 +143,7 @@ def _rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapp
     for k, (actuator, unit) in enumerate(zip(mechanism.actuators, mechanism.actuator_units, strict=True)):
         numbers = {**peaks[k], **_errors(outcome, reference, k)}
         resolved = resolution.effort.get(actuator.name) if resolution else None
-        verdict, reason = _verdict(outcome, doubt, evidence, numbers, resolved)
+        verdict, reason = _verdict(outcome, k, doubt, evidence, numbers, resolved)
         history = outcome.history
         unmeasured = resolution.note if resolution else ""
         parts = (reason, unmeasured, outcome.note, _balance(outcome), _cancellation(tolerance, numbers))
@@ -177,16 +178,22 @@ def _peaks(reference: Outcome, units: Sequence[str]) -> list[dict[str, float]]:
 def _errors(outcome: Outcome, reference: Outcome, actuator: int) -> dict[str, float]:
     """Largest, root mean square and relative error of one actuator; NaN where nothing compares."""
     errors = dict.fromkeys(("max_error", "rms_error", "relative_error"), np.nan)
+    if outcome.settled is not None and not outcome.settled.reason and reference.scale is not None:
+        largest, rms = (float(values[actuator]) for values in (outcome.settled.largest, outcome.settled.rms))
+        return _with_relative({"max_error": largest, "rms_error": rms}, float(reference.scale[actuator]))
     name, expected = outcome.case.mechanism.actuators[actuator].name, reference.history
     candidate = None if outcome is reference else outcome.compared
     if candidate is None or expected is None or reference.scale is None or not _comparable(candidate, expected, name):
         return errors
+    if outcome.settled is not None:
+        return errors
     error = candidate.effort[:, candidate.actuators.index(name)] - expected.effort[:, expected.actuators.index(name)]
-    errors["max_error"] = float(np.abs(error).max())
-    errors["rms_error"] = float(np.sqrt(np.mean(error**2)))
-    if reference.scale[actuator] > 0:
-        errors["relative_error"] = errors["max_error"] / float(reference.scale[actuator])
-    return errors
+    largest, rms = float(np.abs(error).max()), float(np.sqrt(np.mean(error**2)))
+    return _with_relative({"max_error": largest, "rms_error": rms}, float(reference.scale[actuator]))
+
+
+def _with_relative(errors: dict[str, float], scale: float) -> dict[str, float]:
+    return {**errors, "relative_error": errors["max_error"] / scale if scale > 0 else np.nan}
 
 
 def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: str) -> bool:
@@ -200,7 +207,12 @@ def _own_doubt(reference: Outcome, tolerances: Mapping[str, Tolerance]) -> str:
 
 
 def _verdict(
-    outcome: Outcome, doubt: str, evidence: Evidence, numbers: Mapping[str, float], resolution: float | None
+    outcome: Outcome,
+    actuator: int,
+    doubt: str,
+    evidence: Evidence,
+    numbers: Mapping[str, float],
+    resolution: float | None,
 ) -> tuple[str, str]:
     """Verdict of one actuator, and the reason where it is not plain; `doubt` says what speaks against the reference."""
     tolerance = evidence.tolerances.get(outcome.source)
@@ -210,14 +222,26 @@ def _verdict(
         return ("disagree", doubt) if doubt else ("reference", "")
     if doubt:
         return "not comparable", f"the reference cannot be trusted: {doubt}"
-    if tolerance is None:
-        return "not comparable", "no tolerance is registered for this source"
-    if tolerance.relative_error is None:
-        return "informational", ""
+    if tolerance is None or tolerance.relative_error is None:
+        return ("informational", "") if tolerance else ("not comparable", "no tolerance is registered for this source")
     for reader in (outcome.source.split("/")[0], FILE):
         if (outcome.case.key, reader) in evidence.lost:
             return "not comparable", evidence.lost[outcome.case.key, reader]
+    if outcome.settled is not None:
+        floor = float(outcome.settled.floor_of_largest[actuator])
+        return _judged_by_own_motion(outcome.settled.reason, floor, numbers, tolerance.relative_error)
     return _judged(numbers, tolerance.relative_error, resolution, _beyond(outcome, tolerance))
+
+
+def _judged_by_own_motion(reason: str, floor: float, numbers: Mapping[str, float], limit: float) -> tuple[str, str]:
+    """Verdict on the residual effort of one actuator, which a log can tell down to its floor [N or N m]."""
+    if reason:
+        return "not comparable", ""  # the note has it
+    if not np.isfinite(numbers["relative_error"]):
+        return "not comparable", "nothing acts: no force has any power where this actuator moves"
+    if floor > limit * numbers["scale"]:
+        return "not comparable", f"below what its log tells: floor {floor:.3g}, limit {limit * numbers['scale']:.3g}"
+    return judge_effort(numbers["max_error"], limit * numbers["scale"], floor / TELLING)
 
 
 def _judged(numbers: Mapping[str, float], limit: float, resolution: float | None, beyond: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from robots.motion import Motion
 from robots.robot import Case
 from validation.execution.errors import internal_error
 from validation.judge import sources
+from validation.judge.as_is import Settled, settled
 
 START = "positions, velocities and accelerations of our own dynamics (analytic); the simulation is its own from there"
 """Where a simulation starts in dofs that nothing drives."""
@@ -47,6 +48,8 @@ class Outcome:
     """Whether nothing moves, so that an analytic source has no power to balance."""
     scale: Array | None = None
     """What errors of each actuator are divided by [N or N m], shape (na,); the reference only."""
+    settled: Settled | None = None
+    """What is left of the error of a simulation as it is when its start is over; it is judged by that."""
     term_sum: float | None = None
     """Largest distance of the efforts from the signed sum of their terms, over the scale [-]; the reference only."""
 
@@ -63,6 +66,9 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
             "the logged motion is not one that this robot makes by itself in this configuration: accelerations of dofs "
             f"that nothing drives are off by {motion.unforced:.2g} of the largest, so a simulation goes elsewhere"
         )
+        return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
+    if motion.contradiction and sources.simulates(source):
+        note = f"the log contradicts itself, so that no simulation can follow it: {motion.contradiction}"
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
     outcome = outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
     return _with_origin_of_start(outcome, motion) if sources.simulates(source) else outcome
@@ -89,6 +95,9 @@ def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], Ef
     if source in sources.ANALYTIC:
         imbalance = power_imbalance(case.mechanism, motion, history.effort)
         return replace(outcome, power_imbalance=imbalance, at_rest=imbalance is None)
+    if history.as_is is not None:
+        left = settled(case.mechanism, history.as_is)
+        return replace(outcome, settled=left, note="; ".join(filter(None, (left.reason, left.note, history.note))))
     projected = _projected(case, motion, history)
     notes = (history.note, _internal(case, history, projected))
     return replace(outcome, projected=projected, note="; ".join(part for part in notes if part))

@@ -23,6 +23,7 @@ from robots.log import Held, Instantaneous, Log
 from robots.log_description import in_text
 from robots.robot import Case, MotionSpec
 from validation.judge import sources
+from validation.judge.readings import in_words, reading_of
 
 ACCURACY = 1e-3
 """Largest residual over the scale of its actuator that agrees, unless another is asked for [-]."""
@@ -149,7 +150,7 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
             reason,
             *_fitted(judged),
             _assumed(first, others),
-            _gain(first, k) if verdict == "disagree" else "",
+            _likely(judged, first, k) if verdict == "disagree" else "",
             *judged.doubts,
         )
         found.append(Verdict(verdict, "; ".join(part for part in parts if part)))
@@ -281,6 +282,12 @@ def _assumed(first: Residual, others: Sequence[Residual]) -> str:
         return ""
     rest = ", ".join(f"{in_text(other.effort_time)} {_size(other):.2g}" for other in others)
     return f"efforts assumed {in_text(first.effort_time)}: residual over the scale {_size(first):.2g}, else {rest}"
+
+
+def _likely(judged: JudgedLog, residual: Residual, k: int) -> str:
+    """What a column is that is not the effort: a reading that is often taken for it, or a multiple."""
+    reading = in_words(reading_of(judged.case.mechanism, residual, k))
+    return "; ".join(part for part in (reading, _gain(residual, k)) if part)
 
 
 def _gain(residual: Residual, k: int) -> str:

@@ -7,8 +7,10 @@ from analytic.kinematics.closures import closure_jacobian, closure_residual
 from analytic.kinematics.tree import Poses, poses, retract, twist_matrices
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, off_axis
-from robots.mechanism import Joint, Mechanism
+from robots.mechanism import ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
 
+ROWS = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1}
+"""How many equations close a loop."""
 STEP = 1e-40
 """Imaginary step [m or rad]."""
 
@@ -55,9 +57,24 @@ def expected_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inv
         moment=moment,
         rest_force=rest_force,
         J=closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q[None])[0],
-        opening=float(np.abs(closure_residual(mechanism, body_poses, q[None])).max(initial=0.0)),
+        opening=_opening(mechanism, closure_residual(mechanism, body_poses, q[None])[0]),
         transmission=mechanism.selection,
     )
+
+
+def _opening(mechanism: Mechanism, residual: Array) -> float:
+    """How far the widest loop is open [m or rad].
+
+    Args:
+        mechanism: Robot.
+        residual: That of its closures; a weld's angle is in it by its sine [m or rad], shape (nc,).
+    """
+    widths = [0.0]
+    for closure in mechanism.closures:
+        rows, residual = np.split(residual, [ROWS[type(closure)]])
+        widths.append(float(np.linalg.norm(rows[:3])))
+        widths.append(float(np.arcsin(min(1.0, float(np.linalg.norm(rows[3:]))))))
+    return max(widths)
 
 
 def _damping_between_points(mechanism: Mechanism, q: Array) -> Array:

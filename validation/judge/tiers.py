@@ -97,7 +97,9 @@ def _scales(wanted: Inventory, M: Array) -> dict[str, Array]:
     """Errors of one where they are not the size of each element.
 
     Armature and damping where there is none are seen beside the inertia and what would stop it in a second, damping
-    also beside the force at rest: it is measured as what is left of that.
+    also beside the force at rest: it is measured as what is left of that. What the damper of one dof does to another is
+    seen beside all that acts on that one, or a heavy robot with a light link would have its round-off there. It is no
+    damper without one on both dofs, which are held to their own.
     """
     size = _largest(wanted.center, wanted.anchor)
     force, moment = _largest(wanted.force), _largest(wanted.moment, size * wanted.force)
@@ -115,6 +117,9 @@ def _scales(wanted: Inventory, M: Array) -> dict[str, Array]:
     for name, values, least in (("armature", wanted.armature, np.diag(M)), ("damping", wanted.damping, beside)):
         size_of_dof = np.sqrt(np.where(np.diag(values) > 0, np.diag(values), least))
         by_dof[name] = size_of_dof[:, None] * size_of_dof
+    falling = np.linalg.lstsq(M, wanted.rest_force, rcond=ZERO)[0]
+    load = np.maximum(np.abs(wanted.rest_force), np.abs(M) @ np.abs(falling))
+    by_dof["damping"] = np.maximum(by_dof["damping"], load[:, None] * (1 - np.eye(len(load))))
     return {**{name: np.full((1, 1), scale) for name, scale in scales.items()}, **by_dof}
 
 

@@ -70,6 +70,17 @@ def _finding(rows: pd.DataFrame, expected: str) -> CaseVerdict:
     )
 
 
+def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:
+    """What the rows of a source in a case say, as `compare.verdict_rows` makes them."""
+    limits = [float(row["tolerance"]) for row in rows if row["tolerance"] is not None]
+    return CaseVerdict(
+        verdict=min((str(row["verdict"]) for row in rows), key=SEVERITY.index),
+        error=max((float(row["relative_error"]) for row in rows if row["scale"] != 0), default=math.nan),
+        tolerance=min(limits, default=math.nan),
+        note="; ".join(dict.fromkeys(str(row["note"]) for row in rows if row["note"])),
+    )
+
+
 def worst(findings: Sequence[CaseVerdict]) -> CaseVerdict:
     """Several findings as one: the worst verdict, and the largest error there is."""
     errors = [finding.error for finding in findings if not math.isnan(finding.error)]

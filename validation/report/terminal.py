@@ -59,6 +59,11 @@ def verdict_cell(verdicts: Sequence[CaseVerdict]) -> str:
     return coloured(f"{verdict} {_error(error)}".strip(), verdict)
 
 
+def awaited(findings: Sequence[CaseVerdict], coming: str) -> str:
+    """The largest error of several findings, of which something is still to come."""
+    return f"[dim]{_error(worst(findings).error)} {escape(coming)}[/]"
+
+
 def coloured(text: str, verdict: str) -> str:
     """A text in the colour of a verdict."""
     return f"[{COLOURS[verdict]}]{text}[/]"

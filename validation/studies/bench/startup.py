@@ -32,23 +32,26 @@ def startup_rows(case: Case) -> list[Mapping[str, Any]]:
     chosen: Mapping[str, Sequence[str]] = {"exact sources": [f"--source={name}" for name in exact], "all sources": []}
     unit, spent = np.zeros(RUNS), {name: np.zeros((RUNS, 2)) for name in chosen}
     for k in range(RUNS):
-        unit[k] = _waited([sys.executable, "-c", IMPORTS])[1]
+        unit[k] = waited([sys.executable, "-c", IMPORTS])[1]
         for name, options in chosen.items():
             with TemporaryDirectory() as folder:
                 command = ["check", str(case.mechanism.model.path), *options, "--out", folder]
-                spent[name][k] = _waited([sys.executable, str(HOUSE / "loopcheck.py"), *command])
-    of = {"study": "start-up", "subject": case.robot.name, "size": 1}
-    rows: list[Mapping[str, Any]] = [{**of, "quantity": UNIT, "unit": "s", **_spread(unit)}]
+                spent[name][k] = waited([sys.executable, str(HOUSE / "loopcheck.py"), *command])
+    columns = {"study": "start-up", "subject": case.robot.name, "size": 1}
+    rows: list[Mapping[str, Any]] = [{**columns, "quantity": UNIT, "unit": "s", **_spread(unit)}]
     for name, times in spent.items():
         for what, column in (("answer", 0), ("report", 1)):
             rows.append(
-                {**of, "quantity": f"{what}, {name} / imports", "unit": "-", **_spread(times[:, column] / unit)}
+                {**columns, "quantity": f"{what}, {name} / imports", "unit": "-", **_spread(times[:, column] / unit)}
             )
     return rows
 
 
-def _waited(command: Sequence[str]) -> tuple[float, float]:
+def waited(command: Sequence[str]) -> tuple[float, float]:
     """Time until the answer of a command and until its end [s]; without an answer, both until its end.
+
+    Args:
+        command: The program and its arguments.
 
     Raises:
         HarnessError: If it fails.
@@ -58,10 +61,10 @@ def _waited(command: Sequence[str]) -> tuple[float, float]:
         for line in process.stdout or ():
             if ANSWER in line and answered is None:
                 answered = time.perf_counter() - begin
-        said = process.stderr.read() if process.stderr else ""
+        errors = process.stderr.read() if process.stderr else ""
     whole = time.perf_counter() - begin
     if process.returncode not in (0, 1, 3):
-        raise HarnessError(f"{' '.join(command[1:])}: {' '.join(said.split())}")
+        raise HarnessError(f"{' '.join(command[1:])}: {' '.join(errors.split())}")
     return answered or whole, whole
 
 

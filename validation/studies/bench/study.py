@@ -26,9 +26,12 @@ from validation.studies.bench.measure import (
     robot_rows,
     sample_rows,
 )
+from validation.studies.bench.startup import startup_rows
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
 TABLE = "bench"
+STARTED = "four_bar"
+"""The robot on whose file a user's wait is measured."""
 PACKAGES = {"llvmlite": "llvmlite", "pin": "pinocchio"}
 """Module of each package that is measured, besides those that every record names."""
 
@@ -69,9 +72,15 @@ class Bench(Study):
             Task(chain_rows, (lengths,), WorkerFailure),
         ]
         results = pool.results(tasks, "bench")
+        alone = [Task(startup_rows, (representative_case(load(STARTED)),), WorkerFailure)]  # as it takes all cores
+        results += pool.results(alone, "start-up")
         rows = [{"note": "", **row} for rows in results if not isinstance(rows, WorkerFailure) for row in rows]
         packages = {name: version(name) for name, module in PACKAGES.items() if find_spec(module)}
-        record = {"packages": packages, "clock": "CPU time of one core", "repetitions": REPETITIONS}
+        record = {
+            "packages": packages,
+            "clock": "CPU time of one core; of start-up, wall time",
+            "repetitions": REPETITIONS,
+        }
         return Computed({TABLE: self.tables[TABLE].frame(rows)}, record)
 
     @staticmethod

@@ -18,7 +18,7 @@ from robots.mechanism import Mechanism
 from robots.robot import modes
 
 ANALYTIC = "analytic/noc"
-SETTINGS = ("default", "careful")
+SETTINGS = ("default", "tight")
 STEP = 1e-40
 """Imaginary step in time [s]."""
 
@@ -119,7 +119,7 @@ def _moved(start: Start, source: str, t: Array) -> tuple[Array, Array]:
     declared = engines.engine(engine).free_motion()
     if declared is None:
         raise NotFoundError("engine with free motions", engine, _free_engines())
-    return declared.free_motion(mechanism, start.effort, (start.q, start.qd), t, careful=way == "careful")
+    return declared.free_motion(mechanism, start.effort, (start.q, start.qd), t, tight=way == "tight")
 
 
 def _errors(start: Start, instant: Instant, q: Array, qd: Array, *, multipliers: bool) -> Iterator[tuple[str, float]]:

@@ -3,6 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
+from analytic.motion.configurations import with_configurations
 from analytic.motion.laws import AUTOMATIC, RECORDED
 from robots.errors import NotFoundError
 from robots.mechanism import ModelFile
@@ -39,11 +40,12 @@ def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", mo
     )
     with probed(ModelFile(path=path)):
         import_module(NEEDED)  # which takes as long as the probe
+    robot = with_configurations(robot)
     mechanism = robot.mechanism()
     known = modes(mechanism)
     if mode is not None and mode not in known:
         raise NotFoundError(f"mode of {path.name}", mode, known)
     return [
         make_case(robot, variant=DEFAULT, mode=mode or next(iter(known)), configuration=configuration)
-        for configuration in configurations(mechanism)
+        for configuration in configurations(robot, mechanism)
     ]

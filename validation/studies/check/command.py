@@ -25,7 +25,7 @@ def command(model: Path, running: Running, **of_file: Any) -> int:
     Examples:
       loopcheck check my_robot.xml
       loopcheck check my_robot.xml --mode closed --actuated hip,knee --motion walk.csv --out results
-      loopcheck check my_robot.xml --junit loopcheck.xml --tolerance mujoco/default=0.05
+      loopcheck check my_robot.xml --junit loopcheck.xml --tolerance mujoco/as_is=0.05
     """
     from validation.studies.check.cases import cases_of_file
 

@@ -28,7 +28,7 @@ def _cases(name: str) -> Iterable[Case]:
     if robot.paper is None:
         return
     for mode in regular_modes(robot):
-        for configuration in configurations(robot.mechanism()):
+        for configuration in configurations(robot, robot.mechanism()):
             yield make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
 
 

@@ -29,7 +29,8 @@ from validation.judge.tolerances import Tolerance, registered
 from validation.report.blocks import Section
 from validation.studies.check.cases import cases_of_file
 from validation.studies.judge.terminal import summary
-from validation.studies.run.record import Request, RunOutput, collect
+from validation.studies.run.collect import collect
+from validation.studies.run.record import Request, RunOutput
 from validation.studies.run.study import results_of
 from validation.studies.run.terminal import title, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult

@@ -1,6 +1,6 @@
 """What a ladder says: observed order, grid-convergence index, the floor of its error, and a verdict.
 
-With f1, f2, f3 the efforts at three rungs, f1 the finest, each r times as fine as the one before, the order observed is
+With f1, f2, f3 the efforts at three levels, f1 the finest and each r times as fine as the one before, the order is
 p = ln(|f3 - f2| / |f2 - f1|) / ln r, and the grid-convergence index Fs |f2 - f1| / (r^p - 1): Fs = 1.25 with a
 plausible p, else 3 with the order by theory (Roache 1998). Distances are the largest over time and actuators.
 """
@@ -27,11 +27,11 @@ CONVERGES, STALLED, DIVERGES, NOT_RUN = "converges", "stalled", "diverges", "not
 
 
 def refinements(values: Sequence[float], efforts: Sequence[Array | None], scale: Array, theory: float) -> pd.DataFrame:
-    """Change from the rung before [-], observed order and grid-convergence index [-] at each rung.
+    """Change from the level before [-], observed order and grid-convergence index [-] at each level.
 
     Args:
         values: What is refined, coarsest first.
-        efforts: Efforts at each rung [N or N m], each of shape (nt, na); None where there are none.
+        efforts: Efforts at each level [N or N m], each of shape (nt, na); None where there are none.
         scale: What changes of each actuator's effort are divided by [N or N m], shape (na,).
         theory: Order by theory [-]; NaN if there is none.
     """
@@ -57,15 +57,15 @@ def _index(change: float, order: float, ratio: float, theory: float) -> float:
     return float(3 * change / (ratio**theory - 1))
 
 
-def summary(rungs: pd.DataFrame, targets: Mapping[str, float], noises: Mapping[str, float]) -> pd.DataFrame:
+def summary(levels: pd.DataFrame, targets: Mapping[str, float], noises: Mapping[str, float]) -> pd.DataFrame:
     """A row for each ladder of each case.
 
     Args:
-        rungs: The table of rungs.
+        levels: The table of levels.
         targets: Error that is aimed at, by route [-].
         noises: Noise of the effort, by route [-]: the order is taken where changes are `ABOVE` it.
     """
-    groups = rungs.groupby([*CASE, *LADDER], sort=False)
+    groups = levels.groupby([*CASE, *LADDER], sort=False)
     rows = [
         {
             **dict(zip([*CASE, *LADDER], key, strict=True)),
@@ -76,13 +76,13 @@ def summary(rungs: pd.DataFrame, targets: Mapping[str, float], noises: Mapping[s
     return pd.DataFrame(rows)
 
 
-def _row(rungs: pd.DataFrame, target: float, noise: float) -> Mapping[str, Any]:
-    theory, values, error = (rungs[column].to_numpy(float) for column in ("theory", "value", "relative_error"))
+def _row(levels: pd.DataFrame, target: float, noise: float) -> Mapping[str, Any]:
+    theory, values, error = (levels[column].to_numpy(float) for column in ("theory", "value", "relative_error"))
     floor = floor_of(values, error, float(theory[0]))
-    finest = rungs.iloc[-1]
+    finest = levels.iloc[-1]
     return {
         "theory": float(theory[0]),
-        "order": _order(rungs, noise),
+        "order": _order(levels, noise),
         "error": float(finest["relative_error"]),
         "index": float(finest["index"]),
         "floor": floor,
@@ -93,13 +93,13 @@ def _row(rungs: pd.DataFrame, target: float, noise: float) -> Mapping[str, Any]:
 
 
 def floor_of(values: Array, error: Array, theory: float) -> float:
-    """The smallest error if it has stopped falling at the finest rung, else NaN [-].
+    """The smallest error if it has stopped falling at the finest level, else NaN [-].
 
     It falls as long as a refinement brings at least half the order of theory; half the first order where there is none.
 
     Args:
         values: What is refined, coarsest first, shape (n,); its unit is that of the ladder [any].
-        error: Error at each rung [-], shape (n,).
+        error: Error at each level [-], shape (n,).
         theory: Order by theory [-]; NaN if there is none.
     """
     if len(error) < 2 or not np.isfinite(error[-2:]).all():
@@ -112,11 +112,11 @@ def floor_of(values: Array, error: Array, theory: float) -> float:
 def verdict(error: Array, floor: float, target: float) -> str:
     """What a ladder comes to.
 
-    It diverges if its finest rung failed or is worse than its coarsest and than the target; it stalls if its error has
+    It diverges if its finest level failed or is worse than its coarsest and than the target; it stalls if its error has
     stopped falling above the target; else it converges.
 
     Args:
-        error: Error at each rung, NaN where it failed [-], shape (n,).
+        error: Error at each level, NaN where it failed [-], shape (n,).
         floor: The floor of the error; NaN if it falls to the end [-].
         target: Error that is aimed at [-].
     """
@@ -128,14 +128,16 @@ def verdict(error: Array, floor: float, target: float) -> str:
     return STALLED if floor > target else CONVERGES
 
 
-def _order(rungs: pd.DataFrame, noise: float) -> float:
-    """The order observed at the finest three rungs whose changes are well above the noise; NaN if there are none."""
-    measured = rungs.loc[(rungs["change"] > ABOVE * noise) & rungs["order"].notna(), "order"]
+def _order(levels: pd.DataFrame, noise: float) -> float:
+    """The order observed at the finest three levels whose changes are well above the noise; NaN if there are none."""
+    measured = levels.loc[(levels["change"] > ABOVE * noise) & levels["order"].notna(), "order"]
     return float(measured.iloc[-1]) if len(measured) else float("nan")
 
 
-def worst(rungs: pd.DataFrame) -> pd.DataFrame:
-    """Each rung of a robot with its largest error over all cases and its mean cost; infinite where a case failed."""
-    rows = rungs.assign(relative_error=rungs["relative_error"].fillna(np.inf), cost=rungs["wall_time"] / rungs["span"])
+def worst(levels: pd.DataFrame) -> pd.DataFrame:
+    """Each level of a robot with its largest error over all cases and its mean cost; infinite where a case failed."""
+    rows = levels.assign(
+        relative_error=levels["relative_error"].fillna(np.inf), cost=levels["wall_time"] / levels["span"]
+    )
     keys = ["robot", *LADDER, "value", "dt", "runs", "plain", "settings", "own"]
     return rows.groupby(keys, sort=False, as_index=False).agg({"relative_error": "max", "cost": "mean"})

@@ -9,7 +9,12 @@ from validation.studies.options import RESULTS, Execution, execution_options, ro
 
 @click.command()
 @robots_argument
-@click.option("--configuration", "configurations", multiple=True, help="horizontal or vertical; default: both.")
+@click.option(
+    "--configuration",
+    "configurations",
+    multiple=True,
+    help="horizontal, vertical, given, turned; default: all.",
+)
 @click.option("--mode", "modes", multiple=True, help="Working mode; default: the first that meets no singularity.")
 @click.option("--source", "sources", multiple=True, help="Route, as mujoco/forward; default: all forward routes.")
 @execution_options(RESULTS / "ladder")

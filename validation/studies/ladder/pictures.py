@@ -25,14 +25,14 @@ OWN: Mapping[str, Any] = {
 
 
 @as_svg
-def work_figure(rungs: pd.DataFrame, target: float | None) -> Figure | None:
+def work_figure(levels: pd.DataFrame, target: float | None) -> Figure | None:
     """Error of a route against its cost, a line for each ladder of steps.
 
     Args:
-        rungs: What `analysis.worst` gives of one robot, or of all of them together.
+        levels: What `analysis.worst` gives of one robot, or of all of them together.
         target: Tolerance of the route [-].
     """
-    steps = _drawable(rungs[rungs["refined"] == STEP], "cost")
+    steps = _drawable(levels[levels["refined"] == STEP], "cost")
     if steps.empty:
         return None
     figure, (axes,) = make_panels(1, legend=steps["ladder"].nunique() + 2, height=4.2, entries=3)
@@ -52,9 +52,9 @@ def work_figure(rungs: pd.DataFrame, target: float | None) -> Figure | None:
 
 
 @as_svg
-def settings_figure(rungs: pd.DataFrame, targets: Mapping[str, float]) -> Figure | None:
+def settings_figure(levels: pd.DataFrame, targets: Mapping[str, float]) -> Figure | None:
     """Error against the value of each setting of a solver, a panel for each, a line for each case."""
-    others = _drawable(rungs[rungs["refined"] != STEP], "value")
+    others = _drawable(levels[levels["refined"] != STEP], "value")
     if others.empty:
         return None
     ladders = list(dict.fromkeys(zip(others["route"], others["ladder"], strict=True)))
@@ -82,9 +82,9 @@ def settings_figure(rungs: pd.DataFrame, targets: Mapping[str, float]) -> Figure
     return figure
 
 
-def _drawable(rungs: pd.DataFrame, x: str) -> pd.DataFrame:
-    """Rungs that have a place on logarithmic axes."""
-    rows = rungs[np.isfinite(rungs["relative_error"]) & (rungs[x] > 0)]
+def _drawable(levels: pd.DataFrame, x: str) -> pd.DataFrame:
+    """Levels that have a place on logarithmic axes."""
+    rows = levels[np.isfinite(levels["relative_error"]) & (levels[x] > 0)]
     return rows.assign(relative_error=rows["relative_error"].clip(FLOOR, LARGEST))
 
 

@@ -37,21 +37,21 @@ _HEADERS = {
 }
 
 
-def sections(rungs: pd.DataFrame, record: Mapping[str, Any]) -> list[Section]:
-    """The page, from the table of rungs and the record of the study."""
-    robots = [robot_part(str(robot), of_robot) for robot, of_robot in rungs.groupby("robot", sort=False)]
-    return [advisor(rungs), routes(rungs), orders(rungs), *everywhere(rungs), *robots, how(record)]
+def sections(levels: pd.DataFrame, record: Mapping[str, Any]) -> list[Section]:
+    """The page, from the table of levels and the record of the study."""
+    robots = [robot_part(str(robot), of_robot) for robot, of_robot in levels.groupby("robot", sort=False)]
+    return [advisor(levels), routes(levels), orders(levels), *everywhere(levels), *robots, how(record)]
 
 
-def derived(rungs: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
-    """The tables that are written beside the rungs."""
-    return {"ladder_summary": summarized(rungs), "ladder_advice": advice(rungs)}
+def derived(levels: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
+    """The tables that are written beside the levels."""
+    return {"ladder_summary": summarized(levels), "ladder_advice": advice(levels)}
 
 
-def cheapest(rungs: pd.DataFrame) -> list[RenderableType]:
+def cheapest(levels: pd.DataFrame) -> list[RenderableType]:
     """The cheapest settings of each route and robot that meet each target, for the terminal."""
     tables: list[RenderableType] = []
-    for robot, rows in advice(rungs).groupby("robot", sort=False):
+    for robot, rows in advice(levels).groupby("robot", sort=False):
         title = f"{robot}: cheapest settings within a target; cost: wall time per simulated second"
         cells = [
             [
@@ -77,26 +77,26 @@ def targets() -> Mapping[str, float]:
     }
 
 
-def summarized(rungs: pd.DataFrame) -> pd.DataFrame:
+def summarized(levels: pd.DataFrame) -> pd.DataFrame:
     """What each ladder says, held against the registered tolerances and noises."""
     return summary(
-        rungs,
+        levels,
         targets(),
         {name: tolerance.noise for name, tolerance in registered().items() if tolerance.noise is not None},
     )
 
 
-def advisor(rungs: pd.DataFrame) -> Section:
+def advisor(levels: pd.DataFrame) -> Section:
     """What to set for a given accuracy."""
     parts: list[Section] = []
-    for robot, rows in advice(rungs).groupby("robot", sort=False):
+    for robot, rows in advice(levels).groupby("robot", sort=False):
         parts.append(Section(title=str(robot), anchor=f"advice-{len(parts) + 1}", blocks=[_advice_table(rows)]))
     return Section(
         title="What to set",
         anchor="advice",
         blocks=[
             "The cheapest settings measured that keep the effort error below a target in every case measured of the "
-            "robot, and at every finer rung of their ladder. Its own stepping, once: what you get from mj_step or "
+            "robot, and at every finer level of their ladder. Its own stepping, once: what you get from mj_step or "
             "stepSimulation in your own simulation. Anything, where that is cheaper or reaches more: also an "
             "integrator of your own, and efforts extrapolated to zero from two compliances or from the steps dt, 2 dt, "
             "4 dt … (Richardson n: from n of them; dt is given, the cost is that of all).",
@@ -119,21 +119,21 @@ def _advice_table(rows: pd.DataFrame) -> Block:
     return table(shown[columns].rename(columns=_HEADERS))
 
 
-def routes(rungs: pd.DataFrame) -> Section:
+def routes(levels: pd.DataFrame) -> Section:
     """Where the settings of the routes themselves stand."""
-    own = own_settings(rungs, targets())
+    own = own_settings(levels, targets())
     blocks: list[Block] = [
         "The settings that run and check use, beside the cheapest measured that meet the tolerance of the route. "
         "The route goes on from there for the margin that its tolerance has over its noise, and for robots that "
         "nobody has measured. MuJoCo: the finest of its steps, which is the one reported."
     ]
-    blocks.append(table(own.rename(columns=_HEADERS)) if len(own) else "The settings of no route are among the rungs.")
+    blocks.append(table(own.rename(columns=_HEADERS)) if len(own) else "The settings of no route are among the levels.")
     return Section(title="The settings of the routes", anchor="routes", blocks=blocks)
 
 
-def orders(rungs: pd.DataFrame) -> Section:
+def orders(levels: pd.DataFrame) -> Section:
     """How near to theory the observed orders are, by route and ladder over all cases."""
-    ladders = summarized(rungs)
+    ladders = summarized(levels)
     rows = []
     for (route, ladder), of_ladder in ladders[ladders["theory"].notna()].groupby(["route", "ladder"], sort=False):
         measured = of_ladder["order"].dropna()
@@ -153,13 +153,13 @@ def orders(rungs: pd.DataFrame) -> Section:
 _MEANINGS: Sequence[Block] = (
     "Order by theory: the classical Runge-Kutta method 4; Euler's, and every integrator of mj_step, which holds the "
     "targets over a step, 1; Richardson n, on a method of first order, n; softness, that is compliance or "
-    "1 - impedance, 1. The order observed is that of the finest three rungs whose changes are at least ten times the "
+    "1 - impedance, 1. The order observed is that of the finest three levels whose changes are at least ten times the "
     "registered noise of the route.",
     [
-        "converges: the error falls to the finest rung, or to a floor below the tolerance of the route",
+        "converges: the error falls to the finest level, or to a floor below the tolerance of the route",
         "stalled: the error stops falling above that tolerance, whatever the order of the changes says",
-        "diverges: the finest rung failed, or its error is above the tolerance and above that of the coarsest",
-        "floor: the smallest error, where the finest rung brings less than half the order of theory",
+        "diverges: the finest level failed, or its error is above the tolerance and above that of the coarsest",
+        "floor: the smallest error, where the finest level brings less than half the order of theory",
     ],
 )
 
@@ -188,18 +188,18 @@ def _index_sentence(ladders: pd.DataFrame) -> str:
     stalled = int((missed["floor"].notna()).sum())
     return (
         f"The grid-convergence index covers the true error of {int(covered.sum())} of {len(measured)} ladders at their "
-        f"finest rung; of the {len(missed)} that it does not, {stalled} have reached a floor: a refinement of the step "
-        "cannot see what the solver or the softness leaves."
+        f"finest level; of the {len(missed)} that it does not, {stalled} have reached a floor: a refinement of the "
+        "step cannot see what the solver or the softness leaves."
     )
 
 
-def everywhere(rungs: pd.DataFrame) -> Sequence[Section]:
+def everywhere(levels: pd.DataFrame) -> Sequence[Section]:
     """Work and precision over all robots, if there are several."""
-    rungs = worst(rungs)
-    count = rungs["robot"].nunique()
+    levels = worst(levels)
+    count = levels["robot"].nunique()
     if count < 2:
         return []
-    steps = rungs[rungs["refined"] == STEP]
+    steps = levels[levels["refined"] == STEP]
     octave = np.round(np.log2(steps["dt"] / steps["dt"].max()))
     groups = steps.assign(octave=octave).groupby(["route", "ladder", "refined", "octave"], sort=False)
     everyone = groups.agg(
@@ -219,15 +219,15 @@ def everywhere(rungs: pd.DataFrame) -> Sequence[Section]:
     return [Section(title="Over all robots", anchor="everywhere", blocks=[text, *pictures])]
 
 
-def robot_part(robot: str, rungs: pd.DataFrame) -> Section:
+def robot_part(robot: str, levels: pd.DataFrame) -> Section:
     """Diagrams and tables of one robot."""
-    summarized_ladders = summarized(rungs)
-    of_settings = settings_figure(rungs, targets())
+    summarized_ladders = summarized(levels)
+    of_settings = settings_figure(levels, targets())
     folded = [
         Section(title="Ladders", anchor=f"ladders-{robot}", folded=True, blocks=[_summary_table(summarized_ladders)]),
-        Section(title="Rungs", anchor=f"rungs-{robot}", folded=True, blocks=[_rung_table(rungs)]),
+        Section(title="Refinement levels", anchor=f"levels-{robot}", folded=True, blocks=[_level_table(levels)]),
     ]
-    pictures: list[Block] = [*_work_pictures(worst(rungs), robot)]
+    pictures: list[Block] = [*_work_pictures(worst(levels), robot)]
     if of_settings:
         pictures.append(
             Picture(
@@ -253,9 +253,9 @@ def _named(key: Any) -> str:
     return f"{route.split('/')[0]}: {ladder}"
 
 
-def _work_pictures(rungs: pd.DataFrame, who: str) -> list[Picture]:
+def _work_pictures(levels: pd.DataFrame, who: str) -> list[Picture]:
     pictures = []
-    for route, rows in rungs.groupby("route", sort=False):
+    for route, rows in levels.groupby("route", sort=False):
         svg = work_figure(rows, targets().get(str(route)))
         if svg:
             caption = (
@@ -271,10 +271,10 @@ def _summary_table(ladders: pd.DataFrame) -> Block:
     return table(ladders[[*columns, "verdict", "wall_time"]].rename(columns=_HEADERS))
 
 
-def _rung_table(rungs: pd.DataFrame) -> Block:
+def _level_table(levels: pd.DataFrame) -> Block:
     columns = ["route", "ladder", *CASE[1:], "refined", "value", "relative_error", "change", "order", "index"]
     headers = {**_HEADERS, "index": "grid-convergence index [-]"}
-    return table(rungs[[*columns, "wall_time", "note"]].rename(columns=headers))
+    return table(levels[[*columns, "wall_time", "note"]].rename(columns=headers))
 
 
 def how(record: Mapping[str, Any]) -> Section:

@@ -1,4 +1,4 @@
-"""Climbs the ladders of all routes: what steps and solver settings cost and give."""
+"""Runs the refinement ladders of all routes: what steps and solver settings cost and give."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerFailure, WorkerPool
 from validation.judge.selection import Selection, plan
-from validation.studies.ladder.climb import RUNGS, PreparedCase, climb, not_climbed, prepared_case
+from validation.studies.ladder.levels import LEVELS, PreparedCase, levels_not_run, prepared_case, simulate_levels
 from validation.studies.ladder.report import cheapest, derived, how, sections
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
@@ -32,7 +32,7 @@ class LadderStudy(Study):
 
     name: ClassVar[str] = "ladder"
     page: ClassVar[str] = "ladder"
-    tables: ClassVar[dict[str, TableSpec]] = {TABLE: RUNGS}
+    tables: ClassVar[dict[str, TableSpec]] = {TABLE: LEVELS}
 
     robots: tuple[str, ...] = ()
     """By default all."""
@@ -46,30 +46,35 @@ class LadderStudy(Study):
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
         cases = _cases(self)
-        scenes = pool.results([Task(prepared_case, (case,), WorkerFailure) for case in cases], "motions")
-        climbs = [
-            (scene, ladder) for scene in scenes if isinstance(scene, PreparedCase) for ladder in _ladders(self, scene)
+        prepared_cases = pool.results([Task(prepared_case, (case,), WorkerFailure) for case in cases], "motions")
+        pairs = [
+            (prepared, ladder)
+            for prepared in prepared_cases
+            if isinstance(prepared, PreparedCase)
+            for ladder in _ladders(self, prepared)
         ]
-        rungs = pool.results([Task(climb, pair, partial(not_climbed, *pair)) for pair in climbs], "ladders")
-        table = pd.concat(rungs, ignore_index=True) if rungs else RUNGS.frame([])
+        levels = pool.results(
+            [Task(simulate_levels, pair, partial(levels_not_run, *pair)) for pair in pairs], "ladders"
+        )
+        table = pd.concat(levels, ignore_index=True) if levels else LEVELS.frame([])
         return Computed({TABLE: table}, {"models": _models(cases)})
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
         """See `Study.conclude`."""
-        rungs = result.tables[TABLE]
+        levels = result.tables[TABLE]
         page = result.folder / "ladder.html"
-        if rungs.empty:  # every motion was lost
+        if levels.empty:  # every motion was lost
             return Conclusion(
-                title=TITLE, sections=[how(result.record)], summary=["no ladder was climbed"], verdicts=[]
+                title=TITLE, sections=[how(result.record)], summary=["no ladder was simulated"], verdicts=[]
             )
         return Conclusion(
             title=TITLE,
-            sections=sections(rungs, result.record),
-            summary=list(cheapest(rungs)),
+            sections=sections(levels, result.record),
+            summary=list(cheapest(levels)),
             last=[f"what to set in full, and the diagrams: {page}"],
-            verdicts=[MEASURED] * len(rungs),
-            tables=derived(rungs),
+            verdicts=[MEASURED] * len(levels),
+            tables=derived(levels),
         )
 
 
@@ -103,12 +108,12 @@ def _want_known(sources: Sequence[str]) -> None:
         engines.load(name)
 
 
-def _ladders(study: LadderStudy, scene: PreparedCase) -> Iterator[Ladder]:
+def _ladders(study: LadderStudy, prepared: PreparedCase) -> Iterator[Ladder]:
     """The ladders of the routes that are asked for, but those that the robot goes without."""
 
     def is_wanted(route: str) -> bool:
         return route in study.sources if study.sources else not engines.on_request(route.split("/")[0])
 
-    for ladder in declared.ladders(scene.motion):
-        if is_wanted(ladder.route) and ladder.route not in scene.case.robot.without:
+    for ladder in declared.ladders(prepared.motion):
+        if is_wanted(ladder.route) and ladder.route not in prepared.case.robot.without:
             yield ladder

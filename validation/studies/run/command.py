@@ -10,7 +10,12 @@ from validation.studies.run.options import Running, run_options
 
 @click.command()
 @robots_argument
-@click.option("--configuration", "configurations", multiple=True, help="horizontal or vertical; default: both.")
+@click.option(
+    "--configuration",
+    "configurations",
+    multiple=True,
+    help="horizontal, vertical, given, turned; default: all.",
+)
 @click.option("--mode", "modes", multiple=True, help="Working mode, a keyframe of the MJCF; default: all.")
 @click.option("--variant", "variants", multiple=True, help="Variant of the parameters; default: all.")
 @folders_option

@@ -49,17 +49,17 @@ def write_junit(results: Results, path: Path) -> None:
 def junit(results: Results) -> JUnitXml:
     """The JUnit file of a run."""
     summary, xml = results.summary, JUnitXml("loopcheck")
-    found = case_verdicts(results)
-    for robot in dict.fromkeys(case[0] for case in found):
+    findings = case_verdicts(results)
+    for robot in dict.fromkeys(case[0] for case in findings):
         suite = TestSuite(robot)
         for name, value in _about(results, robot):
             suite.add_property(name, _legal(value))
-        for case, of_case in found.items():
+        for case, of_case in findings.items():
             for source, finding in of_case.items() if case[0] == robot else ():
                 rows = summary[(summary[[*CASE, "source"]] == [*case, source]).all(axis=1)]
                 suite.add_testcase(_test_case(case, source, finding, rows))
         xml.add_testsuite(suite)
-    failures = [*_failures_of_the_run(results, found)]
+    failures = [*_failures_of_the_run(results, findings)]
     if failures:
         suite = TestSuite("loopcheck")
         suite.add_testcases(failures)
@@ -129,9 +129,9 @@ def _about(results: Results, robot: str) -> Iterator[tuple[str, str]]:
         yield f"tolerances.own.{source}", repr(float(limit))
 
 
-def _failures_of_the_run(results: Results, found: Mapping[Key, Mapping[str, CaseVerdict]]) -> Iterator[TestCase]:
+def _failures_of_the_run(results: Results, findings: Mapping[Key, Mapping[str, CaseVerdict]]) -> Iterator[TestCase]:
     """A run that judged nothing is no pass; nor is one that lost something, which the verdicts need not tell."""
-    verdicts = {finding.verdict for of_case in found.values() for finding in of_case.values()}
+    verdicts = {finding.verdict for of_case in findings.values() for finding in of_case.values()}
     if not verdicts & {*JUDGED, "as expected"}:
         yield _failure_of_the_run("anything judged", "not run", ["not run: no judged source was run"])
     for name, key, kind in (

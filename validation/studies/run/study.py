@@ -1,5 +1,6 @@
 """Every source and every audit of some cases, computed in worker processes and collected in tables."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -7,9 +8,10 @@ from importlib import import_module
 from math import nan
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from robots.errors import HarnessError, SingularityError
+from robots.log_files import write_log
 from robots.mjcf import files_of
 from robots.motion import Motion
 from robots.robot import Case, Robot
@@ -25,10 +27,17 @@ from validation.judge.results import TABLES, Results
 from validation.judge.tolerances import with_own_limits
 from validation.judge.verdicts import FILE, Key
 from validation.report.blocks import Section
+from validation.studies.run.collect import collect
+from validation.studies.run.interim import Interim
 from validation.studies.run.movies import NO_MOVIES, movies
-from validation.studies.run.record import Request, RunOutput, collect
+from validation.studies.run.record import Request, RunOutput
 from validation.studies.run.terminal import summary, title, verdicts
 from validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
+
+LOGS = "logs"
+"""Folder of the logs behind simulations as they are."""
+NO_NAME = r"[^\w.+-]"
+"""What keyframes and variants may be called and files are not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +55,18 @@ class Run(Study):
     """Step of the report grid [s]; by default that of `robots.motion.report_grid`."""
     limits: Mapping[str, float] = field(default_factory=dict)
     """The user's own limits of the relative error by source [-], instead of the registered ones."""
+    writes_logs: bool = True
+    """Whether the logs behind simulations as they are go into the folder."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
         sources.want_known(self.sources)
         Thread(target=_prepare_page, daemon=True).start()
         request = Request(dt=self.dt, tolerances=with_own_limits(self.limits))
-        results = collect(self.cases, _computed(self, request, pool), request)
+        output = _computed(self, request, pool)
+        if self.writes_logs:
+            _write_logs(output.outcomes, folder / LOGS)
+        results = collect(self.cases, output, request)
         return Computed({name: getattr(results, name) for name in TABLES}, results.run)
 
     @staticmethod
@@ -94,7 +108,7 @@ def run(
         HarnessError: If a source is unknown, a limit makes no sense, or a motion cannot be assembled and this is not
             expected.
     """
-    study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {})
+    study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {}, writes_logs=False)
     with worker_pool(workers) as pool:
         return results_of(computed(study, Path(), pool))
 
@@ -129,7 +143,7 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
     audited = {(case.key, engine): _audit(case, expected[case.key], engine) for case, engine in audits}
     every = {**evaluated, **audited}
     tasks = {key: task for key, task in every.items() if isinstance(task, Task)}  # short ones last
-    results = {**every, **dict(zip(tasks, pool.results(list(tasks.values()), "sources and audits"), strict=True))}
+    results = {**every, **_as_they_come(tasks, pool, Interim(tolerances=request.tolerances))}
     outcomes, rows = [results[key] for key in evaluated], [row for key in audited for row in results[key]]
     evidence = Evidence(tolerances=request.tolerances, lost=lost(rows), doubts=doubts(rows))
     return RunOutput(
@@ -139,6 +153,29 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
         resolutions=_resolutions(outcomes, evidence, motions, pool),
         movies=NO_MOVIES if pool.log.interrupted else movies(cases, motions, pool),
     )
+
+
+def _as_they_come(
+    tasks: Mapping[tuple[Key, str], Task], pool: WorkerPool, interim: Interim
+) -> Mapping[tuple[Key, str], Any]:
+    """Results of sources and audits by case and name; a terminal shows the table of the latest robot."""
+    keys, found = list(tasks), {}
+    for k, result in pool.completed(list(tasks.values()), "sources and audits"):
+        found[keys[k]] = result
+        if pool.progress.is_live:
+            interim.take(keys[k], result)
+            pool.progress.show(interim.table(keys[k][0][0]))
+    pool.progress.show(None)
+    return found
+
+
+def _write_logs(outcomes: Iterable[Outcome], folder: Path) -> None:
+    """Write the log behind each simulation as it is, for `judge` to take it again."""
+    for outcome in outcomes:
+        if outcome.history is not None and outcome.history.as_is is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            log = outcome.history.as_is.log
+            write_log(log, folder / f"{re.sub(NO_NAME, '_', log.name)}.csv")
 
 
 def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -201,7 +238,9 @@ def _resolutions(
 ) -> Mapping[tuple[Key, str], Resolution]:
     """What each source resolves of which an effort disagrees; measured for those alone, by case and source."""
     pairs = unexplained(summarize(outcomes, evidence))
-    beyond = [outcome for outcome in outcomes if (outcome.case.key, outcome.source) in pairs]
+    beyond = [
+        outcome for outcome in outcomes if (outcome.case.key, outcome.source) in pairs and outcome.settled is None
+    ]  # of a simulation as it is, the floor of its log says what it resolves
     tasks = [
         Task(
             measure_resolution,

@@ -1,14 +1,21 @@
 """What the terminal says of a run, and the verdicts that its exit status follows from."""
 
 from collections.abc import Iterator, Mapping
+from textwrap import shorten
 from typing import Any
 
 from rich.console import RenderableType
+from rich.markup import escape
 
 from validation.judge.independence import bases
 from validation.judge.results import Results
 from validation.judge.verdicts import CaseVerdict, about_robots, case_verdicts, verdict_counts
 from validation.report.terminal import table, verdict_cell
+
+EXPLAINED = ("disagree", "not comparable", "not run")
+"""Verdicts whose reason stands beside them."""
+LONGEST = 240
+"""Of a reason [characters]."""
 
 
 def title(results: Results) -> str:
@@ -26,11 +33,17 @@ def summary(results: Results) -> Iterator[RenderableType]:
     grounds = bases(results)
     for robot, by_source in _by_robot(results).items():
         columns = list(dict.fromkeys(configuration for cells in by_source.values() for configuration in cells))
+        reasons = {source: _reason(cells) for source, cells in by_source.items()}
+        why = ["why"] if any(reasons.values()) else []
         rows = (
-            [source, *(verdict_cell(cells.get(configuration, [])) for configuration in columns)]
+            [
+                source,
+                *(verdict_cell(cells.get(name, [])) for name in columns),
+                *([escape(reasons[source])] if why else []),
+            ]
             for source, cells in by_source.items()
         )
-        yield table(["source", *columns], rows, title=f"{robot}: worst relative effort error")
+        yield table(["source", *columns, *why], rows, title=f"{robot}: worst relative effort error")
         yield from _about(about_robots(results).get(robot, {}))
         texts = dict.fromkeys(basis.text for case, basis in grounds.items() if case[0] == robot)
         yield f"rests on {', '.join(texts) or 'nothing that agrees'}"
@@ -51,6 +64,13 @@ def _by_robot(results: Results) -> Mapping[str, Mapping[str, Mapping[str, list[C
     return by_robot
 
 
+def _reason(cells: Mapping[str, list[CaseVerdict]]) -> str:
+    """Why a source is open or disagrees, as the notes say, each once; the tables hold the whole of long ones."""
+    found = [finding for of_configuration in cells.values() for finding in of_configuration]
+    notes = dict.fromkeys(finding.note for finding in found if finding.verdict in EXPLAINED and finding.note)
+    return shorten(" / ".join(notes), LONGEST, placeholder=" … (summary.csv has all of it)")
+
+
 def _about(robot: Mapping[str, Any]) -> Iterator[str]:
     """What kind of mechanism a robot is, what is unactuated, odd or left out, a line each."""
     if robot.get("in_words"):
@@ -59,6 +79,7 @@ def _about(robot: Mapping[str, Any]) -> Iterator[str]:
         ("nothing drives", "undriven"),
         ("odd", "oddities"),
         ("motion", "motion"),
+        ("beyond the model's limits", "beyond_limits"),
         ("left out", "left_out"),
     ):
         if robot.get(key):

@@ -1,1 +1,1 @@
-"""Monte-Carlo over robots, motions and poses: how effort errors are distributed, and what efforts hang on."""
+"""Monte-Carlo over robots, motions and poses: distributions of effort errors, and sensitivities to each parameter."""

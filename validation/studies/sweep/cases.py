@@ -17,7 +17,7 @@ from validation.judge import sources
 from validation.judge.compare import relative_error
 from validation.judge.evaluate import Outcome, attempt, evaluate
 from validation.studies.sweep.motions import KINDS, Baseline, Kind, make_motion, make_scene
-from validation.studies.sweep.parameters import Parameter, Section, parameters, perturbed
+from validation.studies.sweep.parameters import Group, Parameter, parameters, perturbed
 
 COMPUTED = "computed"
 NO_MOTION = "no motion"
@@ -39,7 +39,7 @@ class Variation:
     seed: int = 0
     spread: float = 1.0
     """How far each parameter may be off, uniformly distributed [%]."""
-    vary: Section = "all"
+    vary: Group = "all"
     """What is off."""
     motions: tuple[Kind, ...] = KINDS
     """Kinds of motion, taken in turn."""
@@ -60,13 +60,13 @@ class Variation:
 class Nominal(NamedTuple):
     """The robot of a study, before it is perturbed."""
 
-    scene: Baseline
+    baseline: Baseline
     varied: tuple[Parameter, ...]
 
     @property
     def case(self) -> Case:
         """Robot, variant, mode and configuration."""
-        return self.scene.case
+        return self.baseline.case
 
 
 @lru_cache(maxsize=2)
@@ -85,11 +85,11 @@ def nominal(variation: Variation) -> Nominal:
     return Nominal(make_scene(case), varied)
 
 
-def schema(subject: Nominal) -> pa.Schema:
+def schema(robot: Nominal) -> pa.Schema:
     """Columns of the data set: a row for each case and source."""
     texts, numbers = pa.dictionary(pa.int32(), pa.string()), pa.float64()
-    efforts = [pa.field(name, numbers) for name in effort_columns(subject)]  # root mean square over the motion
-    changes = [pa.field(parameter.name, numbers) for parameter in subject.varied]  # [%]
+    efforts = [pa.field(name, numbers) for name in effort_columns(robot)]  # root mean square over the motion
+    changes = [pa.field(parameter.name, numbers) for parameter in robot.varied]  # [%]
     return pa.schema(
         [
             pa.field("case", pa.int64()),
@@ -106,9 +106,9 @@ def schema(subject: Nominal) -> pa.Schema:
     )
 
 
-def effort_columns(subject: Nominal) -> tuple[str, ...]:
+def effort_columns(robot: Nominal) -> tuple[str, ...]:
     """Names of the columns of efforts, in the order of the actuators."""
-    mechanism = subject.case.mechanism
+    mechanism = robot.case.mechanism
     units = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
     return tuple(f"effort of {actuator.name} [{unit}]" for actuator, unit in units)
 
@@ -116,20 +116,20 @@ def effort_columns(subject: Nominal) -> tuple[str, ...]:
 def compute_cases(variation: Variation, cases: Sequence[int]) -> pa.Table:
     """Rows of some cases; each depends on the study's seed and its own number alone."""
     with _ONE_AT_A_TIME:  # a cluster's worker may have several threads, engines have states of their own
-        subject = nominal(variation)
-        rows = [row for case in cases for row in _rows(variation, subject, case)]
-    return pa.Table.from_pylist(rows, schema(subject))
+        robot = nominal(variation)
+        rows = [row for case in cases for row in _rows(variation, robot, case)]
+    return pa.Table.from_pylist(rows, schema(robot))
 
 
 def lost_cases(variation: Variation, cases: Sequence[int], reason: str) -> pa.Table:
     """Rows of cases that were never finished."""
-    subject = nominal(variation)
+    robot = nominal(variation)
     rows = [
-        _row(variation, subject, case, _failed(subject.case, source, "not run", reason), None)
+        _row(variation, robot, case, _failed(robot.case, source, "not run", reason), None)
         for case in cases
         for source in variation.every_source
     ]
-    return pa.Table.from_pylist(rows, schema(subject))
+    return pa.Table.from_pylist(rows, schema(robot))
 
 
 def kind_of(variation: Variation, case: int) -> Kind:
@@ -149,20 +149,20 @@ def prepare(variation: Variation, number: int) -> tuple[Case, Motion]:
     Raises:
         HarnessError: If the robot cannot be assembled, or has no motion.
     """
-    subject = nominal(variation)
+    robot = nominal(variation)
     change, rng = drawn(variation, number)
-    case = replace(subject.case, mechanism=perturbed(subject.case.mechanism, subject.varied, change))
-    return case, make_motion(subject.scene, case, kind_of(variation, number), rng)
+    case = replace(robot.case, mechanism=perturbed(robot.case.mechanism, robot.varied, change))
+    return case, make_motion(robot.baseline, case, kind_of(variation, number), rng)
 
 
-def _rows(variation: Variation, subject: Nominal, number: int) -> list[Mapping[str, Any]]:
+def _rows(variation: Variation, robot: Nominal, number: int) -> list[Mapping[str, Any]]:
     try:
         case, motion = prepare(variation, number)
     except HarnessError as error:
-        failures = [_failed(subject.case, source, NO_MOTION, str(error)) for source in variation.every_source]
-        return [_row(variation, subject, number, outcome, None) for outcome in failures]
-    outcomes = [_evaluated(case, motion, len(subject.scene.drives), source) for source in variation.every_source]
-    return [_row(variation, subject, number, outcome, outcomes[0]) for outcome in outcomes]
+        failures = [_failed(robot.case, source, NO_MOTION, str(error)) for source in variation.every_source]
+        return [_row(variation, robot, number, outcome, None) for outcome in failures]
+    outcomes = [_evaluated(case, motion, len(robot.baseline.drives), source) for source in variation.every_source]
+    return [_row(variation, robot, number, outcome, outcomes[0]) for outcome in outcomes]
 
 
 def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
@@ -179,7 +179,7 @@ def _failed(case: Case, source: str, result: str, note: str) -> Outcome:
 
 
 def _row(
-    variation: Variation, subject: Nominal, number: int, outcome: Outcome, reference: Outcome | None
+    variation: Variation, robot: Nominal, number: int, outcome: Outcome, reference: Outcome | None
 ) -> dict[str, Any]:
     change, _ = drawn(variation, number)
     row: dict[str, Any] = {
@@ -188,11 +188,11 @@ def _row(
         "source": outcome.source,
         "wall_time": outcome.wall_time,
         **_compared(outcome, reference),
-        **dict(zip((parameter.name for parameter in subject.varied), 100 * change, strict=True)),
+        **dict(zip((parameter.name for parameter in robot.varied), 100 * change, strict=True)),
     }
     if outcome.compared is not None:
         rms = np.sqrt((outcome.compared.effort**2).mean(axis=0))
-        row |= dict(zip(effort_columns(subject), rms, strict=True))
+        row |= dict(zip(effort_columns(robot), rms, strict=True))
     return row
 
 

@@ -43,7 +43,7 @@ from validation.studies.options import RESULTS, Execution, execution_options
     show_default=True,
     help="Source to hold against analytic/noc; may repeat.",
 )
-@click.option("--configuration", default="", help="horizontal or vertical; default: vertical.")
+@click.option("--configuration", default="", help="As listed; default: vertical, or else the last.")
 @click.option("--mode", default="", help="Working mode; default: the first that meets no singularity.")
 @click.option("--variant", default="default", show_default=True, help="Variant of the parameters.")
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers compute, as tcp://10.0.0.1:8786.")

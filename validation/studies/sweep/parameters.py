@@ -9,7 +9,7 @@ closure that the MJCF gives without sites follows by MuJoCo's own rule: the loop
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -28,9 +28,8 @@ PREPOSITIONS: Mapping[Kind, str] = {
     "site": "closure point",
 }
 INERTIAL: tuple[Kind, ...] = ("mass", "inertia", "mass centre")
-Section: TypeAlias = Literal["all", "geometry", "inertia"]
+Group: TypeAlias = Literal["all", "geometry", "inertia"]
 """What is varied: everything, lengths alone, or masses, moments of inertia and mass centres alone."""
-PARTS: tuple[Section, ...] = get_args(Section)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +49,7 @@ class Parameter:
         return f"{PREPOSITIONS[self.kind]} {self.element}"
 
 
-def parameters(mechanism: Mechanism, vary: Section = "all") -> tuple[Parameter, ...]:
+def parameters(mechanism: Mechanism, vary: Group = "all") -> tuple[Parameter, ...]:
     """What is varied of a robot; what is zero stays so and is left out."""
     middle = _middle(mechanism)
     every_parameter = []

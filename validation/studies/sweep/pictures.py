@@ -1,4 +1,4 @@
-"""The figures of a study: how errors are distributed, and what efforts hang on."""
+"""The figures of a study: how errors are distributed, and how sensitive efforts are to each parameter."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -184,12 +184,12 @@ def distributions(sweep: SweepResult) -> Section:
 
 
 def sensitivities(sweep: SweepResult) -> Section:
-    """What efforts hang on."""
+    """Sensitivity of the efforts to each parameter."""
     sensitivity = sweep.statistics.sensitivity
     svg = sensitivity_figure(sensitivity)
     if svg is None:
         why = "Not told: it takes cases with the robot's own motion, more than there are parameters, and a spread."
-        return Section(title="What efforts hang on", anchor="sensitivity", blocks=[why])
+        return Section(title="Sensitivities", anchor="sensitivity", blocks=[why])
     values = {
         parameter.name: f"{digits(parameter.value)} {parameter.unit}" for parameter in nominal(sweep.variation).varied
     }
@@ -209,7 +209,7 @@ def sensitivities(sweep: SweepResult) -> Section:
         "parameter in its own: its square is the part of the variance that the parameter makes. Intervals are 95 %."
     )
     return Section(
-        title="What efforts hang on",
+        title="Sensitivities",
         anchor="sensitivity",
         blocks=[
             text,

@@ -1,6 +1,6 @@
 """What a study says, read from its data set a chunk at a time, so that its size does not matter.
 
-Quantiles come from a histogram whose bins are a fiftieth of a decade wide: 5 % of the error. What efforts hang on comes
+Quantiles come from a histogram whose bins are a fiftieth of a decade wide: 5 % of the error. Sensitivities come
 from the normal equations of a linear regression of the root mean square effort of each actuator on all parameters, over
 the cases with the robot's own motion.
 """
@@ -120,7 +120,7 @@ class Statistics(NamedTuple):
 def nominal_efforts(variation: Variation) -> dict[str, float]:
     """Root mean square effort of each actuator of the nominal robot in its own motion [N or N m]."""
     robot = nominal(variation)
-    history = Noc().compute_efforts(robot.case, robot.scene.own)
+    history = Noc().compute_efforts(robot.case, robot.baseline.own)
     rms = np.sqrt((history.effort**2).mean(axis=0))
     return {name: float(value) for name, value in zip(history.actuators, rms, strict=True)}
 
@@ -134,8 +134,8 @@ def gather(variation: Variation, folder: Path, parts: int, nominal_efforts: Mapp
         parts: How many chunks it has.
         nominal_efforts: Of each actuator in the own motion of the nominal robot [N or N m].
     """
-    subject = nominal(variation)
-    size, na = 1 + len(subject.varied), subject.case.mechanism.na
+    robot = nominal(variation)
+    size, na = 1 + len(robot.varied), robot.case.mechanism.na
     regression = Regression(moments=np.zeros((size, size)), products=np.zeros((size, na)), squares=np.zeros(na))
     tallies: dict[tuple[str, str], Tally] = {
         (kind, source): Tally() for kind in variation.motions for source in variation.every_source[1:]
@@ -151,8 +151,8 @@ def gather(variation: Variation, folder: Path, parts: int, nominal_efforts: Mapp
             seconds[str(source)][0] += float(rows["wall_time"].sum())
             seconds[str(source)][1] += len(rows)
         own = frame[(frame["source"] == REFERENCE) & (frame["motion"] == "own") & (frame["result"] == COMPUTED)]
-        efforts = own[list(effort_columns(subject))].to_numpy(float) - np.array(list(nominal_efforts.values()))
-        regression.add(own[[parameter.name for parameter in subject.varied]].to_numpy(float), efforts)
+        efforts = own[list(effort_columns(robot))].to_numpy(float) - np.array(list(nominal_efforts.values()))
+        regression.add(own[[parameter.name for parameter in robot.varied]].to_numpy(float), efforts)
     return Statistics(
         tallies=tallies,
         results=results,

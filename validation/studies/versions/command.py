@@ -9,7 +9,7 @@ from validation.studies.options import RESULTS, Execution, execution_options
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("wanted", metavar="[ROBOT]...|MODEL.xml", nargs=-1, type=click.UNPROCESSED)
+@click.argument("words", metavar="[ROBOT]...|MODEL.xml", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--mujoco", "versions", metavar="VERSION", multiple=True, help="Version to run; default: 3.6.0 and 3.7.0."
 )
@@ -28,7 +28,7 @@ def command(
 
     The version installed here always runs. Others get environments of their own, made by uv, or are those of
     interpreters that you name. All other options are those of run or, for a MODEL.xml, of check; by default the
-    sources are mujoco/kkt, mujoco/forward and mujoco/default. Writes versions.csv, versions.html, and the results of
+    sources are mujoco/kkt, mujoco/forward and mujoco/as_is. Writes versions.csv, versions.html, and the results of
     each version.
 
     \b

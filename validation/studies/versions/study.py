@@ -26,7 +26,7 @@ from validation.studies.versions.report import VersionsResult, sections, summary
 
 OLDER = ("3.6.0", "3.7.0")
 """Run beside the installed version by default: between them MuJoCo changed how loops are solved."""
-ROUTES = ("mujoco/kkt", "mujoco/forward", "mujoco/default")
+ROUTES = ("mujoco/kkt", "mujoco/forward", "mujoco/as_is")
 """Sources that run by default."""
 
 

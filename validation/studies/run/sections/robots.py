@@ -25,6 +25,7 @@ def robots(results: Results) -> Section:
             "Odd:": about.get("oddities"),
             "Motion:": about.get("motion"),
             "Assumptions:": about.get("assumptions"),
+            "Beyond the model's limits:": about.get("beyond_limits"),
             "Left out:": about.get("left_out"),
         }
         for heading, items in lists.items():

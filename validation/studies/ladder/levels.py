@@ -1,4 +1,4 @@
-"""Runs all rungs of a ladder, extrapolates from them, and holds both against the reference."""
+"""Runs all levels of a ladder, extrapolates from them, and compares both with the reference."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from validation.judge.compare import relative_error
 from validation.judge.evaluate import outcome_of
 from validation.studies.ladder.analysis import RICHARDSON, refinements
 
-RUNGS = table_of(
+LEVELS = table_of(
     {
-        # `base` is the ladder that was simulated, `ladder` the same or one extrapolated from its rungs
+        # `base` is the ladder that was simulated, `ladder` the same or one extrapolated from its levels
         **{name: text() for name in ("robot", "mode", "configuration", "route", "base", "ladder", "refined")},
         "theory": number(),
         "value": number("that of what is refined"),
@@ -66,25 +66,25 @@ def prepared_case(case: Case) -> PreparedCase:
     return PreparedCase(case=case, motion=motion, reference=reference, scale=scale)
 
 
-def climb(scene: PreparedCase, ladder: Ladder) -> pd.DataFrame:
-    """Run all rungs of a ladder, extrapolate from them, and hold both against the reference."""
-    rungs = []
+def simulate_levels(prepared: PreparedCase, ladder: Ladder) -> pd.DataFrame:
+    """Run all levels of a ladder, extrapolate from them, and compare both with the reference."""
+    levels = []
     for trial in ladder.trials:
-        compute = partial(trial.source.compute_efforts, scene.case, scene.motion)
-        outcome = outcome_of(scene.case, scene.motion, ladder.route, compute)
+        compute = partial(trial.source.compute_efforts, prepared.case, prepared.motion)
+        outcome = outcome_of(prepared.case, prepared.motion, ladder.route, compute)
         history = outcome.compared
         took = sum(rung.wall_time for rung in history.ladder) if history else float("nan")
         effort, note = (history.effort, "") if history else (None, outcome.note)
-        rungs.append(_Rung(*_about(trial), effort=effort, wall_time=took, note=note))
-    rows = [_rows(scene, ladder, ladder.name, ladder.order, rungs)]
+        levels.append(_LevelResult(*_about(trial), effort=effort, wall_time=took, note=note))
+    rows = [_rows(prepared, ladder, ladder.name, ladder.order, levels)]
     for count in ladder.extrapolated:
-        groups = [rungs[k - count : k] for k in range(count, len(rungs) + 1)]
+        groups = [levels[k - count : k] for k in range(count, len(levels) + 1)]
         name = f"{ladder.name}{RICHARDSON}{count}"
-        rows.append(_rows(scene, ladder, name, float(count), [_extrapolated(group) for group in groups]))
-    return RUNGS.frame(pd.concat(rows, ignore_index=True))
+        rows.append(_rows(prepared, ladder, name, float(count), [_extrapolated(group) for group in groups]))
+    return LEVELS.frame(pd.concat(rows, ignore_index=True))
 
 
-class _Rung(NamedTuple):
+class _LevelResult(NamedTuple):
     value: float
     dt: float
     runs: int
@@ -99,49 +99,51 @@ def _about(trial: Level) -> tuple[float, float, int, bool, str]:
     return trial.value, trial.dt, trial.runs, trial.plain, trial.settings
 
 
-def not_climbed(scene: PreparedCase, ladder: Ladder, reason: str) -> pd.DataFrame:
-    """The rungs of a ladder that was not climbed."""
-    rungs = [_Rung(*_about(trial), effort=None, wall_time=np.nan, note=reason) for trial in ladder.trials]
-    return RUNGS.frame(_rows(scene, ladder, ladder.name, ladder.order, rungs))
+def levels_not_run(prepared: PreparedCase, ladder: Ladder, reason: str) -> pd.DataFrame:
+    """The levels of a ladder that was not simulated."""
+    levels = [_LevelResult(*_about(trial), effort=None, wall_time=np.nan, note=reason) for trial in ladder.trials]
+    return LEVELS.frame(_rows(prepared, ladder, ladder.name, ladder.order, levels))
 
 
-def _extrapolated(group: Sequence[_Rung]) -> _Rung:
-    """The value at zero of the polynomial through the efforts of the rungs."""
-    efforts = [rung.effort for rung in group if rung.effort is not None]
+def _extrapolated(group: Sequence[_LevelResult]) -> _LevelResult:
+    """The value at zero of the polynomial through the efforts of the levels."""
+    efforts = [level.effort for level in group if level.effort is not None]
     finest = group[-1]
     return finest._replace(
-        runs=sum(rung.runs for rung in group),
+        runs=sum(level.runs for level in group),
         plain=False,
-        effort=value_at_zero([rung.value for rung in group], efforts) if len(efforts) == len(group) else None,
-        wall_time=sum(rung.wall_time for rung in group),
-        note=next((rung.note for rung in group if rung.note), ""),
+        effort=value_at_zero([level.value for level in group], efforts) if len(efforts) == len(group) else None,
+        wall_time=sum(level.wall_time for level in group),
+        note=next((level.note for level in group if level.note), ""),
     )
 
 
-def _rows(scene: PreparedCase, ladder: Ladder, name: str, theory: float, rungs: Sequence[_Rung]) -> pd.DataFrame:
-    values = [rung.value for rung in rungs]
-    efforts = [rung.effort for rung in rungs]
+def _rows(
+    prepared: PreparedCase, ladder: Ladder, name: str, theory: float, levels: Sequence[_LevelResult]
+) -> pd.DataFrame:
+    values = [level.value for level in levels]
+    efforts = [level.effort for level in levels]
     count = round(theory) if name != ladder.name else 1
     rows = [
         {
-            **scene.labels,
+            **prepared.labels,
             "route": ladder.route,
             "base": ladder.name,
             "ladder": name,
             "refined": ladder.refined,
             "theory": theory,
-            **{field: getattr(rung, field) for field in ("value", "dt", "runs", "plain", "settings")},
-            "relative_error": _error(rung.effort, scene),
-            "wall_time": rung.wall_time,
-            "span": float(scene.motion.t[-1] - scene.motion.t[0]),
-            "own": ladder.own[0] == count and bool(np.isclose(ladder.own[1], rung.value, rtol=1e-9)),
-            "note": rung.note,
+            **{field: getattr(level, field) for field in ("value", "dt", "runs", "plain", "settings")},
+            "relative_error": _error(level.effort, prepared),
+            "wall_time": level.wall_time,
+            "span": float(prepared.motion.t[-1] - prepared.motion.t[0]),
+            "own": ladder.own[0] == count and bool(np.isclose(ladder.own[1], level.value, rtol=1e-9)),
+            "note": level.note,
         }
-        for rung in rungs
+        for level in levels
     ]
-    table = pd.concat([pd.DataFrame(rows), refinements(values, efforts, scene.scale, theory)], axis=1)
-    return table[list(RUNGS.schema.columns)]
+    table = pd.concat([pd.DataFrame(rows), refinements(values, efforts, prepared.scale, theory)], axis=1)
+    return table[list(LEVELS.schema.columns)]
 
 
-def _error(effort: Array | None, scene: PreparedCase) -> float:
-    return np.nan if effort is None else relative_error(effort, scene.reference, scene.scale)
+def _error(effort: Array | None, prepared: PreparedCase) -> float:
+    return np.nan if effort is None else relative_error(effort, prepared.reference, prepared.scale)

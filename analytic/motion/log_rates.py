@@ -1,0 +1,66 @@
+"""Whether the rates in a log are those of its positions.
+
+Between samples a motion is a polynomial through positions, velocities and accelerations. Where these contradict each
+other it is no motion that a simulation can follow, whatever the efforts of the samples are.
+"""
+
+import numpy as np
+
+from robots.arrays import Array
+from robots.errors import MechanismError
+from robots.mechanism import Mechanism
+from robots.motion import Drive
+
+CONTRADICTION = 1e-3
+"""Largest deviation of a rate from the derivative, relative to the largest rate, that is no contradiction [-]."""
+PROPORTIONAL = 1e-2
+"""The same of a rate from a multiple of the derivative: it has another unit or sign [-]."""
+TRUNCATION = 8.0
+"""How many times larger a deviation over double steps is that comes of steps being finite; 16 for short ones [-]."""
+
+
+def contradiction(mechanism: Mechanism, t: Array, drive: Drive, where: str) -> str:
+    """What contradicts what in a log of the drives, as a sentence; nothing if nothing does.
+
+    Args:
+        mechanism: Robot.
+        t: Times of the samples [s], shape (nt,), equally spaced.
+        drive: Positions, velocities and accelerations there.
+        where: The log, for the error message.
+
+    Raises:
+        MechanismError: If a rate is a multiple of the derivative: it has another unit or another sign.
+    """
+    if len(t) < 5:
+        return ""
+    sentences = []
+    for (rate, of), x, v in ((("qd", "q"), drive.q, drive.qd), (("qdd", "qd"), drive.qd, drive.qdd)):
+        off, coarse = _deviation(t, x, v, 1), _deviation(t, x, v, 2)
+        relative = np.abs(off).max(0) / np.maximum(np.abs(v).max(0), np.finfo(float).tiny)
+        for k in np.flatnonzero(relative > CONTRADICTION):
+            name, column = f"'{mechanism.drives[k].name}.{rate}'", off[:, k]
+            _refuse_multiple(f"{where}: column {name}", f"'{mechanism.drives[k].name}.{of}'", t, x[:, k], v[:, k])
+            if np.abs(coarse[:, k]).max() < TRUNCATION * np.abs(column).max():
+                worst = int(np.abs(column).argmax())
+                sentences.append(
+                    f"{name} is not the derivative of '{mechanism.drives[k].name}.{of}': off by "
+                    f"{abs(column[worst]):.2g}, {relative[k]:.2g} of the largest, at t = {t[worst + 1]:g} s"
+                )
+    return "; ".join(sentences)
+
+
+def _deviation(t: Array, x: Array, v: Array, step: int) -> Array:
+    """How far mean rates over two steps are from the differences over them, by Simpson's rule (nt − 2 step, drives)."""
+    mean = (v[: -2 * step] + 4 * v[step:-step] + v[2 * step :]) / 6
+    return mean - (x[2 * step :] - x[: -2 * step]) / (2 * step * (t[1] - t[0]))
+
+
+def _refuse_multiple(name: str, of: str, t: Array, x: Array, v: Array) -> None:
+    derivative, mean = (x[2:] - x[:-2]) / (2 * (t[1] - t[0])), (v[:-2] + 4 * v[1:-1] + v[2:]) / 6
+    if not np.any(derivative):
+        return
+    factor = float(derivative @ mean / (derivative @ derivative))
+    proportional = np.abs(mean - factor * derivative).max() <= PROPORTIONAL * np.abs(mean).max()
+    if proportional and abs(factor - 1) > 10 * PROPORTIONAL:
+        unit = "; radians are wanted, not degrees" if abs(abs(factor) - np.rad2deg(1)) < 1 else ""
+        raise MechanismError(f"{name}: want the derivative of {of}, got {factor:.4g} times that{unit}")

@@ -1,0 +1,128 @@
+"""What a route returns of a robot that an engine has stepped as it is: a log, judged by its own motion."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from engines.computed_torque import ComputedTorque, following
+from robots.arrays import Array
+from robots.efforts import AsIs, EffortHistory
+from robots.errors import EngineError, ShapeError
+from robots.log import Held, Log
+from robots.motion import Motion
+from robots.robot import Case
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A run, step by step."""
+
+    controller: ComputedTorque
+    """What drove it; its times are those at which steps begin."""
+    positions: Array
+    """Positions of the drives that it holds, at those times [m or rad], shape (nt, drives)."""
+    q: Array
+    """Joint positions [m or rad], shape (nt, nq)."""
+    qd: Array
+    """Joint velocities [m/s or rad/s], shape (nt, nv)."""
+    acted: Array
+    """Efforts that acted over each step [N or N m], shape (nt, na)."""
+    readings: Mapping[str, Array]
+    """What else can be read for them, each of shape (nt, na); NaN where there is none."""
+    at_limits: int
+    """How many controls and forces were at an end of their range."""
+    drift: float
+    """Largest opening of a loop [m or rad]."""
+
+    holds_itself: bool
+    """Whether servos of the file hold the drives, so that how far these stay behind is their own affair."""
+
+    @property
+    def step(self) -> float:
+        """How long each effort was held [s]."""
+        t = self.controller.t
+        return float(t[-1] - t[0]) / (len(t) - 1)
+
+
+@contextmanager
+def finite(source: str) -> Iterator[None]:
+    """Turn numbers that are none, of the motion or of the run, into an `EngineError`."""
+    try:
+        yield
+    except ShapeError as error:
+        raise EngineError(f"{source}: {error}") from error
+
+
+def history(
+    source: str,
+    case: Case,
+    motion: Motion,
+    runs: tuple[Record, Record],
+    *,
+    timeconst: float,
+    settings: Mapping[str, str],
+) -> EffortHistory:
+    """What the route returns.
+
+    Args:
+        source: Name of the route.
+        case: The case.
+        motion: Its motion.
+        runs: From the first sample of the motion, and from its middle.
+        timeconst: Smallest time constant of what closes the loops [s].
+        settings: Every setting that matters.
+    """
+    whole, second = runs
+    distance, relative = following(whole.controller, whole.positions)
+    return EffortHistory(
+        source=source,
+        actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
+        t=motion.t,
+        effort=_between_steps(whole, motion.t),
+        closure_drift=whole.drift,
+        tracking_error=float(distance.max()),
+        settings={
+            "step": f"{1e3 * whole.step:g} ms",
+            **settings,
+            "controller": f"{whole.controller.bandwidth:.4g} rad/s; feed-forward from the engine's own matrices",
+        },
+        as_is=AsIs(
+            log=log_of(source, case, whole),
+            restarted=log_of(source, case, second),
+            following=np.where(whole.holds_itself, 0.0, relative),
+            timeconst=timeconst,
+            at_limits=whole.at_limits,
+        ),
+    )
+
+
+def log_of(source: str, case: Case, run: Record) -> Log:
+    """A run as a log.
+
+    Args:
+        source: Name of the route.
+        case: The case.
+        run: The run.
+    """
+    mechanism = case.mechanism
+    return Log(
+        name="-".join((*case.key, source.split("/")[0])),
+        t=run.controller.t,
+        joints=tuple(joint.name for joint in mechanism.joints),
+        kinds=tuple(joint.kind for joint in mechanism.joints),
+        q=run.q,
+        qd=run.qd,
+        actuators=tuple(actuator.name for actuator in mechanism.actuators),
+        effort=run.acted,
+        readings=run.readings,
+        effort_time=Held(run.step),
+        source=f"{source} of loopcheck: every step, the effort that acted over it",
+    )
+
+
+def _between_steps(run: Record, t: Array) -> Array:
+    """The efforts between the middles of their steps [N or N m], shape (nt, na)."""
+    middle = run.controller.t + run.step / 2
+    return np.stack([np.interp(t, middle, column) for column in run.acted.T], axis=1)

@@ -1,0 +1,162 @@
+"""A controller that lets a robot follow a motion in an engine's own steps: computed torque, held for a step each.
+
+Feed-forward and gains come from matrices of the engine that is driven, at the exact states of the motion. Neither is
+judged: an effort is judged by the motion that it makes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+
+from engines.projection import LoopMotions
+from robots.arrays import Array, frozen
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+PER_STEP = 0.1
+"""Largest bandwidth of the controller times the step [-]."""
+PER_TIMECONST = 5.0
+"""Largest bandwidth of the controller times the time constant of the softest loops it is to wait for [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What a motion takes at a sample, by the matrices of an engine."""
+
+    effort: Array
+    """Efforts of the actuators [N or N m], shape (na,)."""
+    per_acceleration: Array
+    """Efforts per acceleration of independent drives [kg, kg m or kg m²], shape (na, drives)."""
+
+
+def demand(loop: LoopMotions, M: Array, force: Array, S: Array, scale: Array) -> Demand:
+    """What a motion takes at a sample.
+
+    Args:
+        loop: How the loops can move there.
+        M: Mass matrix [kg, kg m or kg m²], shape (nv, nv).
+        force: Generalized force of the motion on the joints [N or N m], shape (nv,).
+        S: Actuator velocities per joint velocity [-], shape (na, nv).
+        scale: Effort of each actuator that counts as one [N or N m], shape (na,).
+    """
+    columns = [loop.efforts(M, M @ D, S, scale) for D in loop.D.T]
+    return Demand(effort=loop.efforts(M, force, S, scale), per_acceleration=np.stack(columns, axis=1))
+
+
+def bandwidth(step: float, timeconst: float = np.inf) -> float:
+    """Bandwidth of the controller [rad/s]: well below what the step and the loops of a model let through.
+
+    Args:
+        step: Step of the engine, by the user's own settings [s].
+        timeconst: Smallest time constant of the loops, by the same [s].
+    """
+    return min(PER_STEP / step, PER_TIMECONST / timeconst)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedTorque:
+    """The controller on the steps of a run: efforts to hold, from where the drives are."""
+
+    t: Array
+    """Times at which steps begin [s], shape (nt,)."""
+    q: Array
+    """Positions of independent drives that are wanted then [m or rad], shape (nt, drives)."""
+    qd: Array
+    """Their velocities [m/s or rad/s], shape (nt, drives)."""
+    effort: Array
+    """Feed-forward, at the middle of each step [N or N m], shape (nt, na)."""
+    per_acceleration: Array
+    """Effort per acceleration of the drives there [kg, kg m or kg m²], shape (nt, na, drives)."""
+    bandwidth: float
+    """Of the feedback, critically damped [rad/s]."""
+
+    def __post_init__(self) -> None:
+        (nt, drives), na = np.shape(self.q), np.shape(self.effort)[1]
+        shapes = {"t": (nt,), "q": (nt, drives), "qd": (nt, drives), "effort": (nt, na)}
+        for name, shape in {**shapes, "per_acceleration": (nt, na, drives)}.items():
+            object.__setattr__(self, name, frozen(getattr(self, name), shape, name=f"computed torque, {name}"))
+
+    def efforts(self, k: int, q: Array, qd: Array) -> Array:
+        """Efforts to hold for a step [N or N m], shape (na,).
+
+        Args:
+            k: Number of the step.
+            q: Positions of the drives at its beginning [m or rad], shape (drives,).
+            qd: Their velocities [m/s or rad/s], shape (drives,).
+        """
+        w = self.bandwidth
+        return self.effort[k] + self.per_acceleration[k] @ (w * w * (self.q[k] - q) + 2 * w * (self.qd[k] - qd))
+
+
+def computed_torque(
+    motion: Motion,
+    demands: Sequence[Demand],
+    independent: Sequence[int],
+    steps: tuple[float, float, int],
+    bandwidth: float,
+) -> ComputedTorque:
+    """The controller of a run.
+
+    Args:
+        motion: The motion to follow.
+        demands: What it takes at its samples.
+        independent: Places of the independent drives among `Mechanism.drives`.
+        steps: When the first step begins [s], how long each takes [s], and how many there are.
+        bandwidth: Of the feedback [rad/s].
+    """
+    begin, step, count = steps
+    t: Array = begin + step * np.arange(count, dtype=float)
+    middle = np.minimum(t + step / 2, motion.t[-1])
+    wanted = motion.law(t)
+    between = _between(motion.t)
+    return ComputedTorque(
+        t=t,
+        q=wanted.q[:, list(independent)],
+        qd=wanted.qd[:, list(independent)],
+        effort=between(np.array([demand.effort for demand in demands]))(middle),
+        per_acceleration=between(np.array([demand.per_acceleration for demand in demands]))(middle),
+        bandwidth=bandwidth,
+    )
+
+
+def _between(t: Array) -> Callable[[Array], Callable[[Array], Array]]:
+    """Splines through values at times; of the third degree, or less where there are few samples."""
+    degree = min(3, len(t) - 1)
+    return lambda values: make_interp_spline(t, values, k=degree)
+
+
+def drive_matrices(mechanism: Mechanism, independent: Sequence[int]) -> tuple[Array, Array]:
+    """What takes positions and velocities of the joints to those of independent drives.
+
+    Args:
+        mechanism: Robot.
+        independent: Places of the drives among `Mechanism.drives`.
+
+    Returns:
+        Values of the drives per joint position [-, or m per rad], shape (drives, nq), and rates per joint velocity,
+        shape (drives, nv).
+    """
+    drives = [mechanism.drives[k] for k in independent]
+    A = np.zeros((len(drives), mechanism.nq))
+    for row, drive in enumerate(drives):
+        for j, weight in zip(drive.joints, drive.weights, strict=True):
+            A[row, mechanism.q_slices[j].start] += weight
+    return A, mechanism.rates_of(drives)
+
+
+def following(controller: ComputedTorque, q: Array) -> tuple[Array, Array]:
+    """How well drives kept to the motion.
+
+    Args:
+        controller: The controller of a run.
+        q: Positions of its drives at its steps [m or rad], shape (nt, drives).
+
+    Returns:
+        Largest distance of each from the motion [m or rad], shape (drives,), and the same over its stroke [-]; that of
+        a drive that is to stand still, over the largest stroke.
+    """
+    distance, stroke = np.abs(q - controller.q).max(axis=0), np.ptp(controller.q, axis=0)
+    stroke = np.where(stroke > 0, stroke, stroke.max())
+    return distance, np.divide(distance, stroke, out=np.zeros_like(distance), where=stroke > 0)

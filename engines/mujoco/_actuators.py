@@ -1,0 +1,161 @@
+"""The actuators of a file as MuJoCo computes them: motors, servos and the like, whose force is affine.
+
+The force of an actuator of length l is gain * input + bias, with gain = g0 + g1 l + g2 l' and bias = b0 + b1 l + b2 l';
+the input is its control, or its activation where it has one.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from robots.arrays import AnyArray, Array
+from robots.errors import NotRepresentableError
+from robots.mujoco_compat import CompatibleModel
+
+GAINS = {int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)}
+BIASES = {int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)}
+NONE, INTEGRATOR, FILTER, EXACT = (
+    int(getattr(mujoco.mjtDyn, f"mjDYN_{kind}")) for kind in ("NONE", "INTEGRATOR", "FILTER", "FILTEREXACT")
+)
+AT_LIMIT = 1e-12
+"""How close to its limit a force counts as clipped [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actuators:
+    """The affine actuators of a compiled model."""
+
+    names: tuple[str, ...]
+    gain: Array
+    """Force per input, its change with length and with velocity, shape (na, 3)."""
+    bias: Array
+    """Force without input, its change with length and with velocity, shape (na, 3)."""
+    dynamics: AnyArray
+    """Numbers of the kinds of activation dynamics [-], shape (na,)."""
+    activation: AnyArray
+    """Places of their activations, −1 where there are none [-], shape (na,)."""
+    ctrl_range: Array
+    """Least and largest control, infinite where it is not limited, shape (na, 2)."""
+    force_range: Array
+    """Least and largest force [N or N m], infinite where it is not limited, shape (na, 2)."""
+
+    @property
+    def servo(self) -> AnyArray:
+        """Which hold a length or a velocity by themselves [-], shape (na,)."""
+        return (self.bias[:, 1] != 0) | ((self.bias[:, 2] != 0) & (self.gain[:, 0] == -self.bias[:, 2]))
+
+    def input_for(self, effort: Array, length: Array, velocity: Array) -> Array:
+        """The input with which actuators act with given forces, shape (na,).
+
+        Args:
+            effort: The forces [N or N m], shape (na,).
+            length: Their lengths [m or rad, times their gears], shape (na,).
+            velocity: Their velocities [of those per s], shape (na,).
+        """
+        return (effort - _affine(self.bias, length, velocity)) / _affine(self.gain, length, velocity)
+
+    def input_of_servo(self, length: Array, velocity: Array) -> Array:
+        """The input with which servos are at rest where they are wanted, shape (..., na).
+
+        A servo that knows no length, as `velocity`, is at rest where it moves as wanted.
+
+        Args:
+            length: Lengths wanted [m or rad, times their gears], shape (..., na).
+            velocity: Velocities wanted [of those per s], shape (..., na).
+        """
+        by_length = -(self.bias[:, 0] + self.bias[:, 1] * length)
+        by_velocity = -(self.bias[:, 0] + self.bias[:, 2] * velocity)
+        return np.where(self.bias[:, 1] != 0, by_length, by_velocity) / self.gain[:, 0]
+
+    def control_for(self, wanted: Array, rate: Array) -> Array:
+        """Controls for inputs: those themselves, or where an activation integrates them their rates.
+
+        Args:
+            wanted: Inputs [N or N m per gain], shape (na,).
+            rate: Their rates [1/s], shape (na,).
+        """
+        return np.where(self.dynamics == INTEGRATOR, rate, wanted)
+
+    def inputs(self, data: Any) -> Array:
+        """The inputs that act in MuJoCo's data: controls as far as they are in their range, or activations, (na,)."""
+        ctrl = np.clip(data.ctrl, *self.ctrl_range.T)
+        return np.where(self.activation >= 0, np.append(data.act, 0.0)[self.activation], ctrl)
+
+    def force(self, inputs: Array, length: Array, velocity: Array) -> Array:
+        """Forces of actuators [N or N m], shape (..., na).
+
+        Args:
+            inputs: Their inputs [N or N m per gain], shape (..., na).
+            length: Their lengths [m or rad, times their gears], shape (..., na).
+            velocity: Their velocities [of those per s], shape (..., na).
+        """
+        force = _affine(self.gain, length, velocity) * inputs + _affine(self.bias, length, velocity)
+        return np.clip(force, *self.force_range.T)
+
+    def change(self, force: Array, inputs: Array, ahead: tuple[Array, Array]) -> Array:
+        """How much more force acts where the actuators have moved on, to first order [N or N m], shape (..., na).
+
+        Args:
+            force: Forces before [N or N m], shape (..., na); one that is clipped stays so.
+            inputs: Inputs [N or N m per gain], shape (..., na).
+            ahead: By how much lengths and velocities have moved on, each of shape (..., na).
+        """
+        by_length, by_velocity = (self.bias[:, k] + self.gain[:, k] * inputs for k in (1, 2))
+        return np.where(self._clipped(force), 0.0, by_length * ahead[0] + by_velocity * ahead[1])
+
+    def at_limits(self, ctrl: Array, force: Array) -> AnyArray:
+        """Which have a control or a force at the end of its range [-], shape (..., na).
+
+        Args:
+            ctrl: Controls, before they are clipped [N or N m per gain], shape (..., na).
+            force: Forces [N or N m], shape (..., na).
+        """
+        return (ctrl < self.ctrl_range[:, 0]) | (ctrl > self.ctrl_range[:, 1]) | self._clipped(force)
+
+    def _clipped(self, force: Array) -> AnyArray:
+        low, high = (1 - AT_LIMIT) * self.force_range.T
+        return (force <= low) | (force >= high)
+
+
+def actuators(model: Any) -> Actuators:
+    """The actuators of a model.
+
+    Args:
+        model: MuJoCo's model.
+
+    Raises:
+        NotRepresentableError: If one has a force that is not affine, as a muscle's.
+    """
+    fields, na = CompatibleModel(model), model.nu
+    names = tuple(model.actuator(i).name or f"actuator{i}" for i in range(na))
+    for i, name in enumerate(names):
+        known = model.actuator_gaintype[i] in GAINS and model.actuator_biastype[i] in BIASES
+        if not known or model.actuator_dyntype[i] not in (NONE, INTEGRATOR, FILTER, EXACT):
+            raise NotRepresentableError(
+                f"mujoco/as_is: actuator '{name}': want a force that is affine in length and velocity, as that of a "
+                "motor, position, velocity or general actuator, got another"
+            )
+    has_bias = np.isin(model.actuator_biastype, int(mujoco.mjtBias.mjBIAS_AFFINE))
+    is_affine = np.isin(model.actuator_gaintype, int(mujoco.mjtGain.mjGAIN_AFFINE))
+    gain = np.array(model.actuator_gainprm[:, :3])
+    gain[~is_affine, 1:] = 0
+    clamped = not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL
+    return Actuators(
+        names=names,
+        gain=gain,
+        bias=np.where(has_bias[:, None], model.actuator_biasprm[:, :3], 0.0),
+        dynamics=np.array(model.actuator_dyntype),
+        activation=np.array(fields.actuator_actadr),
+        ctrl_range=_range(np.array(model.actuator_ctrllimited, dtype=bool) & clamped, model.actuator_ctrlrange),
+        force_range=_range(np.array(model.actuator_forcelimited, dtype=bool), model.actuator_forcerange),
+    )
+
+
+def _affine(coefficients: Array, length: Array, velocity: Array) -> Array:
+    return coefficients[:, 0] + coefficients[:, 1] * length + coefficients[:, 2] * velocity
+
+
+def _range(limited: AnyArray, limits: Array) -> Array:
+    return np.where(limited[:, None], limits, [-np.inf, np.inf])

@@ -1,0 +1,266 @@
+"""The user's own file in `mj_step`: its actuators, options and softness, driven along a motion and written down."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.as_is import Record
+from engines.computed_torque import Demand, computed_torque, demand, drive_matrices
+from engines.mujoco._actuators import Actuators, actuators
+from engines.mujoco._loops import closure_bias
+from engines.mujoco._signatures import inertia_matrix
+from engines.mujoco.model import (
+    EQUALITY_ROW,
+    apply_wrenches,
+    build,
+    constraint_jacobian,
+    equality_rows,
+    guarded,
+    opening,
+    own_actuators_off,
+    transmission,
+    tree_terms,
+)
+from engines.projection import independent_drives, loop_motions
+from robots.arrays import AnyArray, Array
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.mjcf import compile_model
+from robots.motion import Motion
+
+IMPLICIT = {int(mujoco.mjtIntegrator.mjINT_IMPLICIT), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)}
+RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
+DISCRETE = int(getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", -1))
+"""Not before 3.13."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a robot is to be driven, whatever the step and the softness with which it is then simulated."""
+
+    mechanism: Mechanism
+    motion: Motion
+    independent: tuple[int, ...]
+    """Places of the drives that feedback holds, among `Mechanism.drives`."""
+    demands: tuple[Demand, ...]
+    """What the motion takes at its samples, by MuJoCo's matrices."""
+
+
+def compiled(mechanism: Mechanism) -> Any:
+    """The user's model as it is, in the gravity of the case; nothing added, nothing switched off."""
+    model = compile_model(mechanism.model)
+    model.opt.gravity[:] = mechanism.gravity
+    return model
+
+
+def timeconst(model: Any) -> float:
+    """Smallest time constant of the loops of a model, as MuJoCo takes it [s]; infinite where it has no loops."""
+    found = [np.inf]
+    safe = not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_REFSAFE
+    for k in np.flatnonzero(model.eq_active0):
+        time, other = model.eq_solref[k]
+        if time > 0:
+            found.append(max(time, 2 * model.opt.timestep) if safe else time)
+        elif other < 0:
+            found.append(-2 / other)
+    return float(min(found))
+
+
+def plan(mechanism: Mechanism, motion: Motion) -> Plan:
+    """What it takes to drive a robot along a motion, by MuJoCo's matrices at its exact states.
+
+    Args:
+        mechanism: Robot.
+        motion: The motion.
+    """
+    model = build(mechanism)
+    own_actuators_off(model)
+    data = mujoco.MjData(model)
+    W = mechanism.rates_of(mechanism.drives)
+    independent = independent_drives(_loop_jacobian(model, data, motion.q[len(motion.t) // 2]), W)
+    demands = []
+    for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
+        loop = loop_motions(_loop_jacobian(model, data, q), W[independent])
+        data.qvel[:] = loop.velocities(qd)
+        M, bias, passive = tree_terms(mechanism, model, data)
+        force = M @ loop.accelerations(qdd, closure_bias(model, data)) + bias - passive
+        demands.append(demand(loop, M, force, transmission(model, data), mechanism.effort_scales))
+    return Plan(mechanism=mechanism, motion=motion, independent=tuple(independent), demands=tuple(demands))
+
+
+def simulate(plan: Plan, model: Any, bandwidth: float, *, sample: int = 0, torque: bool = False) -> Record:
+    """Step a model along a motion, from its exact state at a sample to its end.
+
+    Args:
+        plan: The robot, its motion, and what that takes.
+        model: MuJoCo's model of it, as it is to be stepped.
+        bandwidth: Of the controller [rad/s].
+        sample: Number of the sample of the motion from which the run starts.
+        torque: Let servos act with the controller's efforts too, instead of holding the motion by themselves.
+
+    Raises:
+        NotRepresentableError: If an actuator is no motor or servo.
+        EngineError: If MuJoCo warns or the state is not finite any more.
+    """
+    with guarded("mujoco/as_is"):
+        run = _Run(plan, model, bandwidth, sample, torque)
+        for k in range(run.count):
+            run.step(k)
+        return run.record()
+
+
+class _Run:
+    """A simulation under way, and what is written down of it."""
+
+    def __init__(self, plan: Plan, model: Any, bandwidth: float, sample: int, torque: bool) -> None:
+        self.model, self.mechanism = model, plan.mechanism
+        self.data, self.scratch = mujoco.MjData(model), mujoco.MjData(model)
+        motion, h = plan.motion, float(model.opt.timestep)
+        self.begin = float(motion.t[sample])
+        self.count = int(np.floor((motion.t[-1] - self.begin) / h + 1e-9)) + 1
+        self.actuators = actuators(model)
+        self.torque = torque | ~self.actuators.servo
+        self.A, self.W = drive_matrices(plan.mechanism, plan.independent)
+        self.controller = computed_torque(
+            motion, plan.demands, plan.independent, (self.begin, h, self.count), bandwidth
+        )
+        self.lengths, self.rates = drive_matrices(plan.mechanism, range(len(plan.mechanism.drives)))
+        self.lengths, self.rates = (plan.mechanism.gearing @ matrix for matrix in (self.lengths, self.rates))
+        wanted = motion.law(self.controller.t)
+        length, velocity = (values @ plan.mechanism.gearing.T for values in (wanted.q, wanted.qd))
+        self.servo_inputs = self.actuators.input_of_servo(length, velocity)
+        self.servo_rates = -self.actuators.bias[:, 1] * velocity / self.actuators.gain[:, 0]
+        self.dofs = _dofs_of_actuators(model)
+        self.data.qpos[:], self.data.qvel[:] = motion.q[sample], motion.qd[sample]
+        held = self.actuators.activation >= 0
+        self.data.act[self.actuators.activation[held]] = self._inputs(0)[1][held]
+        na, count = plan.mechanism.na, self.count
+        self.q, self.qd = np.zeros((count + 1, model.nq)), np.zeros((count + 1, model.nv))
+        names = ("force", "wanted", "ctrl", "inputs", "after", "left_out")
+        self.log = {name: np.zeros((count, na)) for name in names}
+        self.log |= {name: np.full((count, na), np.nan) for name in ("joint", "reaction")}
+        self.drift = 0.0
+
+    def step(self, k: int) -> None:
+        """Control, step, and write down what acted."""
+        model, data, log = self.model, self.data, self.log
+        self.q[k], self.qd[k] = data.qpos, data.qvel
+        log["wanted"][k], inputs, rates = self._inputs(k)
+        data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
+        log["inputs"][k] = self.actuators.inputs(data)
+        apply_wrenches(self.mechanism, model, data)
+        self._read_joints(k)
+        mujoco.mj_step(model, data)
+        log["force"][k], log["after"][k] = data.actuator_force, self.actuators.inputs(data)
+        log["left_out"][k] = self._left_out()
+        if not np.isfinite(data.qvel).all():
+            raise EngineError(f"mujoco/as_is: the simulation is not finite any more at {data.time:g} s")
+        self.drift = max(self.drift, opening(model, data, equality_rows(data)))
+
+    def _inputs(self, k: int) -> tuple[Array, Array, Array]:
+        """Efforts wanted for a step [N or N m], the inputs they take, and the rates of these, shape (na,) each."""
+        q, qd = self.data.qpos, self.data.qvel
+        wanted = self.controller.efforts(k, self.A @ q, self.W @ qd)
+        by_torque = self.actuators.input_for(wanted, self.lengths @ q, self.rates @ qd)
+        inputs = np.where(self.torque, by_torque, self.servo_inputs[k])
+        return wanted, inputs, np.where(self.torque, 0.0, self.servo_rates[k])
+
+    def _read_joints(self, k: int) -> None:
+        """What joints report of the step to come: the actuators' force on them, and their reaction along the axis.
+
+        Read from a copy: after a step MuJoCo has the forces of its start, but the velocities of its end.
+        """
+        data, scratch = self.data, self.scratch
+        for name in ("qpos", "qvel", "act", "ctrl", "xfrc_applied", "qacc_warmstart"):
+            getattr(scratch, name)[:] = getattr(data, name)
+        mujoco.mj_forward(self.model, scratch)
+        mujoco.mj_rnePostConstraint(self.model, scratch)
+        for i, dof in enumerate(self.dofs):
+            if dof >= 0:
+                self.log["joint"][k, i] = scratch.qfrc_actuator[dof]
+                body = self.model.dof_bodyid[dof]
+                self.log["reaction"][k, i] = scratch.cdof[dof] @ scratch.cfrc_int[body]
+
+    def _left_out(self) -> Array:
+        """Efforts that would do what contacts, limits and dry friction did in the last step [N or N m], shape (na,)."""
+        model, data = self.model, self.data
+        others = np.flatnonzero(data.efc_type[: data.nefc] != EQUALITY_ROW)
+        if not data.efc_force[others].any():
+            return np.zeros(model.nu)
+        J = constraint_jacobian(model, data)
+        loop = loop_motions(J[equality_rows(data)], self.W)
+        force = J[others].T @ data.efc_force[others]
+        S, scale = transmission(model, data), self.mechanism.effort_scales
+        return loop.efforts(inertia_matrix(model, data), force, S, scale)
+
+    def record(self) -> Record:
+        """What was written down."""
+        log, h = self.log, float(self.model.opt.timestep)
+        self.q[-1], self.qd[-1] = self.data.qpos, self.data.qvel
+        length, velocity = self.q @ self.lengths.T, self.qd @ self.rates.T
+        torque = np.broadcast_to(self.torque, log["force"].shape)
+        readings = {
+            "commanded": np.where(torque, log["wanted"], np.nan),
+            "reported": log["force"],
+            "joint": log["joint"],
+            "reaction": log["reaction"],
+        }
+        if log["left_out"].any():
+            readings["left_out"] = log["left_out"]
+        return Record(
+            q=self.q[:-1],
+            qd=self.qd[:-1],
+            acted=acted(self.model.opt.integrator, self.actuators, log, (length, velocity), h),
+            readings=readings,
+            at_limits=int(self.actuators.at_limits(log["ctrl"], log["force"]).sum()),
+            drift=self.drift,
+            controller=self.controller,
+            holds_itself=not self.torque.all(),
+            positions=self.q[:-1] @ self.A.T,
+        )
+
+
+def acted(integrator: int, known: Actuators, log: dict[str, Array], moved: tuple[Array, Array], h: float) -> Array:
+    """Efforts that acted over each step, which is what moved the robot, by what the integrator does with a force.
+
+    Args:
+        integrator: MuJoCo's number of it.
+        known: The actuators.
+        log: Forces that MuJoCo reports after each step [N or N m], which are those of its beginning but with RK4, and
+            inputs of the actuators before and after it, each of shape (nt, na).
+        moved: Their lengths and velocities at the beginnings of the steps and after the last, (nt + 1, na) each.
+        h: Step [s].
+
+    Returns:
+        Efforts [N or N m], shape (nt, na).
+    """
+    length, velocity = moved
+    force, inputs = log["force"], log["inputs"]
+    change = np.diff(velocity, axis=0)
+    if integrator in IMPLICIT:
+        return force + known.change(force, inputs, (np.zeros_like(change), change))
+    if integrator == DISCRETE:  # lengths too are those of the end of the step, by its velocity
+        return force + known.change(force, inputs, (h * velocity[1:], change))
+    if integrator == RUNGE_KUTTA:
+        first, last = (
+            known.force(log[name], length[ends], velocity[ends])
+            for name, ends in (("inputs", slice(-1)), ("after", slice(1, None)))
+        )
+        return (first + last) / 2
+    return force
+
+
+def _loop_jacobian(model: Any, data: Any, q: Array) -> Array:
+    """MuJoCo's Jacobian of its equalities [m/rad or m/m], shape (rows, nv); the position is set."""
+    data.qpos[:] = q
+    mujoco.mj_fwdPosition(model, data)
+    return constraint_jacobian(model, data)[equality_rows(data)]
+
+
+def _dofs_of_actuators(model: Any) -> AnyArray:
+    """The dof on which each actuator acts, -1 where it acts on a tendon [-], shape (na,)."""
+    on_joint = model.actuator_trntype != int(mujoco.mjtTrn.mjTRN_TENDON)
+    dofs = model.jnt_dofadr[np.where(on_joint, model.actuator_trnid[:, 0], 0)]
+    return np.where(on_joint, dofs, -1)

@@ -1,0 +1,53 @@
+"""What makes up the error of a file in MuJoCo: settings that remove one part each."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from engines.as_is import log_of
+from engines.computed_torque import bandwidth
+from engines.mujoco._as_is import compiled, plan, simulate, timeconst
+from robots.log import Log
+from robots.motion import Motion
+from robots.robot import Case
+
+FINER = 16
+"""How many steps take the place of one."""
+CAUSES = {
+    "step": f"option timestep / {FINER}",
+    "softness": "equality solref (2 timestep, 1) and solimp (0.9999, 0.9999)",
+    "solver": "option tolerance 0, iterations 200",
+}
+"""See `engines.contract.Causes`; a time constant below two steps would be taken for two steps."""
+
+
+def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
+    """See `engines.contract.Causes.log`.
+
+    Args:
+        case: The case.
+        motion: Its motion.
+        removed: Names of the causes that are removed.
+    """
+    model = compiled(case.mechanism)
+    width = bandwidth(model.opt.timestep, timeconst(model))
+    for name, change in _CHANGES.items():
+        if name in removed:
+            change(model)
+    return log_of("mujoco/as_is", case, simulate(plan(case.mechanism, motion), model, width))
+
+
+def _finer(model: Any) -> None:
+    model.opt.timestep /= FINER
+
+
+def _hard(model: Any) -> None:
+    model.eq_solref[:] = 2 * model.opt.timestep, 1
+    model.eq_solimp[:, :2] = 0.9999
+
+
+def _solved(model: Any) -> None:
+    model.opt.tolerance, model.opt.iterations = 0, 200
+
+
+_CHANGES: Mapping[str, Callable[[Any], None]] = {"step": _finer, "softness": _hard, "solver": _solved}
+"""In this order: how hard loops can be depends on the step."""

@@ -1,0 +1,153 @@
+"""PyBullet as its user steps it, driven along a motion by torques, and what is written down of it."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from engines.as_is import Record
+from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices
+from engines.projection import independent_drives, loop_motions
+from engines.pybullet._angles import from_angles, in_angles
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._jacobian import closure_bias, closure_jacobian
+from engines.pybullet._loads import apply_loads, set_state
+from engines.pybullet._loops import close_loops, follow_curves, geared, opening
+from engines.pybullet._world import World, inertial_poses, joint_state, opened
+from engines.pybullet.routes.kkt import mass_matrix, tree_forces
+from robots.arrays import Array
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+STEP = 1 / 240
+"""PyBullet's default step [s]."""
+Prepare: TypeAlias = Callable[[World, tuple[int, ...]], None]
+"""Sets what is not left as it comes; called with PyBullet's numbers of the constraints."""
+
+
+def nothing(world: World, loops: tuple[int, ...]) -> None:
+    """Leave everything as it comes."""
+
+
+def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
+    """The independent drives, and what a motion takes at its samples by PyBullet's matrices.
+
+    Args:
+        mechanism: Robot.
+        motion: The motion.
+    """
+    q, qd, qdd = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
+    with opened(mechanism) as world:
+        W = world.mechanism.rates_of(world.mechanism.drives)
+        independent = independent_drives(closure_jacobian(world, q[len(q) // 2]), W)
+        S, scale, found = world.mechanism.selection, mechanism.effort_scales, []
+        for k, x in enumerate(q):
+            loop = loop_motions(closure_jacobian(world, x), W[independent])
+            v = loop.velocities(qd[k])
+            a = loop.accelerations(qdd[k], closure_bias(world, x, v))
+            found.append(demand(loop, mass_matrix(world, x), tree_forces(world, x, v, a), S, scale))
+    return tuple(independent), found
+
+
+def simulate(
+    mechanism: Mechanism,
+    motion: Motion,
+    known: tuple[tuple[int, ...], list[Demand]],
+    *,
+    sample: int = 0,
+    step: float = STEP,
+    prepare: Prepare = nothing,
+) -> Record:
+    """A run from the exact state at a sample of the motion to its end.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+        known: The independent drives, and what the motion takes, as `demands` tells.
+        sample: Number of the sample.
+        step: Step [s]; the bandwidth of the controller is that of the default step, whatever this is.
+        prepare: Sets what is not left as it comes.
+
+    Raises:
+        NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
+        EngineError: If PyBullet fails, or its state is not finite any more.
+    """
+    independent, begin = known[0], float(motion.t[sample])
+    steps = (begin, step, int(np.floor((motion.t[-1] - begin) / step + 1e-9)) + 1)
+    controller = computed_torque(motion, known[1], independent, steps, bandwidth(STEP))
+    q, qd, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
+    angles, rates, efforts, poses, read = [], [], [], [], []
+    with opened(mechanism) as world:
+        A, W = drive_matrices(world.mechanism, independent)
+        loops = close_loops(world)
+        gears = geared(world, loops)
+        _leave_to_torques(world, q[sample], qd[sample])
+        pybullet.setTimeStep(step, physicsClientId=world.client)
+        prepare(world, loops)
+        driven = world.mechanism.actuated_joints
+        for k in range(len(controller.t)):
+            position, velocity = joint_state(world)
+            angles.append(position)
+            rates.append(velocity)
+            poses.append(inertial_poses(world))
+            efforts.append(controller.efforts(k, A @ position, W @ velocity))
+            if gears:
+                follow_curves(world, gears, position)
+            apply_loads(world)
+            _push(world, driven, efforts[-1] @ world.mechanism.selection)
+            pybullet.stepSimulation(physicsClientId=world.client)
+            read.append(_readings(world))
+        drift = opening(world, np.array(angles), np.array(poses)) if np.isfinite(angles).all() else np.inf
+    x, xd, acted = np.array(angles), np.array(rates), np.array(efforts)
+    if not (np.isfinite(x).all() and np.isfinite(xd).all() and np.isfinite(acted).all()):
+        raise EngineError("pybullet/as_is: the simulation is not finite any more")
+    positions, velocities = from_angles(mechanism, x, xd)
+    reported, reaction = np.array(read).transpose(1, 0, 2)
+    return Record(
+        controller=controller,
+        positions=x @ A.T,
+        q=positions,
+        qd=velocities,
+        acted=acted,
+        readings={"commanded": acted, "reported": reported, "reaction": reaction},
+        at_limits=0,
+        drift=drift,
+        holds_itself=False,
+    )
+
+
+def _leave_to_torques(world: World, q: Array, qd: Array) -> None:
+    """Set all joints, switch off the motors that PyBullet starts with, and switch the sensors of the drives on."""
+    where = {"physicsClientId": world.client}
+    set_state(world, q, qd)
+    for joint in world.moving:
+        pybullet.setJointMotorControl2(world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, **where)
+    for j in world.mechanism.actuated_joints:
+        pybullet.enableJointForceTorqueSensor(world.tree, world.joints[j], enableSensor=True, **where)
+
+
+def _push(world: World, driven: tuple[int, ...], effort: Array) -> None:
+    """Let efforts act on the driven joints in the next step [N or N m], shape (nv,); they add to the loads."""
+    links, forces = [world.joints[j] for j in driven], [float(effort[j]) for j in driven]
+    pybullet.setJointMotorControlArray(
+        world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, physicsClientId=world.client
+    )
+
+
+def _readings(world: World) -> tuple[list[float], list[float]]:
+    """What PyBullet says of each actuator's joint after a step: its motor's force, and its reaction along the axis."""
+    reported, reaction, where = [], [], {"physicsClientId": world.client}
+    for actuator in world.mechanism.actuators:
+        if not actuator.coordinate.is_joint:
+            reported.append(np.nan)
+            reaction.append(np.nan)
+            continue
+        j = actuator.coordinate.joints[0]
+        joint = world.mechanism.joints[j]
+        _, _, wrench, motor = pybullet.getJointState(world.tree, world.joints[j], **where)
+        on_link = wrench[:3] if joint.kind == "slide" else wrench[3:]
+        _, Q = world.inertial_frames[joint.body]
+        reported.append(motor)
+        reaction.append(float(joint.axis @ Q @ on_link))  # in the axes of the inertial frame, about its origin
+    return reported, reaction

@@ -1,0 +1,46 @@
+"""What makes up the error of PyBullet as its user steps it: settings that remove one part each."""
+
+from collections.abc import Collection
+
+from engines.as_is import log_of
+from engines.pybullet._as_is import STEP, demands, simulate
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._world import World
+from robots.log import Log
+from robots.motion import Motion
+from robots.robot import Case
+
+FINER = 16
+"""How many steps take the place of one."""
+CAUSES = {
+    "step": f"setTimeStep(1 / {240 * FINER})",
+    "softness": "changeConstraint(erp=0.8), setPhysicsEngineParameter(erp=0.8)",
+    "damping": "changeDynamics(linearDamping=0, angularDamping=0) on every link",
+    "solver": "setPhysicsEngineParameter(numSolverIterations=500, solverResidualThreshold=1e-30)",
+}
+"""See `engines.contract.Causes`."""
+
+
+def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
+    """See `engines.contract.Causes.log`.
+
+    Args:
+        case: The case.
+        motion: Its motion.
+        removed: Names of the causes that are removed.
+    """
+
+    def prepare(world: World, loops: tuple[int, ...]) -> None:
+        where = {"physicsClientId": world.client}
+        if "softness" in removed:
+            pybullet.setPhysicsEngineParameter(erp=0.8, **where)
+            for loop in loops:
+                pybullet.changeConstraint(loop, erp=0.8, **where)
+        if "damping" in removed:
+            for link in range(-1, pybullet.getNumJoints(world.tree, **where)):
+                pybullet.changeDynamics(world.tree, link, linearDamping=0, angularDamping=0, **where)
+        if "solver" in removed:
+            pybullet.setPhysicsEngineParameter(numSolverIterations=500, solverResidualThreshold=1e-30, **where)
+
+    step, known = STEP / (FINER if "step" in removed else 1), demands(case.mechanism, motion)
+    return log_of("pybullet/as_is", case, simulate(case.mechanism, motion, known, step=step, prepare=prepare))

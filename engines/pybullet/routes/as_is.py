@@ -1,0 +1,30 @@
+"""PyBullet as its user runs it: `loadURDF`, `createConstraint`, the default step, and torques on the driven joints."""
+
+import numpy as np
+
+from engines.as_is import finite, history
+from engines.pybullet._as_is import demands, simulate
+from robots.efforts import EffortHistory, Source
+from robots.motion import Motion
+from robots.robot import Case
+
+SETTINGS = {
+    "loops": "createConstraint as it comes",
+    "solver": "defaults: sequential impulse, 50 iterations, residual threshold 1e-7, erp 0.2",
+    "actuators": "TORQUE_CONTROL, computed torque held for a step; default motors off",
+    "damping": "defaults: linear and angular 0.04; joint damping as in the model",
+    "loads": "springs, external wrenches and gravity compensation applied before each step",
+}
+
+
+class PybulletAsIs(Source):
+    """Efforts that acted while a controller moved the robot by torques on its driven joints."""
+
+    name = "pybullet/as_is"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        known = demands(case.mechanism, motion)
+        with finite(self.name):
+            runs = [simulate(case.mechanism, motion, known, sample=sample) for sample in (0, len(motion.t) // 2)]
+            return history(self.name, case, motion, (runs[0], runs[1]), timeconst=np.inf, settings=SETTINGS)

@@ -1,0 +1,60 @@
+"""Logs whose rates are not those of their positions, seen in sines whose derivatives are known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analytic.motion.log_rates import contradiction
+from analytic.motion.prescribe import prescribe
+from engines.mujoco.routes.forward import MujocoForward
+from robots.errors import MechanismError
+from robots.mechanism import Mechanism, ModelFile
+from robots.mjcf import read_mechanism
+from robots.motion import Drive
+from tests.conftest import MODELS, CaseMaker
+from validation.judge.evaluate import evaluate
+
+PERIOD = 0.4
+"""Of the sine [s]."""
+
+
+@pytest.fixture(scope="module")
+def four_bar() -> Mechanism:
+    return read_mechanism(ModelFile(path=MODELS / "four_bar.xml"))
+
+
+def sine(samples: int) -> tuple[np.ndarray, Drive]:
+    """A sine over three periods, with so many samples in each."""
+    t = np.linspace(0, 3 * PERIOD, 3 * samples + 1)
+    w = 2 * np.pi / PERIOD
+    rates = (0.2 * np.sin(w * t), 0.2 * w * np.cos(w * t), -0.2 * w**2 * np.sin(w * t))
+    return t, Drive(*(rate[:, None] for rate in rates))
+
+
+@pytest.mark.parametrize("samples", [8, 40])
+def test_a_sine_does_not_contradict_itself_however_coarse(four_bar: Mechanism, samples: int) -> None:
+    assert contradiction(four_bar, *sine(samples), "log") == ""
+
+
+def test_rates_that_lag_behind_are_named_with_the_place(four_bar: Mechanism) -> None:
+    t, drive = sine(40)
+    late = drive._replace(qdd=np.roll(drive.qdd, 1, axis=0))
+    assert "'crank.qdd' is not the derivative of 'crank.qd': off by" in contradiction(four_bar, t, late, "log")
+    assert "'crank.q'" not in contradiction(four_bar, t, late, "log")
+    noisy = drive._replace(qd=drive.qd + 0.01 * np.random.default_rng(0).standard_normal(drive.qd.shape))
+    assert "'crank.qd' is not the derivative of 'crank.q'" in contradiction(four_bar, t, noisy, "log")
+
+
+@pytest.mark.parametrize(("factor", "what"), [(np.rad2deg(1), r"57.3 times that; radians"), (-1.0, "-1 times that")])
+def test_a_rate_in_another_unit_or_sign_is_refused(four_bar: Mechanism, factor: float, what: str) -> None:
+    t, drive = sine(40)
+    with pytest.raises(MechanismError, match=rf"^log: column 'crank.qd': want the derivative of 'crank.q', got {what}"):
+        contradiction(four_bar, t, drive._replace(qd=factor * drive.qd), "log")
+
+
+def test_a_simulation_is_not_judged_by_a_log_that_contradicts_itself(model_case: CaseMaker) -> None:
+    case = model_case(MODELS / "four_bar.xml", amplitude=0.1)
+    outcome = evaluate(case, replace(prescribe(case), contradiction="'crank.qd' lags"), MujocoForward.name)
+    assert (outcome.failure, outcome.history) == ("not comparable", None)
+    assert outcome.note.endswith("'crank.qd' lags")

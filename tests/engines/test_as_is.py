@@ -1,0 +1,179 @@
+"""Robots stepped as their users do: the effort that acted over a step is what changed the momentum, and no reading."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analytic.motion.prescribe import prescribe
+from engines.as_is import Record
+from engines.mujoco import _as_is as as_is
+from engines.mujoco._actuators import actuators
+from robots.arrays import Array
+from robots.errors import NotRepresentableError
+from robots.motion import Motion
+from robots.robot import Case
+from tests.conftest import MODELS, CaseMaker
+
+mujoco = pytest.importorskip("mujoco")
+
+INERTIA = 0.4
+"""Of the flywheel about its axis [kg m²]."""
+KINDS = {
+    "motor": '<motor {on} gear="3"/>',
+    "position": '<position {on} kp="40" kv="3" gear="2"/>',
+    "velocity": '<velocity {on} kv="2"/>',
+    "damped": '<general {on} biastype="affine" gainprm="0.5" biasprm="0.2 0 -1.5"/>',
+    "clipped": '<position {on} kp="40" kv="3" forcerange="-1 1"/>',
+    "limited": '<position {on} kp="40" kv="3" ctrlrange="-0.05 0.05"/>',
+    "filter": '<general {on} dyntype="filter" dynprm="0.02" biastype="affine" gainprm="5" biasprm="0 -5 -1"/>',
+    "integrating": '<intvelocity {on} kp="40" actrange="-3 3"/>',
+    "on_tendon": '<position {on} kp="40" kv="3"/>',
+}
+INTEGRATORS = ("Euler", "implicit", "implicitfast", "discrete")
+
+
+def flywheels(folder: Path, kinds: Sequence[str], integrator: str = "Euler", step: float = 4e-3) -> Path:
+    """Wheels, each with an actuator of its own kind on its axis and nothing else that acts on it."""
+    wheel = """<body name="{0}"><joint name="{0}" axis="0 0 1"/>
+        <inertial pos="0 0 0" mass="1" diaginertia="1 1 {1}"/></body>"""
+    bodies = "".join(wheel.format(kind, INERTIA) for kind in kinds)
+    tendons = "".join(f'<fixed name="{kind}"><joint joint="{kind}" coef="1.5"/></fixed>' for kind in kinds)
+    where = {kind: f'{"tendon" if kind == "on_tendon" else "joint"}="{kind}" name="{kind}"' for kind in kinds}
+    path = folder / "flywheels.xml"
+    path.write_text(
+        f"""<mujoco><option timestep="{step}" integrator="{integrator}" gravity="0 0 0"/>
+        <worldbody>{bodies}</worldbody><tendon>{tendons}</tendon>
+        <actuator>{"".join(KINDS[kind].format(on=where[kind]) for kind in kinds)}</actuator></mujoco>""",
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(make: CaseMaker, path: Path, *, width: float = 20.0) -> tuple[Case, Motion, Record]:
+    """A file as it is, moved to and fro."""
+    case = make(path, amplitude=0.3)
+    motion = prescribe(case)
+    model = as_is.compiled(case.mechanism)
+    return case, motion, as_is.simulate(as_is.plan(case.mechanism, motion), model, width)
+
+
+def momentum_errors(record: Record, case: Case) -> tuple[Array, Array]:
+    """How far efforts that acted, and those reported, are from what changed the momentum, over its peak [-], (na,)."""
+    torque = INERTIA * np.diff(record.qd, axis=0) / record.step
+    acted, reported = (
+        np.abs(effort[:-1] @ case.mechanism.selection - torque).max(axis=0) / np.abs(torque).max(axis=0)
+        for effort in (record.acted, record.readings["reported"])
+    )
+    return acted, reported
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_the_effort_that_acted_is_what_changed_the_momentum(
+    integrator: str, model_case: CaseMaker, tmp_path: Path
+) -> None:
+    if integrator == "discrete" and as_is.DISCRETE < 0:
+        pytest.skip("this version of MuJoCo has no discrete integrator")
+    case, _, record = run(model_case, flywheels(tmp_path, list(KINDS), integrator))
+    acted, reported = momentum_errors(record, case)
+    np.testing.assert_array_less(acted, 1e-9)
+    if integrator != "Euler":  # what those report that are implicit in the velocity is not what acted
+        damped = [list(KINDS).index(kind) for kind in ("position", "velocity", "damped", "filter", "on_tendon")]
+        np.testing.assert_array_less(1e-3, reported[damped])
+
+
+def test_what_acted_is_of_second_order_with_runge_kutta(model_case: CaseMaker, tmp_path: Path) -> None:
+    errors = []
+    for step in (4e-3, 2e-3, 1e-3):
+        case, _, record = run(model_case, flywheels(tmp_path, ["position", "velocity"], "RK4", step))
+        acted, reported = momentum_errors(record, case)
+        np.testing.assert_array_less(20 * acted, reported)
+        errors.append(acted)
+    orders = np.log2(np.divide(errors[:-1], errors[1:]))
+    np.testing.assert_allclose(orders, 2, atol=0.2)
+
+
+def test_torques_follow_the_motion_and_servos_hold_themselves(model_case: CaseMaker, tmp_path: Path) -> None:
+    _, motion, record = run(model_case, flywheels(tmp_path, ["motor", "damped"]))
+    assert np.abs(record.q - motion.law(record.controller.t).q).max() < 5e-3  # positions are half a step late
+    assert not record.holds_itself
+    _, _, servo = run(model_case, flywheels(tmp_path, ["position"]))
+    assert servo.holds_itself
+    assert np.abs(servo.positions - servo.controller.q).max() > 1e-2  # it stays behind, which is its own affair
+
+
+def test_a_servo_is_commanded_in_its_own_units(model_case: CaseMaker, tmp_path: Path) -> None:
+    """A gripper that counts 0 to 255 gets counts, not radians: where it rests is where the motion wants it."""
+    path = flywheels(tmp_path, ["motor"])
+    counts = '<general joint="motor" biastype="affine" gainprm="0.314" biasprm="0 -80 -9" ctrlrange="-255 255"/>'
+    _replace(path, "<motor.*?/>", counts)
+    model = as_is.compiled(model_case(path, amplitude=0.3).mechanism)
+    wanted = np.array([0.25])
+    data = mujoco.MjData(model)
+    data.qpos[:], data.ctrl[:] = wanted, actuators(model).input_of_servo(wanted, np.zeros(1))
+    mujoco.mj_forward(model, data)
+    assert data.ctrl[0] == pytest.approx(0.25 * 80 / 0.314)
+    assert data.actuator_force[0] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "reaches"), [("position", False), ("clipped", True), ("limited", True)])
+def test_controls_and_forces_at_their_limits_are_counted(
+    kind: str, reaches: bool, model_case: CaseMaker, tmp_path: Path
+) -> None:
+    _, _, record = run(model_case, flywheels(tmp_path, [kind]))
+    assert (record.at_limits > 10) is reaches
+
+
+def test_an_actuator_that_is_no_motor_or_servo_is_refused(model_case: CaseMaker, tmp_path: Path) -> None:
+    path = flywheels(tmp_path, ["motor"])
+    _replace(path, "<motor.*?/>", '<muscle name="biceps" tendon="motor" lengthrange="-1 1"/>')
+    with pytest.raises(NotRepresentableError, match=r"actuator 'biceps'.*motor, position, velocity or general"):
+        run(model_case, path)
+
+
+def test_nothing_of_the_file_is_changed(model_case: CaseMaker) -> None:
+    case = model_case(MODELS / "tendon_hand.xml", configuration="vertical")
+    model, plain = as_is.compiled(case.mechanism), mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
+    np.testing.assert_array_equal(model.opt.gravity, case.mechanism.gravity)
+    for name in ("timestep", "integrator", "solver", "iterations", "tolerance", "disableflags", "enableflags"):
+        assert getattr(model.opt, name) == getattr(plain.opt, name)
+    for name in ("eq_solref", "eq_solimp", "jnt_limited", "dof_frictionloss", "actuator_gainprm", "actuator_biasprm"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(plain, name))
+
+
+@pytest.mark.parametrize(
+    ("solref", "flag", "expected"),
+    [
+        ((0.05, 1), "", 0.05),
+        ((0.001, 1), "", 0.004),
+        ((0.001, 1), 'refsafe="disable"', 0.001),
+        ((-900, -80), "", 0.025),
+    ],
+)
+def test_the_time_constant_of_the_loops_is_the_one_in_force(
+    solref: tuple[float, float], flag: str, expected: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "pair.xml"
+    path.write_text(
+        f"""<mujoco><option timestep="0.002"><flag {flag}/></option><worldbody>
+        <body><joint name="a"/><geom size=".1"/></body><body><joint name="b"/><geom size=".1"/></body></worldbody>
+        <equality><joint joint1="a" joint2="b" solref="{solref[0]} {solref[1]}"/></equality></mujoco>"""
+    )
+    assert as_is.timeconst(mujoco.MjModel.from_xml_path(str(path))) == pytest.approx(expected)
+
+
+def test_a_joint_limit_that_pushes_is_logged_as_the_effort_it_stands_for(model_case: CaseMaker, tmp_path: Path) -> None:
+    """A wheel that runs against its stop: what acted and what the stop did together change its momentum."""
+    path = flywheels(tmp_path, ["motor"])
+    _replace(path, 'axis="0 0 1"', 'axis="0 0 1" limited="true" range="-9 0.2"')
+    _, _, record = run(model_case, path, width=10.0)
+    torque = INERTIA * np.diff(record.qd[:, 0]) / record.step
+    together: Array = (record.acted + record.readings["left_out"])[:-1, 0]
+    assert np.abs(3 * record.readings["left_out"]).max() > 0.1 * np.abs(torque).max()
+    np.testing.assert_allclose(3 * together, torque, atol=1e-9 * np.abs(torque).max())
+
+
+def _replace(path: Path, pattern: str, text: str) -> None:
+    path.write_text(re.sub(pattern, text, path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,221 @@
+"""Simulations as they are: what is left of their error after the start is what a loop of the user's own shows too."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
+from engines.as_is import history
+from engines.computed_torque import bandwidth
+from engines.mujoco import _as_is as as_is
+from robots.arrays import Array
+from robots.efforts import AsIs
+from robots.log_files import read_log
+from robots.mjcf import compile_model
+from robots.motion import Motion
+from robots.robot import Case, load, representative_case
+from tests.conftest import MODELS, CaseMaker
+from tests.plain_loop import plain_loop
+from validation.execution.workers import ALONE
+from validation.judge.as_is import Series, residual_series, settled, start_window
+from validation.judge.compare import Evidence, summarize
+from validation.judge.evaluate import Outcome, evaluate
+from validation.judge.tolerances import with_own_limits
+from validation.studies.run.study import Run
+from validation.studies.study import run_study
+
+pytest.importorskip("mujoco")
+
+Edit = Callable[[Any], None]
+
+
+def as_it_comes(spec: Any) -> None:
+    """Leave the file as it is."""
+
+
+def stiffened(spec: Any) -> None:
+    """Loops as hard as MuJoCo lets them be at the step of the file."""
+    for equality in spec.equalities:
+        equality.solref[:], equality.solimp[:] = (2 * spec.option.timestep, 1), (0.9999, 0.9999, 0.001, 0.5, 2)
+
+
+def with_servos(spec: Any) -> None:
+    """Position servos in place of the motors."""
+    for motor in spec.actuators:
+        motor.set_to_position(kp=400, kv=16)
+
+
+@pytest.fixture(scope="module")
+def four_bar() -> tuple[Case, Motion]:
+    case = representative_case(load("four_bar"))
+    return case, prescribe(case)
+
+
+def model_of(case: Case, edits: tuple[Edit, ...]) -> Any:
+    def edit(spec: Any) -> None:
+        for change in edits:
+            change(spec)
+
+    model = compile_model(case.mechanism.model, edit)
+    model.opt.gravity[:] = case.mechanism.gravity
+    return model
+
+
+def run(case: Case, motion: Motion, *edits: Edit, width: float = 1.0) -> AsIs:
+    """The route's own run of an edited file, at some part of the bandwidth that it would take."""
+    model, plan = model_of(case, edits), as_is.plan(case.mechanism, motion)
+    w = width * bandwidth(model.opt.timestep, as_is.timeconst(model))
+    first, second = (as_is.simulate(plan, model, w, sample=sample) for sample in (0, len(motion.t) // 2))
+    timeconst = as_is.timeconst(model)
+    result = history("mujoco/as_is", case, motion, (first, second), timeconst=timeconst, settings={}).as_is
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize("edits", [(), (stiffened,), (with_servos,), (with_servos, stiffened)])
+def test_a_loop_of_the_users_own_shows_the_same(edits: tuple[Edit, ...], four_bar: tuple[Case, Motion]) -> None:
+    """Other gains, other feed-forward, another start: within 10 % and both floors."""
+    case, motion = four_bar
+    route = run(case, motion, *edits)
+    left = settled(case.mechanism, route)
+    assert not left.reason
+    own = plain_loop(case.mechanism, model_of(case, edits), motion, Noc().compute_efforts(case, motion).effort)
+    ours, theirs = (residual_series(case.mechanism, log, log.q[0]) for log in (route.log, own))
+    start = own.t[0] + 1.5 * left.window
+    (rms, floor), (other, other_floor) = (
+        (np.sqrt((series.residual[series.t >= start] ** 2).mean(axis=0)), series.floor) for series in (ours, theirs)
+    )
+    np.testing.assert_array_less(np.abs(rms - other), 0.1 * rms + floor + other_floor)
+    np.testing.assert_array_less(10 * floor, rms)
+
+
+def test_hard_loops_leave_less(four_bar: tuple[Case, Motion]) -> None:
+    case, motion = four_bar
+    soft, hard = (settled(case.mechanism, run(case, motion, *edits)) for edits in ((), (stiffened,)))
+    np.testing.assert_array_less(2 * hard.rms, soft.rms)
+    np.testing.assert_array_less(2 * hard.start_peak, soft.start_peak)
+
+
+@pytest.mark.parametrize("width", [1 / 3, 3.0])
+def test_what_is_left_does_not_hang_on_the_gains(width: float, four_bar: tuple[Case, Motion]) -> None:
+    case, motion = four_bar
+    usual, other = (settled(case.mechanism, run(case, motion, width=w)) for w in (1.0, width))
+    np.testing.assert_allclose(other.rms, usual.rms, rtol=0.1)
+
+
+def test_the_start_is_off_by_what_the_impedance_lacks(four_bar: tuple[Case, Motion]) -> None:
+    """In proportion to 1 - dmin, whatever the time constant: nothing else of the settings enters."""
+    case, motion = four_bar
+
+    def peak(dmin: float, timeconst: float) -> float:
+        def edit(spec: Any) -> None:
+            for equality in spec.equalities:
+                equality.solref[:], equality.solimp[:2] = (timeconst, 1), (dmin, max(dmin, 0.95))
+
+        log = run(case, motion, edit).log
+        series = residual_series(case.mechanism, log, log.q[0])
+        return float(np.abs(series.relative(series.residual[:3])).max())
+
+    soft, slow, hard = peak(0.9, 0.02), peak(0.9, 0.06), peak(0.99, 0.02)
+    assert slow == pytest.approx(soft, rel=0.02)
+    assert soft / hard == pytest.approx(10, rel=0.1)
+
+
+def series(t: Array, residual: Array) -> Series:
+    ones = np.ones(1)
+    return Series(
+        t=t, residual=residual[:, None], scale=ones, floor=0 * ones, floor_of_largest=0 * ones, left_out=False
+    )
+
+
+@pytest.mark.parametrize("tau", [0.01, 0.05, 0.1])
+def test_a_start_is_seen_until_a_tenth_of_what_is_left(tau: float) -> None:
+    """Of a start that dies out as an exponential, the time is known."""
+    t = np.arange(0, 2, 1e-3)
+    error = 0.01 * np.ones(len(t))
+    second = series(t[1000:], error[1000:] + 0.1 * np.exp(-(t[1000:] - 1) / tau))
+    window = start_window(series(t, error), second)
+    assert window == pytest.approx(tau * np.log(0.1 / (0.1 * 0.01)), abs=2e-3)
+
+
+def test_a_start_that_does_not_die_out_is_never_over() -> None:
+    t = np.arange(0, 2, 1e-3)
+    second = series(t[1000:], 0.01 + 0.1 * np.sin(t[1000:]))
+    assert start_window(series(t, 0.01 * np.ones(len(t))), second) == np.inf
+
+
+def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: tuple[Case, Motion]) -> None:
+    case, motion = four_bar
+    outcomes = [evaluate(case, motion, source) for source in ("analytic/noc", "mujoco/as_is")]
+
+    def row(outcomes: list[Outcome], limit: float | None) -> Any:
+        limits = {} if limit is None else {"mujoco/as_is": limit}
+        table = summarize(outcomes, Evidence(tolerances=with_own_limits(limits)))
+        return table[table["source"] == "mujoco/as_is"].iloc[0]
+
+    left = outcomes[1].settled
+    assert left is not None
+    error = row(outcomes, None)["relative_error"]
+    assert row(outcomes, None)["max_error"] == left.largest[0]
+    assert [row(outcomes, limit)["verdict"] for limit in (None, 2 * error, error / 2)] == [
+        "informational",
+        "agree",
+        "disagree",
+    ]
+    assert row(outcomes, 1e-7)["verdict"] == "not comparable"  # below the floor of the log
+    lost = replace(outcomes[1], settled=replace(left, reason="not followed"))
+    assert row([outcomes[0], lost], 2 * error)["verdict"] == "not comparable"
+    assert np.isnan(row([outcomes[0], lost], None)["max_error"])
+
+
+def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) -> None:
+    case, motion = four_bar
+
+    def weak(spec: Any) -> None:
+        for motor in spec.actuators:
+            motor.forcelimited, motor.forcerange = True, [-2, 2]
+
+    route = run(case, motion, weak)
+    assert route.at_limits > 10
+    assert "not followed" in settled(case.mechanism, route).reason
+
+
+def test_the_log_of_a_run_says_the_same_again(four_bar: tuple[Case, Motion], tmp_path: Path) -> None:
+    case, _ = four_bar
+    result, _ = run_study(Run(cases=[case], sources=("mujoco/as_is",)), tmp_path, workers=ALONE)
+    (path,) = (tmp_path / "logs").iterdir()
+    assert path.name == "four_bar-default-home-vertical-mujoco.csv"
+    again = residual_series(case.mechanism, log := read_log(path, case.mechanism), log.q[0])
+    summary = result.tables["summary"]
+    (row,) = summary[summary["source"] == "mujoco/as_is"].to_dict("records")
+    since = float(row["note"].split("judged from ")[1].split(" s")[0])
+    judged = np.abs(again.residual[again.t >= again.t[0] + since])
+    assert judged.max() == pytest.approx(row["max_error"], rel=1e-9)
+
+
+def test_a_log_of_loops_that_are_open_by_a_millimetre_keeps_its_dofs() -> None:
+    """A row that is redundant where the loops are closed is none beside it."""
+    from analytic.logs.closed_log import closed_log
+
+    case = representative_case(load("2t1r"))
+    motion = prescribe(case, dt=0.05)
+    log = run(case, motion).log
+    assert len(closed_log(case.mechanism, log, log.q[0]).drives) == 3
+
+
+def test_pybullet_is_stepped_as_it_comes(model_case: CaseMaker) -> None:
+    """A spatial loop with a ball joint, whose log is in the coordinates of the model."""
+    case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1)
+    outcome = evaluate(case, prescribe(case), "pybullet/as_is")
+    assert outcome.history is not None
+    assert outcome.history.as_is is not None
+    log = outcome.history.as_is.log
+    assert log.dt == pytest.approx(1 / 240)
+    assert "ball" in log.kinds
+    assert outcome.settled is not None
+    assert np.isfinite(outcome.settled.rms).all()

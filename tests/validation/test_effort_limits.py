@@ -1,0 +1,85 @@
+"""Ranges of the model that efforts exceed are named with how much is needed; the efforts stay what they are."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
+from robots.mechanism import EffortLimit
+from tests.conftest import MODELS
+from tests.validation.conftest import Command
+from validation.judge.results import read
+from validation.studies.check.cases import cases_of_file
+from validation.studies.run.effort_limits import needed
+
+FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
+MOTOR = '<motor name="motor" joint="crank" gear="-3"'
+
+
+@pytest.fixture(scope="module")
+def effort() -> float:
+    """The largest effort of the motor, over both configurations."""
+    cases = cases_of_file(MODELS / "four_bar.xml")
+    return max(float(np.abs(Noc().compute_efforts(case, prescribe(case)).effort).max()) for case in cases)
+
+
+@pytest.mark.parametrize(
+    ("limit", "old", "new"),
+    [
+        ("forcerange", MOTOR, MOTOR + ' forcelimited="true" forcerange="-{room} {room}"'),
+        ("ctrlrange", MOTOR, MOTOR + ' ctrllimited="true" ctrlrange="-{room} {room}"'),
+        (
+            "actuatorfrcrange",
+            '<joint name="crank"',
+            '<joint name="crank" actuatorfrclimited="true" actuatorfrcrange="-{geared} {geared}"',
+        ),
+    ],
+)
+def test_an_effort_beyond_a_range_is_named(
+    limit: str, old: str, new: str, effort: float, loopcheck: Command, tmp_path: Path
+) -> None:
+    room = effort / 1.8
+    (tmp_path / "weak.xml").write_text(FOUR_BAR.replace(old, new.format(room=room, geared=3 * room)), encoding="utf-8")
+    chosen = ("--source", "analytic/lagrange", "--jobs", "1", "--out", tmp_path / "out")
+    status, out, err = loopcheck("check", tmp_path / "weak.xml", *chosen)
+    assert status == 0, err
+    assert f"motor needs 1.8 times its {limit}" in out
+    assert "motor needs 1.8 times" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    efforts = read(tmp_path / "out").efforts
+    assert np.abs(efforts["effort"]).max() == pytest.approx(effort, rel=1e-12)  # nothing is cut
+
+
+def test_a_range_that_is_wide_enough_is_not_named(effort: float, loopcheck: Command, tmp_path: Path) -> None:
+    wide = MOTOR + f' forcelimited="true" forcerange="-{1.01 * effort} {1.01 * effort}"'
+    (tmp_path / "strong.xml").write_text(FOUR_BAR.replace(MOTOR, wide), encoding="utf-8")
+    chosen = ("--source", "analytic/lagrange", "--jobs", "1", "--out", tmp_path / "out")
+    assert "limits" not in loopcheck("check", tmp_path / "strong.xml", *chosen)[1]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "need"),
+    [(-2.0, 2.0, 1.5), (-1.0, 8.0, 1.0), (-0.5, 6.0, 2.0), (0.0, 3.0, np.inf), (1.0, 3.0, np.inf), (-8.0, 8.0, 0.375)],
+)
+def test_what_is_needed_is_that_of_the_tighter_side(low: float, high: float, need: float) -> None:
+    assert needed(np.array([-1.0, 0.0, 3.0]), EffortLimit("forcerange", low, high)) == need
+
+
+def test_all_that_is_not_supported_is_named_at_once(loopcheck: Command, tmp_path: Path) -> None:
+    spoilt = FOUR_BAR.replace("<worldbody>", '<option density="1.2"><flag spring="disable"/></option><worldbody>')
+    (tmp_path / "spoilt.xml").write_text(spoilt, encoding="utf-8")
+    status, _, err = loopcheck("check", tmp_path / "spoilt.xml", "--out", tmp_path / "out")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "a medium (option density, viscosity)" in err
+    assert "option flag spring='disable'" in err
+
+
+def test_without_actuators_the_joints_are_named(loopcheck: Command, tmp_path: Path) -> None:
+    bare = FOUR_BAR.replace(f"{MOTOR}/>", "")
+    (tmp_path / "bare.xml").write_text(bare, encoding="utf-8")
+    status, _, err = loopcheck("check", tmp_path / "bare.xml", "--out", tmp_path / "out")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "--actuated crank,coupler; hinges and slides are crank, coupler, rocker" in err
+    chosen = ("--actuated", "crank", "--source", "analytic/lagrange", "--jobs", "1", "--out", tmp_path / "out")
+    assert loopcheck("check", tmp_path / "bare.xml", *chosen)[0] == 0

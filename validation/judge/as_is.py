@@ -1,0 +1,191 @@
+"""What a simulation as it is gets wrong: residual efforts of its log, once its start is over."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.logs.closed_log import closed_log
+from analytic.logs.residual import residual_efforts
+from robots.arrays import Array
+from robots.efforts import AsIs
+from robots.errors import HarnessError
+from robots.log import Held, Log
+from robots.mechanism import Mechanism
+from validation.judge.readings import differences
+
+FOLLOWS = 0.05
+"""Largest distance of a drive from the motion, over its stroke, at which a controller follows it [-]."""
+TENTH = 0.1
+"""What a start changes counts as nothing from this part of the error that is left on [-]."""
+LEAST = 1e-6
+"""It is never looked for below this, over the scale [-]."""
+SAME = 1e-9
+"""Readings that are nearer to the effort are the effort [-]."""
+FEWEST = 6
+"""Samples that must be left after the start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Residual efforts over time."""
+
+    t: Array
+    """Times [s], shape (n,)."""
+    residual: Array
+    """What acted less what the closed loop needs [N or N m], shape (n, na)."""
+    scale: Array
+    """What errors of each actuator are divided by [N or N m], shape (na,)."""
+    floor: Array
+    """Below this a root mean square tells nothing [N or N m], shape (na,)."""
+    floor_of_largest: Array
+    """Below this the largest tells nothing [N or N m], shape (na,)."""
+    left_out: bool
+    """Whether forces of contacts, limits or dry friction, which the equations leave out, were taken on trust."""
+
+    def relative(self, effort: Array) -> Array:
+        """Efforts over the scales of their actuators [-], shape (n, na); zero where nothing acts.
+
+        Args:
+            effort: Efforts [N or N m], shape (n, na).
+        """
+        return np.divide(effort, self.scale, out=np.zeros_like(effort), where=self.scale > 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What is left of the error of a run when its start is over."""
+
+    rms: Array
+    """Root mean square of each actuator's residual effort [N or N m], shape (na,)."""
+    largest: Array
+    """The largest [N or N m], shape (na,)."""
+    floor: Array
+    """Below this a root mean square tells nothing [N or N m], shape (na,)."""
+    floor_of_largest: Array
+    """Below this the largest tells nothing [N or N m], shape (na,)."""
+    start_peak: Array
+    """Largest residual effort before the window [N or N m], shape (na,)."""
+    window: float
+    """How long the start can be seen [s]; infinite if to the end."""
+    reason: str = ""
+    """Why it cannot be judged: it does not follow, or does not settle; empty if it can."""
+    note: str = ""
+    """What a reader of the figures must know."""
+
+
+def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
+    """Residual efforts of a log of every step, with what the engine says that the equations leave out.
+
+    Args:
+        mechanism: Robot.
+        log: The log.
+        guess: Joint positions near those at its first time [m or rad], shape (nq,).
+
+    Raises:
+        HarnessError: If the log is not one of this robot, or too short.
+    """
+    effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
+    found = residual_efforts(closed_log(mechanism, log, guess), effort_time, noiseless=True)
+    residual, forces = found.residual, log.readings.get("left_out")
+    if forces is not None:
+        middle = log.t + effort_time.seconds / 2
+        residual = residual + np.stack([np.interp(found.motion.t, middle, column) for column in forces.T], axis=1)
+    return Series(
+        t=found.motion.t,
+        residual=residual,
+        scale=found.scale,
+        floor=found.floor.rms,
+        floor_of_largest=found.floor.largest,
+        left_out=forces is not None,
+    )
+
+
+def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
+    """What is left of the error of a run when its start is over.
+
+    The run is started again from the exact state in the middle of the motion: how long the two differ by more than a
+    tenth of the error that is left is how long a start can be seen.
+
+    Args:
+        mechanism: Robot.
+        as_is: The run.
+    """
+    try:
+        whole, second = (residual_series(mechanism, log, log.q[0]) for log in (as_is.log, as_is.restarted))
+    except HarnessError as error:
+        return _nothing(mechanism.na, f"its log cannot be judged: {error}")
+    window = start_window(whole, second)
+    judged = whole.t >= whole.t[0] + window
+    reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
+    if judged.sum() < FEWEST:
+        judged[:] = True
+    residual, before = whole.residual[judged], whole.residual[~judged]
+    return Settled(
+        rms=np.sqrt((residual**2).mean(axis=0)),
+        largest=np.abs(residual).max(axis=0),
+        floor=whole.floor,
+        floor_of_largest=whole.floor_of_largest,
+        start_peak=np.abs(before).max(axis=0, initial=0.0),
+        window=window,
+        reason="; ".join(reason for reason in reasons if reason),
+        note="; ".join(part for part in (_note(as_is, whole, window), _other_readings(as_is.log, whole.scale)) if part),
+    )
+
+
+def start_window(whole: Series, second: Series) -> float:
+    """How long a start can be seen in the residual efforts [s]; infinite if to the end.
+
+    Args:
+        whole: The run from the first sample.
+        second: The same from the exact state in the middle.
+    """
+    along = np.stack([np.interp(second.t, whole.t, column) for column in whole.residual.T], axis=1)
+    difference = np.abs(whole.relative(second.residual - along)).max(axis=1)
+    error = np.abs(whole.relative(along)).max(axis=1)
+    left = np.sqrt(np.cumsum(error[::-1] ** 2)[::-1] / np.arange(len(error), 0, -1))
+    seen_later = np.maximum.accumulate(difference[::-1])[::-1]
+    over = np.flatnonzero(seen_later <= np.maximum(TENTH * left, LEAST))
+    if not over.size or len(difference) - over[0] < FEWEST:
+        return float("inf")
+    return float(second.t[over[0]] - second.t[0])
+
+
+def _not_followed(as_is: AsIs) -> str:
+    worst = float(as_is.following.max(initial=0.0))
+    if worst <= FOLLOWS:
+        return ""
+    return f"not followed: a drive is off the motion by {worst:.2g} of its stroke, want at most {FOLLOWS:g}"
+
+
+def _not_settled(as_is: AsIs) -> str:
+    half = (as_is.log.t[-1] - as_is.log.t[0]) / 2
+    times = f", {half / as_is.timeconst:.3g} time constants of its loops" if np.isfinite(as_is.timeconst) else ""
+    return f"not settled: a start is still seen after half of the motion ({half:.3g} s{times})"
+
+
+def _note(as_is: AsIs, whole: Series, window: float) -> str:
+    parts = []
+    if np.isfinite(window):
+        times = f" ({window / as_is.timeconst:.3g} time constants of its loops)" if np.isfinite(as_is.timeconst) else ""
+        before = np.abs(whole.relative(whole.residual[whole.t < whole.t[0] + window])).max(initial=0.0)
+        parts.append(f"judged from {window:.3g} s on{times}; before, its start is off by up to {before:.2g}")
+    if whole.left_out:
+        parts.append("contacts, limits and dry friction are taken as the engine reports them")
+    if as_is.at_limits:
+        parts.append(f"{as_is.at_limits} controls or forces at the end of their range")
+    return "; ".join(parts)
+
+
+def _other_readings(log: Log, scale: Array) -> str:
+    """How far what an engine reports beside the effort that acted is from it."""
+    others = {kind: values for kind, values in log.readings.items() if kind != "left_out"}
+    off = {kind: size for kind, size in differences(log.effort, others, scale).items() if size > SAME}
+    said = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())
+    return f"readings that are not the effort that acted, by rms over the scale: {said}" if off else ""
+
+
+def _nothing(na: int, reason: str) -> Settled:
+    none = np.full(na, np.nan)
+    return Settled(
+        rms=none, largest=none, floor=none, floor_of_largest=none, start_peak=none, window=float("nan"), reason=reason
+    )

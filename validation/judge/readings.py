@@ -1,0 +1,115 @@
+"""Which number is the effort: what else a column of efforts may be, told by what it would then have to be.
+
+Every reading that is often taken for the effort follows from the effort that is needed, the motion and the model. The
+one that a column is nearest to is named where it differs from the effort by more than the log's floor can hide.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from analytic.logs.residual import Residual
+from robots.arrays import Array
+from robots.log import Held
+from robots.mechanism import Mechanism
+
+TELLING = 3.0
+"""What another reading changes must be more than so many floors, or it cannot be told from the effort [-]."""
+NEARER = 0.5
+"""How near a column must come to a reading, over how near it comes to any that it cannot be told from [-]."""
+
+EFFORT = "the effort that acted"
+TWICE = "half of what acted: was the drive applied twice?"
+REACTION = "the reaction of its joint, which lacks what rotor, damper and spring take"
+LATE = "the effort one hold late"
+GEARED = "the force on its joint, behind the gear"
+OTHER_SIDE = "that of the other side: its sign is turned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a column of efforts is nearest to."""
+
+    names: tuple[str, ...]
+    """The nearest first; others that cannot be told from it follow."""
+    effect: float
+    """Root mean square by which the nearest differs from the effort [N or N m]."""
+    left: float
+    """Root mean square of the column less the nearest [N or N m]."""
+
+    @property
+    def is_effort(self) -> bool:
+        """Whether it may be the effort."""
+        return EFFORT in self.names
+
+
+def reading_of(mechanism: Mechanism, residual: Residual, actuator: int) -> Reading:
+    """What the efforts that are logged of an actuator are nearest to.
+
+    Args:
+        mechanism: Robot.
+        residual: What the log says against the equations.
+        actuator: Number of the actuator.
+    """
+    logged, floor = residual.effort[:, actuator], float(residual.floor.rms[actuator])
+    known = dict(_readings(mechanism, residual, actuator))
+    left = {name: _rms(logged - values) for name, values in known.items()}
+    nearest = min(left, key=lambda name: left[name])
+
+    def is_apart(name: str) -> bool:
+        differs = _rms(known[name] - known[nearest]) > TELLING * floor
+        return name != nearest and differs and left[nearest] < NEARER * left[name]
+
+    names = (nearest, *(name for name in known if name != nearest and not is_apart(name)))
+    return Reading(names=names, effect=_rms(known[nearest] - known[EFFORT]), left=left[nearest])
+
+
+def in_words(reading: Reading) -> str:
+    """What is said of a column that is nearest to something else than the effort; nothing if it may be the effort."""
+    if reading.is_effort:
+        return ""
+    return f"what is logged looks like {', or '.join(reading.names)} (rms {reading.left:.2g} from it)"
+
+
+def differences(effort: Array, readings: Mapping[str, Array], scale: Array) -> dict[str, float]:
+    """How far other readings are from the effort that acted, root mean square over the scale, the worst actuator [-].
+
+    Args:
+        effort: The effort that acted [N or N m], shape (nt, na).
+        readings: By kind, each of shape (nt, na); NaN where there is none.
+        scale: What errors of each actuator are divided by [N or N m], shape (na,).
+    """
+    acting = scale > 0
+    found = {}
+    for kind, values in readings.items():
+        known = acting & np.isfinite(values).all(axis=0)
+        if known.any():
+            difference = (values - effort)[:, known] / scale[known]
+            found[kind] = float(np.sqrt((difference**2).mean(axis=0)).max())
+    return found
+
+
+def _readings(mechanism: Mechanism, residual: Residual, k: int) -> Iterator[tuple[str, Array]]:
+    """What the column would be if it were each of the readings [N or N m], shape (n,), the effort first."""
+    needed, motion, actuator = residual.needed[:, k], residual.motion, mechanism.actuators[k]
+    yield EFFORT, needed
+    yield TWICE, needed / 2
+    yield OTHER_SIDE, -needed
+    hold = residual.effort_time.seconds if isinstance(residual.effort_time, Held) else 0.0
+    if hold:
+        yield LATE, CubicSpline(motion.t, needed)(np.maximum(motion.t - hold, motion.t[0]))
+    if abs(actuator.gear) != 1:
+        yield GEARED, actuator.gear * needed
+    if actuator.coordinate.is_joint:
+        j = actuator.coordinate.joints[0]
+        joint, q, dof = mechanism.joints[j], mechanism.q_slices[j].start, mechanism.dof_slices[j].start
+        taken = joint.armature * motion.qdd[:, dof] + joint.damping * motion.qd[:, dof]
+        taken = taken + joint.stiffness * (motion.q[:, q] - joint.spring_reference[0])
+        if taken.any():
+            yield REACTION, actuator.gear * needed - taken
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))

@@ -1,0 +1,1 @@
+"""What the error of simulations as they are is made of."""

@@ -1,0 +1,174 @@
+"""Takes the error of a simulation as it is apart: causes are removed one after the other, in two orders."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+import engines
+from analytic.motion.prescribe import prescribe
+from robots.arrays import Array
+from robots.errors import HarnessError
+from robots.robot import Case
+from validation.judge.as_is import Series, residual_series
+from validation.judge.evaluate import evaluate
+
+REST = "rest"
+START = "start"
+TOO_CLOSE = 0.2
+"""Uncertainty of a share from which on its two parts are shown as one [-]."""
+LARGE = 0.1
+"""Part of the error from which on a rest is too large to go without a name [-]."""
+STEP, SOFTNESS = "step", "softness"
+BOTH = f"{SOFTNESS} × {STEP}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of the residual efforts over time."""
+
+    name: str
+    residual: Array
+    """What the removal of its cause took away [N or N m], shape (n, na)."""
+    other: Array
+    """The same where causes were removed in the other order [N or N m], shape (n, na)."""
+
+
+def parts(runs: Mapping[frozenset[str], Array], causes: Sequence[str]) -> list[Part]:
+    """Parts of the residual efforts, which add up to those of the run with nothing removed.
+
+    Args:
+        runs: Residual efforts by the causes that are removed [N or N m], each of shape (n, na).
+        causes: Names in the order in which they are removed; the first two are removed in the other order too.
+    """
+    chain = [frozenset(causes[:k]) for k in range(len(causes) + 1)]
+    found = [
+        Part(name=cause, residual=runs[before] - runs[after], other=runs[before] - runs[after])
+        for cause, before, after in zip(causes, chain[:-1], chain[1:], strict=True)
+    ]
+    first, second = causes[:2]
+    alone = runs[frozenset({second})]
+    found[0] = Part(name=first, residual=found[0].residual, other=alone - runs[chain[2]])
+    found[1] = Part(name=second, residual=found[1].residual, other=runs[chain[0]] - alone)
+    left = runs[chain[-1]]
+    return [*found, Part(name=REST, residual=left, other=left)]
+
+
+def share(part: Array, whole: Array) -> float:
+    """How much of a residual effort is a part of it: its projection, which adds to one over all parts [-].
+
+    Args:
+        part: The part [N or N m], shape (n,).
+        whole: All of it [N or N m], shape (n,).
+    """
+    return float(part @ whole / (whole @ whole)) if whole.any() else float("nan")
+
+
+def budget(case: Case, source: str) -> list[Mapping[str, Any]]:
+    """The rows of a case: for each actuator its parts, its rest, and the start beside them.
+
+    Args:
+        case: The case.
+        source: Name of the route, as `mujoco/as_is`.
+    """
+    try:
+        return list(_rows(case, source))
+    except HarnessError as error:
+        return missing(case, source, str(error))
+
+
+def missing(case: Case, source: str, reason: str) -> list[Mapping[str, Any]]:
+    """The row of a case without a budget."""
+    return [{**_case(case, source), "note": reason}]
+
+
+def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
+    engine = engines.engine(source.split("/")[0])
+    module, motion = engine.causes(), prescribe(case)
+    outcome = evaluate(case, motion, source)
+    as_is, left = outcome.history.as_is if outcome.history else None, outcome.settled
+    if module is None or as_is is None or left is None or left.reason:
+        yield from missing(case, source, (left.reason if left else "") or outcome.note)
+        return
+    whole = residual_series(case.mechanism, as_is.log, motion.q[0])
+    judged = whole.t >= whole.t[0] + left.window
+    causes = tuple(module.CAUSES)
+    runs: dict[frozenset[str], Series] = {frozenset(): whole}
+    for removed in _wanted(causes):
+        log = module.log(case, motion, removed)
+        runs[removed] = _averaged(
+            residual_series(case.mechanism, log, motion.q[0]), whole, round(as_is.log.dt / log.dt)
+        )
+    of_parts = parts({removed: series.residual[judged] for removed, series in runs.items()}, causes)
+    for k, (actuator, unit) in enumerate(zip(case.mechanism.actuators, case.mechanism.actuator_units, strict=True)):
+        row = {**_case(case, source), "actuator": actuator.name, "unit": unit, "scale": float(whole.scale[k])}
+        yield from _of_actuator(row, of_parts, k)
+        for name in causes:
+            tried = runs[frozenset({name})].residual[judged, k]
+            figures = {"rms": _rms(tried), "largest": float(np.abs(tried).max()), "setting": module.CAUSES[name]}
+            yield {**row, "part": f"without {name}", **figures}
+        for name, series in (("", whole), (f" without {SOFTNESS}", runs[frozenset({SOFTNESS})])):
+            largest = float(np.abs(series.residual[~judged, k]).max(initial=0.0))
+            yield {**row, "part": f"{START}{name}", "largest": largest}
+
+
+def _of_actuator(row: Mapping[str, Any], of_parts: Sequence[Part], k: int) -> Iterator[Mapping[str, Any]]:
+    """Shares of the parts of one actuator; those of softness and step as one where their order says too little."""
+    whole = reduce(np.add, [part.residual[:, k] for part in of_parts])
+    yield {**row, "part": "all", "rms": _rms(whole), "share": 1.0, "largest": float(np.abs(whole).max())}
+    shares = {part.name: [share(side[:, k], whole) for side in (part.residual, part.other)] for part in of_parts}
+    doubt = {name: abs(first - second) / 2 for name, (first, second) in shares.items()}
+    together = max(doubt.get(STEP, 0.0), doubt.get(SOFTNESS, 0.0)) > TOO_CLOSE
+    if together:
+        joined = [part for part in of_parts if part.name in (STEP, SOFTNESS)]
+        series = reduce(np.add, [part.residual[:, k] for part in joined])
+        yield {**row, "part": BOTH, "rms": _rms(series), "share": share(series, whole), "uncertainty": 0.0}
+    for part in of_parts:
+        if together and part.name in (STEP, SOFTNESS):
+            continue
+        rms = _rms(part.residual[:, k])
+        large = part.name == REST and rms > LARGE * _rms(whole)
+        note = "more than a tenth: what a finer step still has, or an unknown cause" if large else ""
+        yield {
+            **row,
+            "part": part.name,
+            "rms": rms,
+            "share": float(np.mean(shares[part.name])),
+            "uncertainty": doubt[part.name],
+            "note": note,
+        }
+
+
+def _wanted(causes: Sequence[str]) -> list[frozenset[str]]:
+    """Which causes are removed together: each alone, and one after the other."""
+    alone = [frozenset({cause}) for cause in causes]
+    chain = [frozenset(causes[:k]) for k in range(1, len(causes) + 1)]
+    return list(dict.fromkeys([*chain, *alone]))
+
+
+def _averaged(series: Series, whole: Series, finer: int) -> Series:
+    """Residual efforts of a run with causes removed, averaged over each step of the one with none removed."""
+    count = min(len(series.t) // finer, len(whole.t))
+    averaged = series.residual[: count * finer].reshape(count, finer, -1).mean(axis=1)
+    rest = np.repeat(averaged[-1:], len(whole.t) - count, axis=0)  # a step at the end that has no finer ones
+    return Series(
+        t=whole.t,
+        residual=np.concatenate([averaged, rest]),
+        scale=whole.scale,
+        floor=series.floor,
+        floor_of_largest=series.floor_of_largest,
+        left_out=series.left_out,
+    )
+
+
+def _case(case: Case, source: str) -> dict[str, Any]:
+    """The first columns of a row, and what it holds where nothing is said."""
+    robot, variant, mode, configuration = case.key
+    first = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": source}
+    return {**first, **dict.fromkeys(("actuator", "unit", "part", "setting", "note"), "")}
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))
