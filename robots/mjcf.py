@@ -379,10 +379,10 @@ def _effort_limits(m: Any, i: int) -> Iterator[EffortLimit]:
     is_motor = (m.actuator_gaintype[i], m.actuator_biastype[i], m.actuator_dyntype[i]) == MOTOR
     if m.actuator_ctrllimited[i] and is_motor:
         yield _effort_limit("ctrlrange", m.actuator_ctrlrange[i] * m.actuator_gainprm[i, 0])
-    at, gear = int(m.actuator_trnid[i, 0]), m.actuator_gear[m.actuator_outadr[i], 0]
+    moved, gear = int(m.actuator_trnid[i, 0]), m.actuator_gear[m.actuator_outadr[i], 0]
     kind = "tendon" if m.actuator_trntype[i] == ON_TENDON else "jnt"
-    if getattr(m, f"{kind}_actfrclimited")[at]:
-        yield _effort_limit("actuatorfrcrange", getattr(m, f"{kind}_actfrcrange")[at] / gear)
+    if getattr(m, f"{kind}_actfrclimited")[moved]:
+        yield _effort_limit("actuatorfrcrange", getattr(m, f"{kind}_actfrcrange")[moved] / gear)
 
 
 def _effort_limit(name: str, ends: Array) -> EffortLimit:

@@ -34,9 +34,16 @@ NAMES_TO_COME = (
     "engines/exudyn/",
     "engines/mujoco/",
     "engines/pybullet/",
+    "robots/log_files.py",
     "validation/execution/",
+    "engines/computed_torque.py",
+    "validation/studies/budget/",
+    "validation/studies/judge/",
     *(f"analytic/{name}.py" for name in ("dynamics/excitation", "dynamics/noc", "kinematics/redundancy")),
-    *(f"validation/judge/{name}.py" for name in ("audit", "compare", "tiers", "tolerances")),
+    *(
+        f"validation/judge/{name}.py"
+        for name in ("as_is", "audit", "compare", "logs", "readings", "tiers", "tolerances")
+    ),
     *(f"validation/studies/{name}.py" for name in ("run/study", "study")),
 )
 """Rooms in which some variables have no noun for a name yet; to be emptied."""

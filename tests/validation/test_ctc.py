@@ -27,7 +27,7 @@ from validation.studies.ctc.engine_plant import engine_plant
 from validation.studies.ctc.perturbation import BY_LEG, BY_ROBOT, KINDS, Template, make_templates, overrides, perturb
 from validation.studies.ctc.plant import ExactPlant
 from validation.studies.ctc.runs import CONTROLLERS, REGULAR, Batch, Settings, run_batch
-from validation.studies.ctc.simulate import LOST, Runs, Task, references, simulate
+from validation.studies.ctc.simulate import DIVERGED, Runs, Task, references, simulate
 from validation.studies.ctc.study import Ctc
 from validation.studies.study import exit_status, run_study, write_conclusion
 
@@ -199,7 +199,7 @@ def test_a_lost_run_is_counted_and_does_no_harm() -> None:
         assert np.isnan(both.ISE[0])
         assert np.isnan(both.diverged_at[1])
         assert both.ISE[1] == pytest.approx(alone.ISE[0], rel=1e-9)
-        assert alone.error.max() < LOST
+        assert alone.error.max() < DIVERGED
 
 
 def test_angles_are_compared_modulo_a_turn() -> None:

@@ -79,7 +79,7 @@ class Curves:
     units: tuple[str, ...]
     """Unit of each actuator's effort."""
     reference: str
-    """The source that the others are held against; it need not be there."""
+    """The source that the others are compared with; it need not be there."""
     efforts: Mapping[str, Array]
     """Efforts by source [N or N m], each of shape (nt, na); NaN where a source says nothing."""
     scale: Array

@@ -21,7 +21,7 @@ class ClassicalCtc:
         """See `Controller.torque`; of what is measured only the active joints are used.
 
         Args:
-            reference: What is wanted now.
+            reference: Where the robot should be now, and how it should move.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
         """

@@ -10,7 +10,7 @@ from robots.arrays import AnyArray, Array
 
 
 class Reference(NamedTuple):
-    """What is wanted at one time: task coordinates, and the joints that the nominal robot has there."""
+    """Reference at one time: task coordinates, and the joints that the nominal robot has there."""
 
     x: Array
     """Task coordinates [m, m, rad], shape (3,)."""
@@ -54,7 +54,7 @@ class Controller(Protocol):
         """Torques of the motors for many robots at once.
 
         Args:
-            reference: What is wanted now.
+            reference: Where the robot should be now, and how it should move.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
 

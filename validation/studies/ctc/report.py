@@ -28,8 +28,8 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
     keys = [*GROUP, "controller", "level"]
     same = [name for name in KEY if name != "controller"]
     best = runs["ISE"] == runs.groupby(same)["ISE"].transform("min")
-    groups = runs.assign(win=best, lost=runs["diverged_at"].notna()).groupby(keys, sort=False)
-    columns = {"runs": groups.size(), "diverged": groups["lost"].sum(), "wins": groups["win"].sum()}
+    groups = runs.assign(win=best, diverged=runs["diverged_at"].notna()).groupby(keys, sort=False)
+    columns = {"runs": groups.size(), "diverged": groups["diverged"].sum(), "wins": groups["win"].sum()}
     for index in INDICES:
         columns |= {f"mean {index}": groups[index].mean(), f"deviation {index}": groups[index].std(ddof=1)}
     return pd.DataFrame(columns).reset_index()
@@ -142,12 +142,12 @@ def elsewhere(runs: pd.DataFrame) -> Section:
 
 
 def diverged(runs: pd.DataFrame) -> Section:
-    """Runs that were lost."""
+    """Runs that diverged."""
     stopped = runs[runs["diverged_at"].notna()]
     rows: Block = table(stopped[[*KEY, "diverged_at"]].rename(columns=_with_units)) if len(stopped) else "None."
     text = (
-        "A run is lost when P is as far from where it should be as the radius of the circle, or a leg cannot reach. It "
-        "is left out of all means, which flatters the controller that lost it."
+        "A run diverges when P is as far from where it should be as the radius of the circle, or a leg cannot reach. "
+        "It is left out of all means, which flatters the controller that diverged."
     )
     return Section(title="Diverged runs", anchor="diverged", blocks=[text, rows])
 
@@ -192,7 +192,7 @@ def _ratios(rows: pd.DataFrame, other: str) -> Sequence[float]:
 
 
 def _paired(rows: pd.DataFrame, other: str) -> pd.DataFrame:
-    """ISE of a controller and of Extended CTC on each robot that neither lost."""
+    """ISE of a controller and of Extended CTC on each robot on which neither diverged."""
     wide = rows.pivot(index=["level", "template"], columns="controller", values="ISE")
     return wide[[other, EXTENDED]].dropna()
 

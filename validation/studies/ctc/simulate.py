@@ -10,7 +10,7 @@ from robots.arrays import Array
 from validation.studies.ctc.controller import Controller, Reference, angle_between, times
 from validation.studies.ctc.plant import Plant
 
-LOST = 0.1
+DIVERGED = 0.1
 """Position error from which a run counts as diverged [m]: the radius of the circle."""
 
 
@@ -50,7 +50,7 @@ class Runs:
     ITAE: Array
     """Integral of time times position error [m s²], shape (n,)."""
     diverged_at: Array
-    """When the error exceeded what counts as lost [s], shape (n,); NaN if it never did."""
+    """When the error exceeded what counts as diverged [s], shape (n,); NaN if it never did."""
     error: Array
     """Position error of P [m], shape (nt, n)."""
     x: Array
@@ -60,7 +60,7 @@ class Runs:
 
 
 def references(nominal: paper.Parameters, elbow: Array, task: Task) -> list[Reference]:
-    """What is wanted at each control action: joints by the nominal inverse position problem, rates exactly.
+    """Reference at each control action: joints by the nominal inverse position problem, rates exactly.
 
     Args:
         nominal: What the controllers believe.
@@ -80,13 +80,13 @@ def references(nominal: paper.Parameters, elbow: Array, task: Task) -> list[Refe
 def simulate(controller: Controller, plant: Plant, path: Sequence[Reference], task: Task) -> Runs:
     """Run a controller on all robots of a plant over the whole task.
 
-    A robot that is lost is held still in the books: its measurements are replaced by what is wanted, so that it does no
-    harm to the computation of the others, and its indices are NaN.
+    A robot that has diverged stands still from then on: its measurements are replaced by the reference, so that it does
+    no harm to the computation of the others, and its indices are NaN.
 
     Args:
         controller: The control law.
         plant: The robots, at the start.
-        path: What is wanted at each control action and at the end.
+        path: Reference at each control action and at the end.
         task: The circle.
     """
     t = task.t
@@ -98,7 +98,7 @@ def simulate(controller: Controller, plant: Plant, path: Sequence[Reference], ta
             x[k] = plant.pose()
             q, qd = plant.joints()
             error[k] = np.hypot(*(x[k, :, :2] - now.x[:2]).T)
-            diverges = ~(error[k] < LOST) | ~np.isfinite(q).all(axis=1) | ~np.isfinite(qd).all(axis=1)
+            diverges = ~(error[k] < DIVERGED) | ~np.isfinite(q).all(axis=1) | ~np.isfinite(qd).all(axis=1)
             diverged_at[diverges & np.isnan(diverged_at)] = t[k]
             gone = np.isfinite(diverged_at)
             joints[k] = now.q - angle_between(now.q, q)

@@ -24,7 +24,7 @@ class TaskSpaceCtc:
         """See `Controller.torque`.
 
         Args:
-            reference: What is wanted now.
+            reference: Where the robot should be now, and how it should move.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
         """

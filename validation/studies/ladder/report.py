@@ -78,7 +78,7 @@ def targets() -> Mapping[str, float]:
 
 
 def summarized(levels: pd.DataFrame) -> pd.DataFrame:
-    """What each ladder says, held against the registered tolerances and noises."""
+    """What each ladder says, compared with the registered tolerances and noises."""
     return summary(
         levels,
         targets(),

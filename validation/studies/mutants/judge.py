@@ -98,7 +98,7 @@ def cases_of(robots: Sequence[str]) -> list[Case]:
 
 
 def judged(case: Case) -> list[str]:
-    """The sources of a case that are held against the reference."""
+    """The sources of a case that are compared with the reference."""
     return [
         name
         for name in sources.names(case.robot)

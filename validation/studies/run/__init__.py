@@ -1,1 +1,1 @@
-"""Every source on the cases of a selection of robots, held against the reference."""
+"""Every source on the cases of a selection of robots, compared with the reference."""

@@ -39,8 +39,8 @@ class Interim:
         else:
             self.audits[key] = result
         concerns_all = name in (FILE, sources.REFERENCE)
-        for of, source in self.outcomes:
-            if of == case and (concerns_all or name in (source, source.split("/")[0])):
+        for other, source in self.outcomes:
+            if other == case and (concerns_all or name in (source, source.split("/")[0])):
                 self._judge(case, source)
 
     def table(self, robot: str) -> RenderableType:
@@ -69,8 +69,8 @@ class Interim:
         self.verdicts[case, source] = (verdict, coming)
 
 
-def _cell(found: Sequence[tuple[CaseVerdict, str]]) -> str:
+def _cell(verdicts_to_come: Sequence[tuple[CaseVerdict, str]]) -> str:
     """What the table shows of some cases: their worst verdict, or what is still to come."""
-    coming = next((coming for _, coming in found if coming), "")
-    verdicts = [verdict for verdict, _ in found]
+    coming = next((coming for _, coming in verdicts_to_come if coming), "")
+    verdicts = [verdict for verdict, _ in verdicts_to_come]
     return awaited(verdicts, coming) if coming else verdict_cell(verdicts)

@@ -66,8 +66,8 @@ def _by_robot(results: Results) -> Mapping[str, Mapping[str, Mapping[str, list[C
 
 def _reason(cells: Mapping[str, list[CaseVerdict]]) -> str:
     """Why a source is open or disagrees, as the notes say, each once; the tables hold the whole of long ones."""
-    found = [finding for of_configuration in cells.values() for finding in of_configuration]
-    notes = dict.fromkeys(finding.note for finding in found if finding.verdict in EXPLAINED and finding.note)
+    findings = [finding for of_configuration in cells.values() for finding in of_configuration]
+    notes = dict.fromkeys(finding.note for finding in findings if finding.verdict in EXPLAINED and finding.note)
     return shorten(" / ".join(notes), LONGEST, placeholder=" … (summary.csv has all of it)")
 
 

@@ -41,7 +41,7 @@ from validation.studies.options import RESULTS, Execution, execution_options
     multiple=True,
     default=("analytic/lagrange", "mujoco/kkt"),
     show_default=True,
-    help="Source to hold against analytic/noc; may repeat.",
+    help="Source to compare with analytic/noc; may repeat.",
 )
 @click.option("--configuration", default="", help="As listed; default: vertical, or else the last.")
 @click.option("--mode", default="", help="Working mode; default: the first that meets no singularity.")

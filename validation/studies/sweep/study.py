@@ -43,7 +43,7 @@ class Sweep(Study):
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`.
 
-        Cases that are computed together and are lost, because their process died or ran out of time, are computed again
+        Cases that are computed together and fail, because their process died or ran out of time, are computed again
         one at a time, each with that time.
         """
         _want_known(self.variation)
@@ -115,7 +115,7 @@ def _on_cluster(pool: WorkerPool, scheduler: str | None) -> Iterator[WorkerPool]
 def _one_by_one(
     variation: Variation, parts: Mapping[int, Sequence[int]], pool: WorkerPool
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Rows of parts, each once all of its cases have come to an end; those lost again say why."""
+    """Rows of parts, each once all of its cases have come to an end; those that fail again say why."""
     cases = [(k, case) for k, of_part in parts.items() for case in of_part]
     tasks = [Task(compute_cases, (variation, (case,)), partial(lost_cases, variation, (case,))) for _, case in cases]
     tables: dict[int, dict[int, pa.Table]] = {k: {} for k in parts}

@@ -47,7 +47,7 @@ def command(
 
 
 def _arguments(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command line of `run` or `check`, seen to be good, that is run in every version."""
+    """The command line of `run` or `check`, checked, that is run in every version."""
     from validation.judge.selection import Selection, plan
     from validation.studies.versions.study import ROUTES
 

@@ -115,7 +115,7 @@ def _answer(comparison: VersionsResult) -> Section:
         title="Answer",
         anchor="answer",
         blocks=[
-            *(steps(comparison) or ["One version ran, so there is nothing to hold it against."]),
+            *(steps(comparison) or ["One version ran, so there is nothing to compare it with."]),
             Table(["MuJoCo", *shown], rows),
             "The same command is run in an environment for each version; all that loopcheck itself needs has the same "
             "version in those made by uv. A change is another verdict, or an effort that moves between two versions by "

@@ -30,7 +30,7 @@ def audit_section(results: Results) -> Section:
         for k, (robot, of_robot) in enumerate(audit.groupby("robot", sort=False), start=1)
     ]
     text = (
-        "What each engine simulates, read back from the engine itself and held against the model before anything is "
+        "What each engine simulates, read back from the engine itself and compared with the model before anything is "
         "compared. Static: masses, joints, loads and constraints in one pose. Instantaneous: mass matrix, velocity "
         "terms, weights, dampers and constraints at three states of the motion. Errors are relative to the size of the "
         "quantity, those of efforts to their scales. An engine that fails the static tier simulates another robot: "
