@@ -1,12 +1,15 @@
 """What a route resolves is measured where its error is beyond the limit, and excuses no fault."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import engines
@@ -21,7 +24,7 @@ from tests.validation.conftest import in_this_process
 from validation.judge import compare, resolution, sources
 from validation.judge.compare import judge_effort, summarize_resolved
 from validation.judge.evaluate import evaluate
-from validation.judge.noise import FIGURES, noise_rows
+from validation.judge.noise import FIGURES, FORMULATION, noise_rows
 from validation.judge.resolution import ULPS, measure_resolution, moved
 from validation.judge.tolerances import registered
 from validation.studies.mutants.faults import by_key
@@ -307,3 +310,15 @@ def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motio
     figures = [row[figure] for row in rows for figure in FIGURES if figure in row]
     assert not np.isnan(figures).all()  # PyBullet returns no number at some of the moved poses
     assert not any(figure > noise for figure in figures)
+
+
+@pytest.mark.slow
+def test_the_noise_of_a_robot_is_measured_by_its_command(tmp_path: Path) -> None:
+    """In workers, which know the functions of the module by its name."""
+    table = tmp_path / "noise.csv"
+    command = [sys.executable, "-m", "validation.judge.noise", "--robot", "four_bar", "--source", "analytic/lagrange"]
+    done = subprocess.run([*command, "--jobs", "1", "--out", str(table)], capture_output=True, text=True, check=True)
+    assert "formulation four_bar" in done.stdout
+    figures = pd.read_csv(table)
+    assert set(figures["configuration"]) == {"horizontal", "vertical"}
+    assert (figures[FORMULATION] > 0).all()
