@@ -2,7 +2,6 @@
 
 import re
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from analytic.kinematics.mobility import mobility
 from analytic.motion.prescribe import prescribe
 from robots.robot import CATALOGUE, DEFAULT, configurations, load, make_case, modes, names
 
-README = Path(__file__).parent.parent / "README.md"
+README = CATALOGUE / "README.md"
 
 
 def rows_of_robots() -> dict[str, tuple[str, int, int]]:
@@ -22,7 +21,7 @@ def rows_of_robots() -> dict[str, tuple[str, int, int]]:
 
 def test_the_readme_lists_every_robot() -> None:
     assert {name: link for name, (link, *_) in rows_of_robots().items()} == {
-        name: f"robots/{name}/README.md" for name in names()
+        name: f"{name}/README.md" for name in names()
     }
 
 
