@@ -25,7 +25,7 @@ from validation.judge import compare, resolution, sources
 from validation.judge.compare import judge_effort, summarize_resolved
 from validation.judge.evaluate import evaluate
 from validation.judge.noise import FIGURES, FORMULATION, noise_rows
-from validation.judge.resolution import ULPS, measure_resolution, moved
+from validation.judge.resolution import ULPS, measure_resolution, moved, variants
 from validation.judge.tolerances import registered
 from validation.studies.mutants.faults import by_key
 from validation.studies.mutants.judge import judge, prepare
@@ -90,6 +90,12 @@ def test_all_of_a_motion_moves_by_two_units_in_the_last_place(prr_motion: Motion
         assert (after != before)[before != 0].all()
         assert 0.3 < (after > before)[before != 0].mean() < 0.7
     assert ULPS == 2
+
+
+def test_what_is_moved_is_drawn_by_the_seed_that_is_recorded(prr_motion: Motion) -> None:
+    ((what, _, motion),) = variants("mujoco/kkt", prr_motion)
+    assert what == resolution.MOVED
+    np.testing.assert_array_equal(motion.q, moved(prr_motion, np.random.default_rng(0)).q)
 
 
 @pytest.mark.slow
@@ -260,7 +266,11 @@ class Brittle:
     [
         (("moved", "tightened", "refined"), 1.0, []),
         (("tightened",), 0.5, ["motion moved by 2 ulps: mujoco: moved", "compliance halved: mujoco: refined"]),
-        ((), nan, ["moved diverges", "tightened diverges", "refined diverges"]),
+        (
+            (),
+            nan,
+            ["2 ulps: mujoco: moved", "100 times tighter: mujoco: tightened", "compliance halved: mujoco: refined"],
+        ),
     ],
 )
 def test_variants_that_fail_are_told(
