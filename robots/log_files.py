@@ -158,8 +158,8 @@ def write_log(log: Log, path: Path) -> None:
             columns.update(zip(names, values.T, strict=True))
     for kind, values in {"effort": log.effort, **log.readings}.items():
         columns.update({f"{actuator}.{kind}": x for actuator, x in zip(log.actuators, values.T, strict=True)})
-    said = {"effort_time": in_text(log.effort_time) if log.effort_time else "", "source": log.source}
-    text = "".join(f"{key} = {_toml_string(value)}\n" for key, value in said.items() if value)
+    fields = {"effort_time": in_text(log.effort_time) if log.effort_time else "", "source": log.source}
+    text = "".join(f"{key} = {_toml_string(value)}\n" for key, value in fields.items() if value)
     frame = pd.DataFrame(columns)
     if path.suffix == PARQUET:
         pq.write_table(pa.Table.from_pandas(frame).replace_schema_metadata({KEY: text}), path)
@@ -261,8 +261,8 @@ def _of_actuator(name: str, mechanism: Mechanism) -> str:
     owner, _, kind = name.rpartition(".")
     if kind not in ("effort", *READINGS) or owner in [actuator.name for actuator in mechanism.actuators]:
         return name
-    there = [actuator.name for actuator in mechanism.actuators if actuator.coordinate.name == owner]
-    return f"{there[0]}.{kind}" if len(there) == 1 else name
+    candidates = [actuator.name for actuator in mechanism.actuators if actuator.coordinate.name == owner]
+    return f"{candidates[0]}.{kind}" if len(candidates) == 1 else name
 
 
 def _effort_quantity(mechanism: Mechanism, actuator: int) -> str:

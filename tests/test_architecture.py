@@ -30,7 +30,6 @@ STOREYS = {
 NOT_NOUNS = {"at", "found", "held", "lost", "of", "said", "seen", "there", "told", "wanted"}
 """Adjectives at most in a name: alone, none says what it holds."""
 NAMES_TO_COME = (
-    "analytic/logs/",
     "analytic/motion/",
     "engines/exudyn/",
     "engines/mujoco/",

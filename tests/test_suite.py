@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from analytic.motion.configurations import load_configured
 from robots.errors import EngineNotInstalledError, HarnessError, SingularityError
 from robots.motion import Motion
-from robots.robot import Case, configurations, load, make_case, modes, names
+from robots.robot import Case, configurations, make_case, modes, names
 from validation.judge import sources
 from validation.judge.audit import ExpectedTerms, audit, doubts, expected_terms, lost
 from validation.judge.compare import Evidence, summarize_resolved
@@ -95,7 +96,7 @@ def _comparisons(name: str, folders: Folders) -> list[tuple[str, ...]]:
 
 
 def _comparisons_or_error(name: str, folders: Folders) -> list[tuple[str, ...]]:
-    robot = load(name, folders)
+    robot = load_configured(name, folders)
     return [
         (name, variant, mode, configuration, source)
         for variant in robot.variant_names
@@ -115,7 +116,7 @@ def _skip_if_not_installed(source: str) -> None:
 
 @cache
 def _case(name: str, variant: str, mode: str, configuration: str, folders: Folders) -> Case:
-    return make_case(load(name, folders), variant=variant, mode=mode, configuration=configuration)
+    return make_case(load_configured(name, folders), variant=variant, mode=mode, configuration=configuration)
 
 
 def _motion(key: Key, folders: Folders) -> Motion | HarnessError:

@@ -73,11 +73,11 @@ def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: D
     """
     W = mechanism.rates_of(drives)
     q = _closed_poses(mechanism, drives, drive.q, near.q)
-    held = _held(closure_jacobian_at(mechanism, q), W)
-    closed = np.zeros((len(q), held.shape[1] - len(W)))
-    qd = _nearest(held, np.concatenate([closed, drive.qd], axis=1), near.qd)
+    constraints = _held(closure_jacobian_at(mechanism, q), W)
+    closed = np.zeros((len(q), constraints.shape[1] - len(W)))
+    qd = _nearest(constraints, np.concatenate([closed, drive.qd], axis=1), near.qd)
     bias = (State(mechanism=mechanism, q=q, qd=qd).Phi_dot @ qd[..., None])[..., 0]
-    return States(q=q, qd=qd, qdd=_nearest(held, np.concatenate([-bias, drive.qdd], axis=1), near.qdd))
+    return States(q=q, qd=qd, qdd=_nearest(constraints, np.concatenate([-bias, drive.qdd], axis=1), near.qdd))
 
 
 def widest_gap(mechanism: Mechanism, q: Array) -> tuple[float, int, str]:
@@ -94,20 +94,22 @@ def widest_gap(mechanism: Mechanism, q: Array) -> tuple[float, int, str]:
     return float(residual[sample, row]), int(sample), closure_names(mechanism)[row]
 
 
-def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], wanted: Array, q: Array) -> Array:
+def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets: Array, q: Array) -> Array:
     """Newton's method from poses (n, nq) on closures and drives, until no residual falls."""
     W = mechanism.rates_of(drives)
     best, least = q, np.full(len(q), np.inf)
     for _ in range(MOST_ITERATIONS):
-        at = poses(mechanism, q)
-        off = np.concatenate([closure_residual(mechanism, at, q), mechanism.values_of(drives, q) - wanted], axis=1)
+        body_poses = poses(mechanism, q)
+        off = np.concatenate(
+            [closure_residual(mechanism, body_poses, q), mechanism.values_of(drives, q) - targets], axis=1
+        )
         residual = np.abs(off).max(axis=1, initial=0.0)
         is_better, falls = residual < least, (residual < least / 2).any()
         best, least = np.where(is_better[:, None], q, best), np.where(is_better, residual, least)
         if not falls or least.max(initial=0.0) <= WELL_CLOSED:
             break
-        held = _held(closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q), W)
-        step = solve_dependent(held, off[..., None])[..., 0]
+        constraints = _held(closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q), W)
+        step = solve_dependent(constraints, off[..., None])[..., 0]
         q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True, initial=0.0)))
     worst = int(np.argmax(least)) if len(least) else 0
     if len(least) and least[worst] > CLOSED:
@@ -126,7 +128,7 @@ def _held(Phi: Array, W: Array) -> Array:
     return np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
 
 
-def _nearest(held: Array, wanted: Array, rates: Array) -> Array:
+def _nearest(constraints: Array, targets: Array, rates: Array) -> Array:
     """The rates (n, nv) nearest to some of which closures and drives hold what is wanted."""
-    off = (held @ rates[..., None])[..., 0] - wanted
-    return rates + solve_dependent(held, off[..., None])[..., 0]
+    off = (constraints @ rates[..., None])[..., 0] - targets
+    return rates + solve_dependent(constraints, off[..., None])[..., 0]

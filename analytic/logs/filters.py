@@ -203,13 +203,13 @@ def _apart(weights: list[float], stride: int) -> Array:
     return every
 
 
-def _polynomial_kernels(half: int, degree: int, at: float) -> tuple[Array, Array, Array]:
+def _polynomial_kernels(half: int, degree: int, place: float) -> tuple[Array, Array, Array]:
     """Value, slope and second derivative at a place of the polynomial nearest to 2 half + 1 samples."""
     x = np.arange(-half, half + 1) / half
     fit = np.linalg.pinv(np.polynomial.legendre.legvander(x, degree))
     kernels = []
     for order in range(3):
-        basis = [np.polynomial.Legendre.basis(k).deriv(order)(at / half) for k in range(degree + 1)]
+        basis = [np.polynomial.Legendre.basis(k).deriv(order)(place / half) for k in range(degree + 1)]
         kernels.append(np.array(basis) @ fit / half**order)
     value, rate, second = kernels
     return value, rate, second

@@ -38,7 +38,7 @@ def wrong_rates(log: Log) -> Iterator[str]:
         yield from _wrong(log, "qdd", "accelerations", "velocities", log.qd, log.qdd)
 
 
-def _wrong(log: Log, of: str, rates: str, values: str, x: Array, v: Array | None) -> Iterator[str]:
+def _wrong(log: Log, attribute: str, rates: str, values: str, x: Array, v: Array | None) -> Iterator[str]:
     """What is wrong with rates (nt, dofs) of values (nt, positions or dofs), joint by joint, but for quaternions."""
     if v is None:
         return
@@ -48,22 +48,22 @@ def _wrong(log: Log, of: str, rates: str, values: str, x: Array, v: Array | None
         if DOFS[kind] != 1:
             continue
         places = log.columns_of(joint)
-        column = places[0].start if of == "qd" else places[1].start
-        found = derivative.velocity.applied(x[:, [column]], bases)[:, 0]
+        column = places[0].start if attribute == "qd" else places[1].start
+        computed = derivative.velocity.applied(x[:, [column]], bases)[:, 0]
         given = derivative.position.applied(v[:, [places[1].start]], bases)[:, 0]
         slope = derivative.velocity.applied(v[:, [places[1].start]], bases)[:, 0]
-        for what, guess in _said(log, found, given, slope):
+        for what, guess in _said(log, computed, given, slope):
             yield f"{rates} of '{joint}' {what} of its {values}{guess}"
 
 
-def _said(log: Log, found: Array, given: Array, slope: Array) -> Iterator[tuple[str, str]]:
-    """What given rates are to those found, and a guess why: found = given / gain, shifted in time; all (n,)."""
-    size, roughness = _rms(given), _rms(np.diff(found, 4)) / np.sqrt(70)  # of noise, fourth differences have √70
+def _said(log: Log, computed: Array, given: Array, slope: Array) -> Iterator[tuple[str, str]]:
+    """What given rates are to those computed, and a guess why: computed = given / gain, shifted in time; all (n,)."""
+    size, roughness = _rms(given), _rms(np.diff(computed, 4)) / np.sqrt(70)  # of noise, fourth differences have √70
     scale = max(size, np.finfo(float).tiny)
     A = np.stack([given, log.dt * slope], axis=1)
-    inverse_gain, shift = np.linalg.lstsq(A, found)[0]
-    left = _rms(found - A @ [inverse_gain, shift])
-    if left > max(WRONG_SHAPE * _rms(found), NOISY * roughness):
+    inverse_gain, shift = np.linalg.lstsq(A, computed)[0]
+    left = _rms(computed - A @ [inverse_gain, shift])
+    if left > max(WRONG_SHAPE * _rms(computed), NOISY * roughness):
         yield f"are not the rates (off by {left / scale:.2g} of their size)" if size else "are zero, not the rates", ""
     elif abs(inverse_gain - 1) > WRONG_GAIN + NOISY * roughness / scale:
         near = [words for known, words in KNOWN_GAINS.items() if abs(inverse_gain * known - 1) < WRONG_SHAPE]

@@ -186,27 +186,26 @@ def residual_efforts(
     if not noiseless and (not expected or min(expected, key=lambda e: e.cost).is_noisy):
         expected += _expected(closed, _smoothing_family(closed, late), first)
     if not expected:
-        raise ShapeError(f"log '{log.name}': want more samples, got {len(log.t)}: no filter has room between its ends")
+        raise ShapeError(
+            f"log '{log.name}': want more samples to judge from {max(start, log.t[0]):g} s on, got "
+            f"{(log.t >= start).sum()}: no filter has room between its ends"
+        )
     best = min(expected, key=lambda e: e.cost)
     chosen = best.filter
     bases = chosen.bases(len(log.t))
-    found = evaluate(closed, chosen, bases)
-    kept = found.t >= start
-    if kept.sum() < FEWEST_JUDGED:
-        raise ShapeError(
-            f"log '{log.name}': want at least {FEWEST_JUDGED} samples to judge from {start:g} s on, got {kept.sum()}"
-        )
-    motion = as_motion(closed.mechanism, found.t[kept], found.states.rows(kept))
+    evaluation = evaluate(closed, chosen, bases)
+    kept = evaluation.t >= start
+    motion = as_motion(closed.mechanism, evaluation.t[kept], evaluation.states.rows(kept))
     scale = effort_scale(closed.mechanism, motion).scale
     return Residual(
         effort_time=effort_time,
         filter=chosen,
         bases=bases[kept],
         motion=motion,
-        effort=found.effort[kept],
-        needed=found.needed[kept],
-        internal=found.internal[kept],
-        unactuated=found.unactuated[kept],
+        effort=evaluation.effort[kept],
+        needed=evaluation.needed[kept],
+        internal=evaluation.internal[kept],
+        unactuated=evaluation.unactuated[kept],
         scale=scale,
         floor=Floor(
             noise=best.noise,
@@ -216,9 +215,9 @@ def residual_efforts(
             samples=int(kept.sum()),
         ),
         gap=closed.gap,
-        moved=found.moved,
-        start_peak=np.abs(found.residual[~kept]).max(axis=0, initial=0.0),
-        half_step_lag=_half_step_lag(closed, chosen, bases[kept], found.needed[kept]),
+        moved=evaluation.moved,
+        start_peak=np.abs(evaluation.residual[~kept]).max(axis=0, initial=0.0),
+        half_step_lag=_half_step_lag(closed, chosen, bases[kept], evaluation.needed[kept]),
     )
 
 
@@ -272,12 +271,12 @@ def _expected(closed: ClosedLog, family: _Family, first: float) -> list[_Expecte
     if len(bases) < FEWEST_JUDGED or len(family.filters) < 2:
         return []
     shifts = [family.shifts, *[(0,)] * (len(family.filters) - 1)]
-    found = [
+    evaluations = [
         [evaluate(closed, kernels, bases + shift) for shift in of_filter]
         for kernels, of_filter in zip(family.filters, shifts, strict=True)
     ]
-    residuals = [np.mean([one.residual for one in several], axis=0) for several in found]
-    middle, few = found[len(found) // 2][0], _evenly(len(bases), FEWER)
+    residuals = [np.mean([one.residual for one in several], axis=0) for several in evaluations]
+    middle, few = evaluations[len(evaluations) // 2][0], _evenly(len(bases), FEWER)
     derivatives = slopes(closed, middle.states.rows(few))
     size = np.sqrt((middle.needed**2).mean(axis=0))
     reach = max(kernels.reach for kernels in family.filters) + max(family.shifts)

@@ -200,11 +200,11 @@ def room(mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...], *, side
         side: 1 for the side that has more room, −1 for the other.
     """
     size = _size(mechanism, q)
-    rooms = [
-        sum(w * _room(mechanism, j, q, size, side) for j, w in zip(drive.joints, drive.weights, strict=True))
-        for drive in drives
-    ]
-    return np.array(rooms)
+    if not drives:
+        return np.zeros(0)
+    both = np.array([[_room(mechanism, drive, q, size, towards) for towards in (1, -1)] for drive in drives])
+    upwards = (both[:, 0] >= both[:, 1]) == (side > 0)
+    return np.where(upwards, both[:, 0], -both[:, 1])
 
 
 def _cosines(start: Array, amplitude: Array, rate: Array, skew: Array, t: Array) -> Drive:
@@ -217,15 +217,17 @@ def _cosines(start: Array, amplitude: Array, rate: Array, skew: Array, t: Array)
     )
 
 
-def _room(mechanism: Mechanism, j: int, q: Array, size: float, side: int) -> float:
-    """Half of the largest swing of a joint from its position to a side: 1 that with more room, −1 the other."""
-    joint, x = mechanism.joints[j], float(q[mechanism.q_slices[j].start])
-    half = SWING * (size if joint.kind == "slide" else 1.0)
-    if joint.limits is None or not joint.limits[0] - TOUCHED <= x <= joint.limits[1] + TOUCHED:
-        return side * half
-    down, up = max(0.0, x - joint.limits[0]), max(0.0, joint.limits[1] - x)
-    upwards = (up >= down) == (side > 0)
-    return min(half, ROOM * up / 2) if upwards else -min(half, ROOM * down / 2)
+def _room(mechanism: Mechanism, drive: Coordinate, q: Array, size: float, towards: int) -> float:
+    """Half of the largest swing of a drive up (1) or down (−1), all of its joints helping [m or rad]."""
+    total = 0.0
+    for j, weight in zip(drive.joints, drive.weights, strict=True):
+        joint, x = mechanism.joints[j], float(q[mechanism.q_slices[j].start])
+        half = SWING * (size if joint.kind == "slide" else 1.0)
+        if joint.limits is not None and joint.limits[0] - TOUCHED <= x <= joint.limits[1] + TOUCHED:
+            left = joint.limits[1] - x if towards * weight > 0 else x - joint.limits[0]
+            half = min(half, ROOM * max(0.0, left) / 2)
+        total += abs(weight) * half
+    return total
 
 
 def _unlimited(mechanism: Mechanism) -> tuple[Joint, ...]:

@@ -5,7 +5,8 @@ undriven does not count. A planar robot lies flat, `horizontal`, where gravity i
 upright, `vertical`, where it is across it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from analytic.motion.start import regular_start
 from robots.arrays import Array
 from robots.errors import HarnessError
 from robots.mechanism import Mechanism
-from robots.robot import GIVEN, HORIZONTAL, TURNED, VERTICAL, Robot, modes, turned
+from robots.robot import GIVEN, HORIZONTAL, TURNED, VERTICAL, Robot, load, modes, names, turned
 
 PLANAR = 1e-3
 """Largest part of a velocity out of the plane, relative to the largest velocity [-]."""
@@ -27,6 +28,21 @@ ALONG = 0.999
 """Part of gravity along the normal above which a robot lies flat; below `PLANAR` it stands upright [-]."""
 BESIDE = (1e-1, 3e-2, 1e-2)
 """How far joints are moved to a second pose, the first of these that closes [m or rad]."""
+
+
+def load_configured(name: str, folders: Sequence[Path] = ()) -> Robot:
+    """Load a robot with its configurations: the catalogue's have them by their files, of others they are found.
+
+    Args:
+        name: Name of the robot.
+        folders: Folders of robots besides the catalogue.
+
+    Raises:
+        NotFoundError: If there is no robot of that name.
+        MechanismError: If its `robot.toml` or its MJCF is bad.
+    """
+    robot = load(name, folders)
+    return robot if name in names() else with_configurations(robot)
 
 
 def with_configurations(robot: Robot) -> Robot:

@@ -60,3 +60,16 @@ def test_six_drives_move_independently_of_each_other(tmp_path: Path) -> None:
     np.testing.assert_allclose((after.q - before.q) / (2 * h), motion.qd, atol=1e-7)
     np.testing.assert_allclose((after.qd - before.qd) / (2 * h), motion.qdd, atol=1e-6)
     assert abs(motion.qd[0]).max() == 0.0
+
+
+def test_a_tendon_swings_though_its_joints_go_opposite_ways(tmp_path: Path) -> None:
+    inertial = '<inertial pos="0.1 0 0" mass="1" diaginertia="1 1 1"/>'
+    hinge = '<body pos="{x} 0 0"><joint name="{n}" axis="0 0 1"/>' + inertial + "</body>"
+    bodies = hinge.format(x=0, n="a") + hinge.format(x=1, n="b")
+    tendon = '<fixed name="apart"><joint joint="a" coef="1"/><joint joint="b" coef="-1"/></fixed>'
+    actuators = '<motor name="apart" tendon="apart"/><motor name="a" joint="a"/>'
+    text = f"<worldbody>{bodies}</worldbody><tendon>{tendon}</tendon><actuator>{actuators}</actuator>"
+    (tmp_path / "apart.xml").write_text(f"<mujoco>{text}</mujoco>")
+    robot = Robot(name="apart", folder=tmp_path, title="", mjcf="apart.xml", source="test")
+    motion = prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"))
+    assert np.ptp(motion.q[:, 0] - motion.q[:, 1]) > 0.5

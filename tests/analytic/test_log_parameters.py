@@ -121,8 +121,10 @@ def test_masses_that_a_log_cannot_tell_apart_are_named(case: Case, rubbing: Log)
 
 def plain(residual: Residual) -> bool:
     """Whether the interval of viscous friction by plain least squares of all samples has the truth in it."""
-    rate = residual.motion.qd[:, 0]
-    A, y = np.stack([np.sign(rate), rate], axis=1), residual.residual[:, 0]
+    rate, kernel = residual.motion.qd[:, :1], residual.filter.effort
+    bases = np.arange(-kernel.begin, len(rate) - kernel.end, 1.0)
+    A = np.concatenate([kernel.applied(np.sign(rate), bases), kernel.applied(rate, bases)], axis=1)
+    y = residual.residual[-kernel.begin : len(rate) - kernel.end, 0]
     values, left, *_ = np.linalg.lstsq(A, y)
     deviation = np.sqrt(left[0] / (len(y) - 2) * np.linalg.inv(A.T @ A)[1, 1])
     return bool(abs(values[1] - VISCOUS) <= 1.96 * deviation)

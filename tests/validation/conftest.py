@@ -15,6 +15,7 @@ from validation.execution import progress, workers
 from validation.execution.errors import internal_errors
 from validation.execution.workers import ALONE, Workers, worker_pool
 from validation.judge.results import TABLES, Results
+from validation.report import deferred, pages
 from validation.studies import study
 from validation.studies.run.study import Run
 from validation.studies.run.terminal import verdicts
@@ -36,6 +37,13 @@ def loopcheck(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         return int(end.value.code or 0), out, err
 
     return call
+
+
+@pytest.fixture
+def tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No page is drawn: for tests that look at tables, of robots whose page others draw."""
+    monkeypatch.setattr(pages, "write_pages", lambda *_, **__: None)
+    monkeypatch.setattr(deferred, "completed", lambda sections, _: list(sections))
 
 
 def exit_status(results: Results) -> int:

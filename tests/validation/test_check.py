@@ -60,6 +60,7 @@ def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_a_file_is_found_from_where_the_user_stands(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +91,7 @@ def test_the_motion_stays_inside_the_limits(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
     both = text.replace("</actuator>", '<motor name="second" joint="rocker" gear="2"/></actuator>')
@@ -98,6 +100,7 @@ def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -> None:
     model = MODELS / "four_bar.xml"
     assert loopcheck("check", model, "--actuated", "rocker", *EXACT, "--out", tmp_path)[0] == 0
@@ -120,6 +123,7 @@ def test_a_tilted_gravity_is_given_and_turned() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(loopcheck: Command, tmp_path: Path) -> None:
     """The 3-PRR's own motion, from a file of its actuated joints: the same efforts as by its law."""
     robot = CATALOGUE / "3prr" / "3prr.xml"
@@ -136,6 +140,7 @@ def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(loopcheck: Co
 
 @pytest.mark.slow
 @pytest.mark.parametrize("digits", [17, 9])
+@pytest.mark.usefixtures("tables_only")
 def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, digits: int) -> None:
     """Rounded ones too: passive rates that fit the closures to 1e-9 alone made all sources disagree by 4e-10."""
     case = make_case(load("3prr"), variant="default", mode="minus", configuration="vertical")
@@ -148,6 +153,7 @@ def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, di
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, tmp_path: Path) -> None:
     """What nothing drives swings as the log says in the one configuration; in the other it would go elsewhere."""
     model = MODELS / "spinning_rod.xml"
@@ -157,12 +163,12 @@ def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, 
     assert loopcheck("check", model, *chosen)[0] == 3
     results = read(tmp_path / "out")
     verdicts = results.summary.set_index(["configuration", "source"])["verdict"]
-    assert (verdicts.loc["horizontal", "mujoco/forward"], verdicts.loc["vertical", "mujoco/forward"]) == (
+    assert (verdicts.loc["given", "mujoco/forward"], verdicts.loc["turned", "mujoco/forward"]) == (
         "agree",
         "not comparable",
     )
     assert (verdicts.xs("mujoco/kkt", level="source") == "agree").all()
-    assert set(results.free_motion["configuration"]) == {"horizontal", "vertical"}
+    assert set(results.free_motion["configuration"]) == {"given", "turned"}
 
 
 @pytest.mark.parametrize(

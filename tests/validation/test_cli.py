@@ -50,6 +50,7 @@ def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_numbers_survive_the_tables(loopcheck: Command, tmp_path: Path) -> None:
     """Seventeen digits: what is read back is what was computed, bit for bit."""
     loopcheck("run", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
@@ -70,6 +71,7 @@ def test_report_is_rebuilt_from_the_tables_alone(loopcheck: Command, tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_the_number_of_workers_does_not_matter(loopcheck: Command, tmp_path: Path) -> None:
     of_one_mode = ("--mode", "plus", "--variant", "default", "--dt", "0.05")
     chosen = ("run", "3prr", *of_one_mode, "--source", "analytic/lagrange", "--source", "mujoco/forward")
@@ -143,6 +145,7 @@ def test_a_bad_folder_of_robots_is_one_line(loopcheck: Command, own_folder: Path
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp_path: Path, own_robot: Path) -> None:
     model = own_robot / "3prr.xml"
     text = model.read_text(encoding="utf-8").replace('name="q4" type="hinge"', 'name="q4" type="hinge" armature="0.01"')
@@ -155,6 +158,7 @@ def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tables_only")
 def test_nothing_judged_is_no_pass(loopcheck: Command, tmp_path: Path) -> None:
     assert loopcheck("run", "3prr", *FAST, "--source", "mujoco/inverse", "--out", tmp_path)[0] == 3
 

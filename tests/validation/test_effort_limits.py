@@ -51,6 +51,7 @@ def test_an_effort_beyond_a_range_is_named(
     assert np.abs(efforts["effort"]).max() == pytest.approx(effort, rel=1e-12)  # nothing is cut
 
 
+@pytest.mark.usefixtures("tables_only")
 def test_a_range_that_is_wide_enough_is_not_named(effort: float, loopcheck: Command, tmp_path: Path) -> None:
     wide = MOTOR + f' forcelimited="true" forcerange="-{1.01 * effort} {1.01 * effort}"'
     (tmp_path / "strong.xml").write_text(FOUR_BAR.replace(MOTOR, wide), encoding="utf-8")
@@ -75,6 +76,7 @@ def test_all_that_is_not_supported_is_named_at_once(loopcheck: Command, tmp_path
     assert "option flag spring='disable'" in err
 
 
+@pytest.mark.usefixtures("tables_only")
 def test_without_actuators_the_joints_are_named(loopcheck: Command, tmp_path: Path) -> None:
     bare = FOUR_BAR.replace(f"{MOTOR}/>", "")
     (tmp_path / "bare.xml").write_text(bare, encoding="utf-8")

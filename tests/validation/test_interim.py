@@ -27,7 +27,7 @@ from validation.studies.run.interim import UNAUDITED, UNRESOLVED, Interim
 from validation.studies.run.study import Run, run
 from validation.studies.study import run_study
 
-SOURCES = ("analytic/noc", "analytic/lagrange", "mujoco/kkt", "mujoco/default")
+SOURCES = ("analytic/noc", "analytic/lagrange", "mujoco/kkt", "mujoco/inverse")
 ENGINES = (FILE, "mujoco")
 
 

@@ -233,9 +233,9 @@ def test_a_run_writes_its_figures(loopcheck: Command, tmp_path: Path) -> None:
     assert xml.attrib["failures"] == "2"  # mujoco/as_is in two configurations
     summary = read(tmp_path / "out").summary
     (rows,) = [
-        rows for name, rows in summary.groupby(["configuration", "source"]) if name == ("vertical", "mujoco/as_is")
+        rows for name, rows in summary.groupby(["configuration", "source"]) if name == ("turned", "mujoco/as_is")
     ]
-    (case,) = xml.iterfind(".//testcase[@classname='four_bar.default.home.vertical'][@name='mujoco/as_is']")
+    (case,) = xml.iterfind(".//testcase[@classname='four_bar.default.home.turned'][@name='mujoco/as_is']")
     for name in ("relative_error", "tolerance", "closure_drift", "tracking_error"):
         assert float(properties(case)[name]) == rows[name].iloc[0]
         assert float(properties(case)[f"motor.{name}"]) == rows[name].iloc[0]
@@ -260,7 +260,7 @@ def test_the_suite_keeps_its_figures_also_of_robots_elsewhere(tmp_path: Path, mo
     own.mkdir(parents=True)
     shutil.copy(MODELS / "four_bar.xml", own)
     (own / "robot.toml").write_text('title = "t"\nmjcf = "four_bar.xml"\nsource = "s"\n', encoding="utf-8")
-    chosen = "vertical and default and kkt and mujoco and (3prr and plus or linkage)"
+    chosen = "default and kkt and mujoco and (3prr and plus and vertical or linkage and turned)"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_suite.py", "-k", chosen]
     options = ["--robots", str(own.parent), "--junit-xml", str(tmp_path / "suite.xml")]
     ran = subprocess.run([*command, *options], cwd=HOUSE, capture_output=True, text=True, check=False)
@@ -268,8 +268,8 @@ def test_the_suite_keeps_its_figures_also_of_robots_elsewhere(tmp_path: Path, mo
     cases = ElementTree.parse(tmp_path / "suite.xml").getroot().iter("testcase")
     figures = {case.attrib["name"]: properties(case) for case in cases}
     of_3prr, of_linkage = (
-        f"test_agrees_with_the_reference[{robot}-vertical-mujoco/kkt]"
-        for robot in ("3prr-default-plus", "linkage-default-home")
+        f"test_agrees_with_the_reference[{case}-mujoco/kkt]"
+        for case in ("3prr-default-plus-vertical", "linkage-default-home-turned")
     )
     assert list(figures) == [of_3prr, of_linkage]
     assert {f"{actuator}.relative_error" for actuator in ("q1", "q2", "q3")} <= set(figures[of_3prr])

@@ -1,12 +1,15 @@
 """What a route resolves is measured where its error is beyond the limit, and excuses no fault."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import engines
@@ -21,8 +24,8 @@ from tests.validation.conftest import in_this_process
 from validation.judge import compare, resolution, sources
 from validation.judge.compare import judge_effort, summarize_resolved
 from validation.judge.evaluate import evaluate
-from validation.judge.noise import FIGURES, noise_rows
-from validation.judge.resolution import ULPS, measure_resolution, moved
+from validation.judge.noise import FIGURES, FORMULATION, noise_rows
+from validation.judge.resolution import ULPS, measure_resolution, moved, variants
 from validation.judge.tolerances import registered
 from validation.studies.mutants.faults import by_key
 from validation.studies.mutants.judge import judge, prepare
@@ -87,6 +90,12 @@ def test_all_of_a_motion_moves_by_two_units_in_the_last_place(prr_motion: Motion
         assert (after != before)[before != 0].all()
         assert 0.3 < (after > before)[before != 0].mean() < 0.7
     assert ULPS == 2
+
+
+def test_what_is_moved_is_drawn_by_the_seed_that_is_recorded(prr_motion: Motion) -> None:
+    ((what, _, motion),) = variants("mujoco/kkt", prr_motion)
+    assert what == resolution.MOVED
+    np.testing.assert_array_equal(motion.q, moved(prr_motion, np.random.default_rng(0)).q)
 
 
 @pytest.mark.slow
@@ -257,7 +266,11 @@ class Brittle:
     [
         (("moved", "tightened", "refined"), 1.0, []),
         (("tightened",), 0.5, ["motion moved by 2 ulps: mujoco: moved", "compliance halved: mujoco: refined"]),
-        ((), nan, ["moved diverges", "tightened diverges", "refined diverges"]),
+        (
+            (),
+            nan,
+            ["2 ulps: mujoco: moved", "100 times tighter: mujoco: tightened", "compliance halved: mujoco: refined"],
+        ),
     ],
 )
 def test_variants_that_fail_are_told(
@@ -307,3 +320,15 @@ def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motio
     figures = [row[figure] for row in rows for figure in FIGURES if figure in row]
     assert not np.isnan(figures).all()  # PyBullet returns no number at some of the moved poses
     assert not any(figure > noise for figure in figures)
+
+
+@pytest.mark.slow
+def test_the_noise_of_a_robot_is_measured_by_its_command(tmp_path: Path) -> None:
+    """In workers, which know the functions of the module by its name."""
+    table = tmp_path / "noise.csv"
+    command = [sys.executable, "-m", "validation.judge.noise", "--robot", "four_bar", "--source", "analytic/lagrange"]
+    done = subprocess.run([*command, "--jobs", "1", "--out", str(table)], capture_output=True, text=True, check=True)
+    assert "formulation four_bar" in done.stdout
+    figures = pd.read_csv(table)
+    assert set(figures["configuration"]) == {"horizontal", "vertical"}
+    assert (figures[FORMULATION] > 0).all()

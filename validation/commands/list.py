@@ -25,12 +25,12 @@ def command(folders: tuple[Path, ...]) -> int:
 
 def _robots(folders: Sequence[Path]) -> Iterator[str]:
     """Each robot with its variants, modes, configurations, actuators and sources."""
-    from analytic.motion.configurations import with_configurations
-    from robots.robot import configurations, load, modes, names
+    from analytic.motion.configurations import load_configured
+    from robots.robot import configurations, modes, names
     from validation.judge import sources
 
     for name in names(folders):
-        robot = load(name, folders) if name in names() else with_configurations(load(name, folders))
+        robot = load_configured(name, folders)
         mechanism = robot.mechanism()
         yield f"{name}: {robot.title}"
         units = zip(mechanism.actuators, mechanism.actuator_units, strict=True)

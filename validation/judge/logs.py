@@ -138,11 +138,11 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
         return [Verdict("not comparable", judged.failure) for _ in actuators]
     first, *others = judged.residuals
     left_over = _left_over(judged, first, accuracy)
-    found = []
+    of_actuators = []
     for k in actuators:
         verdict, reason = _verdict(first, k, accuracy)
         other = [(when, _verdict(when, k, accuracy)[0]) for when in others]
-        if any(said != verdict for _, said in other):
+        if any(another != verdict for _, another in other):
             verdict, reason = "not comparable", "it hangs on when the efforts acted, which nobody says: --effort-time"
         if left_over and verdict in ("agree", "disagree"):
             verdict, reason = "not comparable", left_over
@@ -153,8 +153,8 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
             _likely(judged, first, k) if verdict == "disagree" else "",
             *judged.doubts,
         )
-        found.append(Verdict(verdict, "; ".join(part for part in parts if part)))
-    return found
+        of_actuators.append(Verdict(verdict, "; ".join(part for part in parts if part)))
+    return of_actuators
 
 
 def summary_rows(judged: JudgedLog, accuracy: float) -> Iterator[Mapping[str, Any]]:
@@ -252,19 +252,19 @@ def _verdict(residual: Residual, k: int, accuracy: float) -> Verdict:
         return Verdict("not comparable", "nothing acts: no force has any power where this actuator moves")
     pairs = [(residual.rms, residual.floor.rms), (residual.largest, residual.floor.largest)]
     sizes = [(float(value[k]), float(floor[k])) for value, floor in pairs]
-    figures = ", ".join(
+    sizes_in_words = ", ".join(
         f"{name} {value / limit * accuracy:.2g} with a floor of {floor / limit * accuracy:.2g}"
         for name, (value, floor) in zip(("rms", "largest"), sizes, strict=True)
     )
-    said = f"residual over the scale: {figures}"
+    figures = f"residual over the scale: {sizes_in_words}"
     if any(value > TELLING * floor and math.sqrt(value**2 - floor**2) > limit for value, floor in sizes):
-        return Verdict("disagree", said)
+        return Verdict("disagree", figures)
     if all(value <= limit and floor <= limit for value, floor in sizes):
-        return Verdict("agree", said)
+        return Verdict("agree", figures)
     if all(floor <= limit for _, floor in sizes):
-        return Verdict("not comparable", f"too near the floor: {said}")
+        return Verdict("not comparable", f"too near the floor: {figures}")
     would = sampling_that_would_do(residual, k, accuracy)
-    return Verdict("not comparable", f"below what the log can tell: {said}; {would}")
+    return Verdict("not comparable", f"below what the log can tell: {figures}; {would}")
 
 
 def _fitted(judged: JudgedLog) -> Iterator[str]:

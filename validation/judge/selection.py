@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from analytic.motion.configurations import with_configurations
+from analytic.motion.configurations import load_configured
 from robots.errors import NotFoundError
-from robots.robot import Case, Robot, configurations, load, make_case, modes, own_names
+from robots.robot import Case, Robot, configurations, make_case, modes, own_names
 from robots.robot import names as robot_names
 
 
@@ -29,7 +29,7 @@ def plan(selection: Selection) -> list[Case]:
         MechanismError: If the model of a robot is bad.
     """
     every_robot = own_names(selection.folders) if selection.folders else robot_names()
-    robots = [_loaded(name, selection.folders) for name in selection.robots or every_robot]
+    robots = [load_configured(name, selection.folders) for name in selection.robots or every_robot]
     every: list[tuple[Robot, str, str, str]] = [
         (robot, variant, mode, configuration)
         for robot in robots
@@ -53,9 +53,3 @@ def plan(selection: Selection) -> list[Case]:
             not names or name in names for names, name in zip(wanted_names, (variant, mode, configuration), strict=True)
         )
     ]
-
-
-def _loaded(name: str, folders: tuple[Path, ...]) -> Robot:
-    """A robot with its configurations: those of the catalogue have them by their files."""
-    robot = load(name, folders)
-    return robot if name in robot_names() else with_configurations(robot)

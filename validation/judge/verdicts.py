@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from validation.judge.results import Results
@@ -73,9 +74,10 @@ def _finding(rows: pd.DataFrame, expected: str) -> CaseVerdict:
 def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:
     """What the rows of a source in a case say, as `compare.verdict_rows` makes them."""
     limits = [float(row["tolerance"]) for row in rows if row["tolerance"] is not None]
+    errors = [float(row["relative_error"]) for row in rows if row["scale"] != 0]
     return CaseVerdict(
         verdict=min((str(row["verdict"]) for row in rows), key=SEVERITY.index),
-        error=max((float(row["relative_error"]) for row in rows if row["scale"] != 0), default=math.nan),
+        error=float(np.max(errors)) if errors else math.nan,  # NaN if one of them is
         tolerance=min(limits, default=math.nan),
         note="; ".join(dict.fromkeys(str(row["note"]) for row in rows if row["note"])),
     )

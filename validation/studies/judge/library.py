@@ -89,20 +89,20 @@ def judge(
         mode=options.get("mode"),
         actuated=options.get("actuated", ""),
     )
-    found = judge_log(
+    judged = judge_log(
         case,
         _log(log, case.mechanism, options),
         start=options.get("start", -np.inf),
         fitted=tuple(options.get("fit", ())),
     )
-    said = verdicts(found, accuracy)
+    by_actuator = verdicts(judged, accuracy)
     names = [actuator.name for actuator in case.mechanism.actuators]
     return Judgement(
-        verdicts={name: one.verdict for name, one in zip(names, said, strict=True)},
-        notes={name: one.note for name, one in zip(names, said, strict=True)},
-        figures=pd.DataFrame([dict(row) for row in log_rows(found)]),
-        efforts=_efforts(found, names),
-        estimates=tuple(estimate for of_one in found.fits[:1] for estimate in of_one.estimates),
+        verdicts={name: one.verdict for name, one in zip(names, by_actuator, strict=True)},
+        notes={name: one.note for name, one in zip(names, by_actuator, strict=True)},
+        figures=pd.DataFrame([dict(row) for row in log_rows(judged)]),
+        efforts=_efforts(judged, names),
+        estimates=tuple(estimate for of_one in judged.fits[:1] for estimate in of_one.estimates),
     )
 
 
@@ -116,10 +116,10 @@ def _log(log: str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike], mechani
     return log_of_frame(frame, mechanism, name=name or "log", effort_time=when)
 
 
-def _efforts(found: JudgedLog, names: Sequence[str]) -> pd.DataFrame:
-    if not found.residuals:
+def _efforts(judged: JudgedLog, names: Sequence[str]) -> pd.DataFrame:
+    if not judged.residuals:
         return pd.DataFrame()
-    first = found.residuals[0]
+    first = judged.residuals[0]
     columns = {"effort": first.effort, "needed": first.needed, "residual": first.residual}
     values = {f"{name}.{kind}": x[:, k] for k, name in enumerate(names) for kind, x in columns.items()}
     return pd.DataFrame({"t": first.motion.t, **values})

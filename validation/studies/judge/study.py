@@ -119,9 +119,9 @@ class Judge(Study):
             )
             for name, path in self.logs.items()
         ]
-        found: list[LogOutcome] = pool.results(tasks, "logs")
-        results = results_of_logs(found, self.asked.accuracy)
-        judged = [one.judged for one in found if one.judged]
+        outcomes: list[LogOutcome] = pool.results(tasks, "logs")
+        results = results_of_logs(outcomes, self.asked.accuracy)
+        judged = [one.judged for one in outcomes if one.judged]
         tables = {
             **{name: getattr(results, name) for name in TABLES},
             LOGS: LOG_TABLE.frame([row for one in judged for row in log_rows(one)]),
@@ -266,20 +266,20 @@ def _without_efforts(case: Case, name: str, verdict: str, note: str, judged: Jud
     return LogOutcome(case=case, judged=judged, reference=reference, candidate=candidate, motion=None)
 
 
-def results_of_logs(found: Sequence[LogOutcome], accuracy: float) -> Results:
+def results_of_logs(logs: Sequence[LogOutcome], accuracy: float) -> Results:
     """The tables of judged logs: those of a run, each log a case of its own.
 
     Args:
-        found: The logs.
+        logs: The logs.
         accuracy: Largest residual over the scale of its actuator that agrees [-].
     """
     limits = {
         one.candidate.source: Tolerance(relative_error=accuracy, reason="The accuracy that was asked for.")
-        for one in found
+        for one in logs
     }
-    thin = [_thinned(one) for one in found]
+    thin = [_thinned(one) for one in logs]
     results = collect(
-        [one.case for one in found],
+        [one.case for one in logs],
         RunOutput(
             motions={one.case.key: one.motion for one in thin if one.motion is not None},
             outcomes=[outcome for one in thin for outcome in (one.reference, one.candidate)],
@@ -288,18 +288,18 @@ def results_of_logs(found: Sequence[LogOutcome], accuracy: float) -> Results:
         ),
         Request(dt=None, tolerances={**registered(), **limits}),
     )
-    return replace(results, summary=_with_residuals(results.summary, found, accuracy))
+    return replace(results, summary=_with_residuals(results.summary, logs, accuracy))
 
 
-def _with_residuals(rows: pd.DataFrame, found: Sequence[LogOutcome], accuracy: float) -> pd.DataFrame:
+def _with_residuals(rows: pd.DataFrame, logs: Sequence[LogOutcome], accuracy: float) -> pd.DataFrame:
     """The summary with what the residuals of all samples say, floors and all."""
     by_source = {
         one.candidate.source: {row["actuator"]: row for row in summary_rows(one.judged, accuracy)}
-        for one in found
+        for one in logs
         if one.judged
     }
-    told = [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
-    return table("summary", [{**row, **by_source.get(row["source"], {}).get(row["actuator"], {})} for row in told])
+    records = [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
+    return table("summary", [{**row, **by_source.get(row["source"], {}).get(row["actuator"], {})} for row in records])
 
 
 def _thinned(one: LogOutcome) -> LogOutcome:
@@ -312,11 +312,11 @@ def _thinned(one: LogOutcome) -> LogOutcome:
     def thin(values: Array) -> Array:
         return values[::stride]
 
-    def of(outcome: Outcome) -> Outcome:
+    def thinned(outcome: Outcome) -> Outcome:
         history = outcome.history
         if history is None:
             return outcome
         return replace(outcome, history=replace(history, t=thin(history.t), effort=thin(history.effort)))
 
     fewer = replace(motion, t=thin(motion.t), q=thin(motion.q), qd=thin(motion.qd), qdd=thin(motion.qdd))
-    return replace(one, motion=fewer, reference=of(one.reference), candidate=of(one.candidate))
+    return replace(one, motion=fewer, reference=thinned(one.reference), candidate=thinned(one.candidate))
