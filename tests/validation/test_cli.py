@@ -36,7 +36,7 @@ def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> Non
     assert status == 0, err
     folder = tmp_path / "new" / "results"
     written = {path.name for path in folder.iterdir()}
-    others = ("efforts.parquet", "run.json", "report.html", "report.md", JOURNAL)
+    others = ("efforts.parquet", "run.json", "report.html", "report.md", "logs", JOURNAL)
     assert written == {*(f"{name}.csv" for name, spec in TABLES.items() if not spec.optional), *others}
     summary = pd.read_csv(folder / "summary.csv")
     assert list(summary["source"].unique()) == ["analytic/noc", "analytic/lagrange", "mujoco/kkt", "mujoco/as_is"]
