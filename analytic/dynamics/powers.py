@@ -54,15 +54,22 @@ def effort_scale(mechanism: Mechanism, motion: Motion) -> EffortScale:
         motion: Its motion; accelerations along undriven motions do not matter.
     """
     state = State(mechanism=mechanism, q=motion.q, qd=motion.qd)
-    powers = _powers(state, motion.qdd, actuator_motions(mechanism, state.Phi, _inertia(state)))
+    powers = _powers(state, motion.qdd, actuator_motions(mechanism, state.Phi, tree_inertia(state)))
     largest = np.abs(powers.signed).sum(1).max(0, initial=0.0)
     return EffortScale(
         scale=np.maximum(largest, LEAST * powers.magnitude.sum(1).max(0, initial=0.0)), effort=powers.signed.sum(1)
     )
 
 
-def _inertia(state: State) -> Array:
-    """Inertia matrix of the spanning tree, summed body by body and rotor by rotor, shape (nt, nv, nv)."""
+def tree_inertia(state: State) -> Array:
+    """Inertia matrix of the spanning tree, summed body by body and rotor by rotor.
+
+    Args:
+        state: Positions; velocities do not matter.
+
+    Returns:
+        M [kg, kg m or kg m²], shape (nt, nv, nv).
+    """
     mechanism, body_poses, K = state.mechanism, state.poses, state.twists.K
     M = np.zeros((len(K), mechanism.nv, mechanism.nv))
     for b, body in enumerate(mechanism.bodies):

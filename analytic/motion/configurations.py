@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic.dynamics.lagrange import inertia_matrix
+from analytic.dynamics.powers import tree_inertia
 from analytic.kinematics.closures import closure_jacobian_at, null_space
 from analytic.kinematics.redundancy import actuator_motions
-from analytic.kinematics.tree import poses, retract, twist_matrices
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import retract
 from analytic.motion.automatic import SPAN, swing
 from analytic.motion.continuation import CLOSED, Tracer
 from analytic.motion.start import regular_start
@@ -111,9 +112,9 @@ def _beside(free: Tracer, q: Array) -> Array:
 
 def _normal_at(mechanism: Mechanism, q: Array) -> Array | None:
     """The normal at a closed pose (1, nq)."""
-    at = poses(mechanism, q)
-    D = actuator_motions(mechanism, closure_jacobian_at(mechanism, q), np.asarray(inertia_matrix(mechanism, at)))[0]
-    twist = twist_matrices(mechanism, at)[0] @ D  # (nb, 6, na)
+    state = State(mechanism=mechanism, q=q, qd=np.zeros((1, mechanism.nv)))
+    at, D = state.poses, actuator_motions(mechanism, state.Phi, tree_inertia(state))[0]
+    twist = state.twists.K[0] @ D  # (nb, 6, na)
     w, v = twist[:, :3].swapaxes(1, 2), twist[:, 3:].swapaxes(1, 2)
     extent = float(np.ptp(at.c[0], axis=0).max(initial=0.0)) or 1.0
     w, v = (x / np.maximum(_largest(w) * extent + _largest(v), np.finfo(float).tiny) for x in (extent * w, v))
