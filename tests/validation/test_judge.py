@@ -43,6 +43,21 @@ def test_an_exact_log_agrees_and_one_of_a_heavier_robot_does_not(case: Case) -> 
     assert said(judge_log(case, heavy), 1e-4)[0] == "disagree"
 
 
+def test_a_robot_that_is_mounted_otherwise_is_told_by_its_gravity(case: Case) -> None:
+    """The logs are of the upright linkage: lying flat, or tilted by 20 degrees, it would need other efforts."""
+    log = planar_four_bar.held_log(1e-3, 100)
+    flat = make_case(load("four_bar"), variant="default", mode="home", configuration="horizontal")
+    verdict, note = said(judge_log(flat, log))
+    assert verdict == "disagree"
+    assert "gravity (0, -9.81, 0) m/s² in place of (0, 0, -9.81) explains it: --configuration vertical?" in note
+    tilted = replace(case, mechanism=case.mechanism.with_gravity(9.81 * np.array([0.342, -0.940, 0.0])))
+    verdict, note = said(judge_log(tilted, replace(log, effort=log.effort + 0.01)))
+    assert verdict == "disagree"
+    assert "m/s² in place of (3.36, -9.22, 0) explains it" in note
+    heavy = planar_four_bar.held_log(1e-3, 100, masses=(0.4, 1.3, 0.8))
+    assert "gravity" not in said(judge_log(case, heavy))[1]
+
+
 def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Case, exact: Log) -> None:
     rng = np.random.default_rng(0)
     noisy = replace(exact, q=exact.q + 1e-4 * rng.normal(size=exact.q.shape), qd=None)

@@ -23,6 +23,7 @@ from robots.log import Held, Instantaneous, Log
 from robots.log_description import in_text
 from robots.robot import Case, MotionSpec
 from validation.judge import sources
+from validation.judge.gravity import gravity_in_words
 from validation.judge.readings import in_words, reading_of
 
 ACCURACY = 1e-3
@@ -285,9 +286,10 @@ def _assumed(first: Residual, others: Sequence[Residual]) -> str:
 
 
 def _likely(judged: JudgedLog, residual: Residual, k: int) -> str:
-    """What a column is that is not the effort: a reading that is often taken for it, or a multiple."""
+    """What a column is that is not the effort, a reading or a multiple; or what gravity it was in."""
     reading = in_words(reading_of(judged.case.mechanism, residual, k))
-    return "; ".join(part for part in (reading, _gain(residual, k)) if part)
+    gravity = gravity_in_words(judged.case, residual)
+    return "; ".join(part for part in (reading, _gain(residual, k), gravity) if part)
 
 
 def _gain(residual: Residual, k: int) -> str:

@@ -1,0 +1,60 @@
+"""Whether another gravity than the model's explains what a log's efforts miss: a robot that is mounted otherwise.
+
+What is needed is linear in gravity, so the gravity that fits best follows by least squares. Directions of it that no
+weight does work along stay as the model has them.
+"""
+
+import numpy as np
+
+from analytic.dynamics.noc import needed_efforts
+from analytic.logs.residual import Residual
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.robot import Case, configurations
+
+EXPLAINED = 0.1
+"""Largest part of a residual that a gravity which explains it leaves [-]."""
+
+
+def gravity_in_words(case: Case, residual: Residual) -> str:
+    """The gravity that explains a residual, as a clause; nothing if there is none, or none other than the model's.
+
+    Args:
+        case: Robot and configuration.
+        residual: What the log says against the equations.
+    """
+    mechanism = case.mechanism
+    acting = residual.scale > 0
+    weights = _efforts_per_gravity(mechanism, residual)[:, acting] / residual.scale[acting, None]
+    missing = (residual.residual[:, acting] / residual.scale[acting]).ravel()
+    A, floor = weights.reshape(-1, 3), _rms(residual.floor.rms[acting] / residual.scale[acting])
+    enough = max(EXPLAINED * _rms(missing), floor)
+    named = {
+        f"--configuration {name}": gravity - mechanism.gravity
+        for name, gravity in configurations(case.robot, mechanism).items()
+    }
+    fitted = np.linalg.lstsq(A, missing, rcond=1e-9)[0]
+    for words, change in {**named, "is the robot mounted otherwise": fitted}.items():
+        if change.any() and _rms(missing - A @ change) <= enough:
+            there, here = (_vector(gravity) for gravity in (mechanism.gravity + change, mechanism.gravity))
+            return f"gravity {there} m/s² in place of {here} explains it: {words}?"
+    return ""
+
+
+def _efforts_per_gravity(mechanism: Mechanism, residual: Residual) -> Array:
+    """Efforts that gravity of 1 m/s² along each axis takes [N or N m per m/s²], shape (n, na, 3)."""
+    motion = residual.motion
+
+    def needed(gravity: Array) -> Array:
+        return needed_efforts(mechanism.with_gravity(gravity), motion.q, motion.qd, motion.qdd).effort
+
+    without = needed(np.zeros(3))
+    return np.stack([needed(axis) - without for axis in np.eye(3)], axis=-1)
+
+
+def _vector(values: Array) -> str:
+    return f"({', '.join(f'{value:.3g}' for value in values)})"
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))
