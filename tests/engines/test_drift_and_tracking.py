@@ -63,12 +63,14 @@ def short(prr_motion: Motion) -> Motion:
 
 @pytest.mark.parametrize("joint", ["q1", "q2", "q3"])
 @pytest.mark.parametrize("name", [*(f"{engine}/forward" for engine in ENGINES), "mujoco/as_is", "pybullet/as_is"])
-def test_a_displaced_start_is_reported(name: str, joint: str, prr: Case, short: Motion) -> None:
+def test_a_displaced_start_is_reported(name: str, joint: str, prr: Case, prr_motion: Motion) -> None:
     """Of a slider of a leg that closes both loops, the first or the last; the constraints draw it back, if at all."""
     names = [each.name for each in prr.mechanism.joints]
-    spoilt = displaced(short, prr.mechanism.q_slices[names.index(joint)].start)
+    samples = 14 if name.endswith("as_is") else 12  # a log of its second half has samples enough
+    motion = prr_motion.assemble(prr_motion.t[:samples])
+    spoilt = displaced(motion, prr.mechanism.q_slices[names.index(joint)].start)
     history = route(name).compute_efforts(prr, spoilt)
-    swing = 0.1 if name == "pybullet/as_is" else 1e-4  # its controller is slow: the velocity of the start goes on
+    swing = 0.2 if name == "pybullet/as_is" else 1e-4  # its controller is slow: the velocity of the start goes on
     assert history.tracking_error == pytest.approx(SHIFT, rel=swing)
     assert history.closure_drift == pytest.approx(opening(prr.mechanism, spoilt.q[0]), rel=1e-4)
     assert all(rung.closure_drift == pytest.approx(SHIFT, rel=1e-2) for rung in history.ladder)
