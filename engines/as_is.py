@@ -9,8 +9,8 @@ import numpy as np
 from engines.computed_torque import ComputedTorque, following
 from robots.arrays import Array
 from robots.efforts import AsIs, EffortHistory
-from robots.errors import EngineError, ShapeError
-from robots.log import Held, Log
+from robots.errors import EngineError, NotRepresentableError, ShapeError
+from robots.log import FEWEST, Held, Log
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -73,8 +73,16 @@ def history(
         runs: From the first sample of the motion, and from its middle.
         timeconst: Smallest time constant of what closes the loops [s].
         settings: Every setting that matters.
+
+    Raises:
+        NotRepresentableError: If the motion lasts too few steps for a log of its second half.
     """
     whole, second = runs
+    steps = len(second.controller.t)
+    if steps < FEWEST:
+        raise NotRepresentableError(
+            f"{source}: half of the motion lasts {steps} steps of {1e3 * whole.step:.3g} ms, a log wants {FEWEST}"
+        )
     distance, relative = following(whole.controller, whole.positions)
     return EffortHistory(
         source=source,

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import engines
 from analytic.motion.prescribe import prescribe
 from engines.as_is import Record
 from engines.mujoco import _as_is as as_is
@@ -177,3 +178,9 @@ def test_a_joint_limit_that_pushes_is_logged_as_the_effort_it_stands_for(model_c
 
 def _replace(path: Path, pattern: str, text: str) -> None:
     path.write_text(re.sub(pattern, text, path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["mujoco/as_is", "pybullet/as_is"])
+def test_a_motion_of_a_few_steps_is_refused(name: str, prr: Case, prr_motion: Motion) -> None:
+    with pytest.raises(NotRepresentableError, match=r"half of the motion lasts \d+ steps of .* ms, a log wants 15"):
+        engines.load(name).compute_efforts(prr, prr_motion.assemble(prr_motion.t[:3]))

@@ -322,7 +322,7 @@ def test_efforts_of_a_route_are_its_worst() -> None:
         judged("pinocchio/forward", "q1", 1e-9, "agree"),
         judged("pinocchio/forward", "q2", np.nan, "not comparable", "no effort"),
     )
-    kkt, default, forward = rows
+    kkt, as_is, forward = rows
     assert {name: kkt[name] for name in kkt if name not in ("wanted", "found")} == {
         **KEY,
         "engine": "mujoco",
@@ -336,13 +336,13 @@ def test_efforts_of_a_route_are_its_worst() -> None:
         "note": "one; two",
     }
     assert np.isnan([kkt["wanted"], kkt["found"]]).all()
-    assert (default["tier"], default["quantity"], default["verdict"]) == (
+    assert (as_is["tier"], as_is["quantity"], as_is["verdict"]) == (
         "trajectory",
-        "effort, default",
+        "effort, as_is",
         "informational",
     )
-    assert default["tolerance"] == registered()["mujoco/forward"].relative_error  # what its efforts are shown beside
-    assert default["note"] == ""
+    assert as_is["tolerance"] == registered()["mujoco/forward"].relative_error  # what its efforts are shown beside
+    assert as_is["note"] == ""
     assert (forward["engine"], forward["tier"], forward["verdict"]) == ("pinocchio", "trajectory", "not comparable")
     assert np.isnan(forward["error"])  # one that is not there is no small one
     assert forward["note"] == "no effort"

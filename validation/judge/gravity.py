@@ -36,8 +36,8 @@ def gravity_in_words(case: Case, residual: Residual) -> str:
     fitted = np.linalg.lstsq(A, missing, rcond=1e-9)[0]
     for words, change in {**named, "is the robot mounted otherwise": fitted}.items():
         if change.any() and _rms(missing - A @ change) <= enough:
-            there, here = (_vector(gravity) for gravity in (mechanism.gravity + change, mechanism.gravity))
-            return f"gravity {there} m/s² in place of {here} explains it: {words}?"
+            fitting, modelled = (_vector(gravity) for gravity in (mechanism.gravity + change, mechanism.gravity))
+            return f"gravity {fitting} m/s² in place of {modelled} explains it: {words}?"
     return ""
 
 
