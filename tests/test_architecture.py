@@ -30,21 +30,8 @@ STOREYS = {
 NOT_NOUNS = {"at", "found", "held", "lost", "of", "said", "seen", "there", "told", "wanted"}
 """Adjectives at most in a name: alone, none says what it holds."""
 NAMES_TO_COME = (
-    "analytic/motion/",
-    "engines/exudyn/",
-    "engines/mujoco/",
-    "engines/pybullet/",
-    "robots/log_files.py",
-    "validation/execution/",
-    "engines/computed_torque.py",
-    "validation/studies/budget/",
-    "validation/studies/judge/",
-    *(f"analytic/{name}.py" for name in ("dynamics/excitation", "dynamics/noc", "kinematics/redundancy")),
-    *(
-        f"validation/judge/{name}.py"
-        for name in ("as_is", "audit", "compare", "logs", "readings", "tiers", "tolerances")
-    ),
-    *(f"validation/studies/{name}.py" for name in ("run/study", "study")),
+    *(f"validation/judge/{name}.py" for name in ("audit", "compare", "tiers")),
+    "validation/studies/run/study.py",
 )
 """Rooms in which some variables have no noun for a name yet; to be emptied."""
 PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names()}

@@ -52,8 +52,8 @@ def excitation(mechanism: Mechanism, motion: Motion) -> Excitation:
         motion: Its motion.
     """
     some = slice(None, None, max(1, len(motion.t) // SAMPLES))
-    seen = replace(motion, t=motion.t[some], q=motion.q[some], qd=motion.qd[some], qdd=motion.qdd[some])
-    whole, inertial = effort_scale(mechanism, seen), effort_scale(_inertia_alone(mechanism), seen).effort
+    samples = replace(motion, t=motion.t[some], q=motion.q[some], qd=motion.qd[some], qdd=motion.qdd[some])
+    whole, inertial = effort_scale(mechanism, samples), effort_scale(_inertia_alone(mechanism), samples).effort
     peaks, rests = np.abs(inertial).max(0, initial=0.0), np.abs(whole.effort - inertial).max(0, initial=0.0)
     speeds = np.abs(motion.qd).max(axis=0)
     values = _accelerations(mechanism, motion)
@@ -77,38 +77,38 @@ def excitation_in_words(mechanism: Mechanism, motion: Motion) -> Iterator[str]:
         mechanism: Robot.
         motion: Its motion.
     """
-    found = excitation(mechanism, motion)
-    joint = mechanism.joints[found.fastest_joint]
+    effect = excitation(mechanism, motion)
+    joint = mechanism.joints[effect.fastest_joint]
     names = [actuator.name for actuator in mechanism.actuators]
     yield (
-        f"{motion.t[-1] - motion.t[0]:.3g} s; drives swing by {_swings_in_words(mechanism, found)}; fastest is "
-        f"'{joint.name}' with {found.fastest:.3g} {joint.unit}/s"
+        f"{motion.t[-1] - motion.t[0]:.3g} s; drives swing by {_swings_in_words(mechanism, effect)}; fastest is "
+        f"'{joint.name}' with {effect.fastest:.3g} {joint.unit}/s"
     )
-    working = [k for k in range(mechanism.na) if k not in found.idle]
+    working = [k for k in range(mechanism.na) if k not in effect.idle]
     if working:
-        least, most = min(working, key=lambda k: found.inertial[k]), max(working, key=lambda k: found.inertial[k])
-        small = ": next to no inertia is tried" if found.inertial[most] <= FEW else ""
-        smallest = f"{found.inertial[least]:.2g} of '{names[least]}' to " if least != most else ""
-        yield (f"inertial share of the efforts' peaks: {smallest}{found.inertial[most]:.2g} of '{names[most]}'{small}")
+        least, most = min(working, key=lambda k: effect.inertial[k]), max(working, key=lambda k: effect.inertial[k])
+        small = ": next to no inertia is tried" if effect.inertial[most] <= FEW else ""
+        smallest = f"{effect.inertial[least]:.2g} of '{names[least]}' to " if least != most else ""
+        yield (f"inertial share of the efforts' peaks: {smallest}{effect.inertial[most]:.2g} of '{names[most]}'{small}")
     if len(mechanism.drives) > 1:
-        alike = f", and {len(mechanism.drives) - found.courses} more are combinations of these"
+        alike = f", and {len(mechanism.drives) - effect.courses} more are combinations of these"
         yield (
-            f"accelerations of {found.courses} drives are independent over time, with a condition number of "
-            f"{found.condition:.3g}{alike * (found.courses < len(mechanism.drives))}"
+            f"accelerations of {effect.courses} drives are independent over time, with a condition number of "
+            f"{effect.condition:.3g}{alike * (effect.courses < len(mechanism.drives))}"
         )
-    if found.idle:
-        yield f"never work in it: {', '.join(names[k] for k in found.idle)}"
+    if effect.idle:
+        yield f"never work in it: {', '.join(names[k] for k in effect.idle)}"
 
 
-def _swings_in_words(mechanism: Mechanism, found: Excitation) -> str:
+def _swings_in_words(mechanism: Mechanism, effect: Excitation) -> str:
     """The smallest and the largest swing of each unit."""
     units = ["rad" if mechanism.effort_unit(drive) == "N m" else "m" for drive in mechanism.drives]
     parts = []
     for unit in dict.fromkeys(units):
         of_unit = [k for k in range(len(units)) if units[k] == unit]
-        least, most = min(of_unit, key=lambda k: found.swings[k]), max(of_unit, key=lambda k: found.swings[k])
-        smallest = f"{found.swings[least]:.2g} ('{mechanism.drives[least].name}') to " if least != most else ""
-        parts.append(f"{smallest}{found.swings[most]:.2g} {unit} ('{mechanism.drives[most].name}')")
+        least, most = min(of_unit, key=lambda k: effect.swings[k]), max(of_unit, key=lambda k: effect.swings[k])
+        smallest = f"{effect.swings[least]:.2g} ('{mechanism.drives[least].name}') to " if least != most else ""
+        parts.append(f"{smallest}{effect.swings[most]:.2g} {unit} ('{mechanism.drives[most].name}')")
     return " and ".join(parts)
 
 

@@ -134,17 +134,17 @@ def tree_model(state: State) -> NocModel:
 
 def _model(state: State, L: Array, L_dot: Array) -> NocModel:
     """Equations (11) to (20), with L and its rate."""
-    mechanism, at, moving = state.mechanism, state.poses, state.twists
-    nt, nb = at.c.shape[:2]
+    mechanism, bodies, moving = state.mechanism, state.poses, state.twists
+    nt, nb = bodies.c.shape[:2]
     K, K_dot = moving.K.reshape(nt, 6 * nb, -1), moving.K_dot.reshape(nt, 6 * nb, -1)
     T = K @ L  # (11)
     T_dot = K_dot @ L + K @ L_dot
-    M_total, Omega = _mass(mechanism, at.R), _rotation_rates(moving)
+    M_total, Omega = _mass(mechanism, bodies.R), _rotation_rates(moving)
     T_T, L_T = T.swapaxes(1, 2), L.swapaxes(1, 2)
     rotors = _rotors(mechanism)
     M = T_T @ _blocks(M_total, T) + L_T @ rotors @ L  # (13), and the rotors of the drives
     C = T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ rotors @ L_dot  # (14)
-    wrenches = _external_wrenches(mechanism, at) + _wrenches_of_point_springs(state)
+    wrenches = _external_wrenches(mechanism, bodies) + _wrenches_of_point_springs(state)
     G = -(T_T @ wrenches[..., None])[..., 0]  # (15)
     passive = (L_T @ (_springs(mechanism, state.q) + _dampers(mechanism, state.qd))[..., None])[..., 0]
     return NocModel(L=L, T=T, M=M, C=C, G=G + passive)
@@ -203,17 +203,17 @@ def _blocks(blocks: Array, X: Array) -> Array:
     return (blocks @ X.reshape(nt, rows // 6, 6, n)).reshape(nt, rows, n)
 
 
-def _external_wrenches(mechanism: Mechanism, at: Poses) -> Array:
+def _external_wrenches(mechanism: Mechanism, bodies: Poses) -> Array:
     """Gravity wrenches w^g (equation (20)), less what gravity compensation holds, and the constant external wrenches.
 
     All about the mass centres [N m, N], shape (nt, 6 nb).
     """
-    nt, nb = at.c.shape[:2]
+    nt, nb = bodies.c.shape[:2]
     wrenches = np.zeros((nt, nb, 6))
     for b, body in enumerate(mechanism.bodies):
         wrenches[:, b, 3:] = body.mass * (1 - body.gravity_compensation) * mechanism.gravity
     for load in mechanism.wrenches:
-        arm = at.R[:, load.body] @ (load.point - mechanism.bodies[load.body].center)
+        arm = bodies.R[:, load.body] @ (load.point - mechanism.bodies[load.body].center)
         wrenches[:, load.body, :3] += load.moment + cross(arm, load.force)
         wrenches[:, load.body, 3:] += load.force
     return wrenches.reshape(nt, 6 * nb)
@@ -221,20 +221,20 @@ def _external_wrenches(mechanism: Mechanism, at: Poses) -> Array:
 
 def _wrenches_of_point_springs(state: State) -> Array:
     """What springs and dampers between two points pull with, about the mass centres [N m, N], shape (nt, 6 nb)."""
-    mechanism, at, moving = state.mechanism, state.poses, state.twists
-    nt, nb = at.c.shape[:2]
+    mechanism, bodies, moving = state.mechanism, state.poses, state.twists
+    nt, nb = bodies.c.shape[:2]
     wrenches = np.zeros((nt, nb, 6))
     for spring in mechanism.point_springs:
-        p1, p2 = (point_of(at, *end) for end in spring.ends)
+        p1, p2 = (point_of(bodies, *end) for end in spring.ends)
         length = np.linalg.norm(p2 - p1, axis=1)
         along = (p2 - p1) / length[:, None]
         ends = [(b, p, sign) for (b, _), p, sign in zip(spring.ends, (p1, p2), (1, -1), strict=True) if b != WORLD]
-        velocity = sum((-sign * (moving.v[:, b] + cross(moving.w[:, b], p - at.c[:, b])) for b, p, sign in ends))
+        velocity = sum((-sign * (moving.v[:, b] + cross(moving.w[:, b], p - bodies.c[:, b])) for b, p, sign in ends))
         stretch = length - np.clip(length, *spring.rest)
         pull = spring.stiffness * stretch + spring.damping * (along * velocity).sum(1)
         for b, p, sign in ends:
             force = sign * pull[:, None] * along
-            wrenches[:, b] += np.concatenate([cross(p - at.c[:, b], force), force], axis=1)
+            wrenches[:, b] += np.concatenate([cross(p - bodies.c[:, b], force), force], axis=1)
     return wrenches.reshape(nt, 6 * nb)
 
 

@@ -55,8 +55,8 @@ def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
     if mechanism.na <= len(drives):
         return None
     W, Phi = mechanism.rates_of(drives), closure_jacobian_at(mechanism, motion.q)
-    held = np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
-    D = solve_dependent(held, -np.eye(held.shape[1])[:, Phi.shape[1] :])
+    constraints = np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
+    D = solve_dependent(constraints, -np.eye(constraints.shape[1])[:, Phi.shape[1] :])
     scale = mechanism.effort_scales
     U = np.linalg.qr((scale[:, None] * mechanism.selection) @ D)[0]
     return scale[:, None] * (U @ U.swapaxes(-1, -2)) / scale

@@ -27,8 +27,8 @@ def refuse_lost_actuation(mechanism: Mechanism, motion: Motion, where: str) -> N
     worst, best = int(smallest.argmin()), int(smallest.argmax())
     if smallest[worst] > SOUND:
         return
-    lost = sorted(set(independent_rows(A[best], SOUND)) - set(independent_rows(A[worst], SOUND)))
-    names = ", ".join(f"'{name}'" for name in _actuators_of(mechanism, lost))
+    idle = sorted(set(independent_rows(A[best], SOUND)) - set(independent_rows(A[worst], SOUND)))
+    names = ", ".join(f"'{name}'" for name in _actuators_of(mechanism, idle))
     times = motion.t[smallest <= SOUND]
     until = f" to {times[-1]:.6f}" if len(times) > 1 else ""
     raise SingularityError(

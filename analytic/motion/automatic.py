@@ -236,8 +236,8 @@ def _unlimited(mechanism: Mechanism) -> tuple[Joint, ...]:
 
 def _size(mechanism: Mechanism, q: Array) -> float:
     """Half of the largest distance of joints or mass centres from their mean [m]; 1 m if all are in one point."""
-    at = poses(mechanism, q[None])
-    points = np.concatenate([at.anchors[0], at.c[0]])
+    body_poses = poses(mechanism, q[None])
+    points = np.concatenate([body_poses.anchors[0], body_poses.c[0]])
     return float(np.linalg.norm(points - points.mean(axis=0), axis=1).max()) / 2 or 1.0
 
 

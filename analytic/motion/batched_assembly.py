@@ -51,8 +51,8 @@ def assemble_batch(
     q = _closed(tracer, near)
     if tracer.undriven(q[:1]):
         return assemble(mechanism, law, q[0], t, drives=tracer.drives, where=where)
-    wanted = law(t).q
-    return motion_through(tracer, _moved(tracer, np.broadcast_to(q, (len(t), mechanism.nq)), wanted), t)
+    targets = law(t).q
+    return motion_through(tracer, _moved(tracer, np.broadcast_to(q, (len(t), mechanism.nq)), targets), t)
 
 
 def _closed(tracer: Tracer, near: Array) -> Array:
@@ -69,21 +69,21 @@ def _closed(tracer: Tracer, near: Array) -> Array:
     return q
 
 
-def _moved(tracer: Tracer, q: Array, wanted: Array) -> Array:
+def _moved(tracer: Tracer, q: Array, targets: Array) -> Array:
     """Closed poses (nt, nq) whose drives were moved to where they are wanted (nt, drives), in steps to be trusted."""
     mechanism, dofs, passive = tracer.mechanism, tracer.dofs, tracer.passive
     done, step = 0.0, 1.0
     while done < 1:
-        way = (wanted - mechanism.values_of(tracer.drives, q)) * (step / (1 - done))
+        way = (targets - mechanism.values_of(tracer.drives, q)) * (step / (1 - done))
         Phi = closure_jacobian_at(mechanism, q)
         move = np.zeros((len(q), mechanism.nv))
         move[:, dofs] = way
         move[:, passive] = solve_dependent(Phi[..., passive], Phi[..., dofs] @ way[..., None])[..., 0]
         predicted = retract(mechanism, q, move)
-        found, residual = _close(mechanism, predicted, passive, enough=EXACT if done + step == 1 else ON_THE_WAY)
+        closed, residual = _close(mechanism, predicted, passive, enough=EXACT if done + step == 1 else ON_THE_WAY)
         trusted = 1e-4 + 0.5 * np.abs(move).max(axis=1)  # a larger correction may be a jump to another working mode
-        if (residual <= CLOSED).all() and (np.abs(found - predicted).max(axis=1) <= trusted).all():
-            q, done = found, done + step
+        if (residual <= CLOSED).all() and (np.abs(closed - predicted).max(axis=1) <= trusted).all():
+            q, done = closed, done + step
             step = 1 - done
         elif step > SHORTEST:
             step /= 2
@@ -101,15 +101,15 @@ def _close(mechanism: Mechanism, q: Array, passive: AnyArray, *, enough: float) 
     """Poses (nt, nq) after Newton's method on the passive dofs, until no residual falls, and their residuals (nt,)."""
     best, least = q, np.full(len(q), np.inf)
     for _ in range(MOST_ITERATIONS):
-        at = poses(mechanism, q)
-        phi = closure_residual(mechanism, at, q)
+        body_poses = poses(mechanism, q)
+        phi = closure_residual(mechanism, body_poses, q)
         residual = np.abs(phi).max(axis=1, initial=0.0)
         better = residual < least
         settled = not (residual < least / 2).any()
         best, least = np.where(better[:, None], q, best), np.where(better, residual, least)
         if settled or least.max() <= enough:
             break
-        Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
+        Phi = closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q)
         step = np.zeros((len(q), mechanism.nv))
         step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
         q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True)))

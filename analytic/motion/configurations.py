@@ -57,8 +57,8 @@ def with_configurations(robot: Robot) -> Robot:
     """
     if robot.configurations is not None:
         return robot
-    found = named_gravities(robot.mechanism())
-    return robot.model_copy(update={"gravities": {name: tuple(map(float, g)) for name, g in found.items()}})
+    gravities = named_gravities(robot.mechanism())
+    return robot.model_copy(update={"gravities": {name: tuple(map(float, g)) for name, g in gravities.items()}})
 
 
 def named_gravities(mechanism: Mechanism) -> Mapping[str, Array]:
@@ -113,10 +113,10 @@ def _beside(free: Tracer, q: Array) -> Array:
 def _normal_at(mechanism: Mechanism, q: Array) -> Array | None:
     """The normal at a closed pose (1, nq)."""
     state = State(mechanism=mechanism, q=q, qd=np.zeros((1, mechanism.nv)))
-    at, D = state.poses, actuator_motions(mechanism, state.Phi, tree_inertia(state))[0]
+    body_poses, D = state.poses, actuator_motions(mechanism, state.Phi, tree_inertia(state))[0]
     twist = state.twists.K[0] @ D  # (nb, 6, na)
     w, v = twist[:, :3].swapaxes(1, 2), twist[:, 3:].swapaxes(1, 2)
-    extent = float(np.ptp(at.c[0], axis=0).max(initial=0.0)) or 1.0
+    extent = float(np.ptp(body_poses.c[0], axis=0).max(initial=0.0)) or 1.0
     w, v = (x / np.maximum(_largest(w) * extent + _largest(v), np.finfo(float).tiny) for x in (extent * w, v))
     turning = _largest(w).max(initial=0.0) > PLANAR
     directions = (w if turning else v).reshape(-1, 3)

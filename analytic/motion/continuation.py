@@ -78,7 +78,7 @@ class Tracer:
         mask[self.dofs] = False
         return mask
 
-    def held(self, t: float) -> Mechanism:
+    def with_tendons_held(self, t: float) -> Mechanism:
         """The mechanism with a closure for each prescribed tendon that holds it at its length at a time [s]."""
         if not self.of_tendons:
             return self.mechanism
@@ -145,7 +145,7 @@ class Tracer:
             q: Joint positions [m or rad], shape (nt, nq).
             drive: What is prescribed there.
         """
-        mechanism, dofs, passive = self.held(0.0), self.dofs, self.passive
+        mechanism, dofs, passive = self.with_tendons_held(0.0), self.dofs, self.passive
         Phi = closure_jacobian_at(mechanism, q)
         qd, qdd = np.zeros((len(q), mechanism.nv)), np.zeros((len(q), mechanism.nv))
         qd[:, dofs], qdd[:, dofs] = drive.qd[:, self.of_joints], drive.qdd[:, self.of_joints]
@@ -165,7 +165,7 @@ class Tracer:
         Args:
             q: Joint positions [m or rad], shape (nt, nq).
         """
-        return closure_jacobian_at(self.held(0.0), q)[..., self.passive]
+        return closure_jacobian_at(self.with_tendons_held(0.0), q)[..., self.passive]
 
     def refuse_singularities(self, states: list[ClosedPose], Phi_u: Array) -> None:
         """Raise if Φᵘ changes its orientation between two samples, or is singular at one.
@@ -205,8 +205,8 @@ class Tracer:
             return float(conditioning(self.dependent_jacobian(self.advance(before, time).q))[0][0])
 
         span = after.t - before.t
-        found = minimize_scalar(ratio, bounds=(before.t, after.t), method="bounded", options={"xatol": 1e-9 * span})
-        return self.advance(before, float(found.x))
+        minimum = minimize_scalar(ratio, bounds=(before.t, after.t), method="bounded", options={"xatol": 1e-9 * span})
+        return self.advance(before, float(minimum.x))
 
     def _crossing(self, before: ClosedPose, after: ClosedPose, U: Array) -> ClosedPose:
         """Where the orientation of Φᵘ changes between two states, seen through U of shape (nu, nc).
@@ -248,7 +248,7 @@ class Tracer:
         joints = [self.drives[k].joints[0] for k in self.of_joints]
         if joints:
             q[:, [self.mechanism.q_slices[j].start for j in joints]] = self.law(np.array([t])).q[:, self.of_joints]
-        return close(self.held(t), q, self.passive)
+        return close(self.with_tendons_held(t), q, self.passive)
 
     def _singular(self, what: str, state: ClosedPose, *more: ClosedPose) -> SingularityError:
         ratios, smallest = conditioning(self.dependent_jacobian(state.q))
@@ -320,15 +320,15 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
     """
     best, best_residual, stalled = q, np.inf, 0
     while True:
-        at = poses(mechanism, q)
-        phi = closure_residual(mechanism, at, q)
+        body_poses = poses(mechanism, q)
+        phi = closure_residual(mechanism, body_poses, q)
         residual = float(np.abs(phi).max(initial=0.0))
         stalled = 0 if residual < best_residual / 2 else stalled + 1
         if residual < best_residual:
             best, best_residual = q, residual
         if best_residual == 0 or stalled >= (1 if best_residual <= CLOSED else 3):
             return best, best_residual
-        Phi = closure_jacobian(mechanism, at, twist_matrices(mechanism, at), q)
+        Phi = closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q)
         step = np.zeros((1, mechanism.nv))
         step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
         q = retract(mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once

@@ -83,9 +83,9 @@ def joints_moved(mechanism: Mechanism, drives: Sequence[Coordinate], q: Array) -
         Mask [-], shape (drives, joints).
     """
     Phi = closure_jacobian_at(mechanism, q[None])
-    held = np.concatenate([Phi, mechanism.rates_of(drives)[None]], axis=1)
-    rates = solve_dependent(held, -np.eye(held.shape[1])[None, :, Phi.shape[1] :])[0]
-    free: AnyArray = np.abs(null_space(held[0])).max(axis=1, initial=0.0) > RANK_TOLERANCE
+    constraints = np.concatenate([Phi, mechanism.rates_of(drives)[None]], axis=1)
+    rates = solve_dependent(constraints, -np.eye(constraints.shape[1])[None, :, Phi.shape[1] :])[0]
+    free: AnyArray = np.abs(null_space(constraints[0])).max(axis=1, initial=0.0) > RANK_TOLERANCE
     moved: AnyArray = (np.abs(rates) > RANK_TOLERANCE) & ~free[:, None]
     return np.array([moved[dofs].any(axis=0) for dofs in mechanism.dof_slices]).T
 

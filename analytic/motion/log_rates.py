@@ -34,16 +34,16 @@ def contradiction(mechanism: Mechanism, t: Array, drive: Drive, where: str) -> s
     if len(t) < 5:
         return ""
     sentences = []
-    for (rate, of), x, v in ((("qd", "q"), drive.q, drive.qd), (("qdd", "qd"), drive.qd, drive.qdd)):
+    for (rate, integral), x, v in ((("qd", "q"), drive.q, drive.qd), (("qdd", "qd"), drive.qd, drive.qdd)):
         off, coarse = _deviation(t, x, v, 1), _deviation(t, x, v, 2)
         relative = np.abs(off).max(0) / np.maximum(np.abs(v).max(0), np.finfo(float).tiny)
         for k in np.flatnonzero(relative > CONTRADICTION):
             name, column = f"'{mechanism.drives[k].name}.{rate}'", off[:, k]
-            _refuse_multiple(f"{where}: column {name}", f"'{mechanism.drives[k].name}.{of}'", t, x[:, k], v[:, k])
+            _refuse_multiple(f"{where}: column {name}", f"'{mechanism.drives[k].name}.{integral}'", t, x[:, k], v[:, k])
             if np.abs(coarse[:, k]).max() < TRUNCATION * np.abs(column).max():
                 worst = int(np.abs(column).argmax())
                 sentences.append(
-                    f"{name} is not the derivative of '{mechanism.drives[k].name}.{of}': off by "
+                    f"{name} is not the derivative of '{mechanism.drives[k].name}.{integral}': off by "
                     f"{abs(column[worst]):.2g}, {relative[k]:.2g} of the largest, at t = {t[worst + 1]:g} s"
                 )
     return "; ".join(sentences)
@@ -55,7 +55,7 @@ def _deviation(t: Array, x: Array, v: Array, step: int) -> Array:
     return mean - (x[2 * step :] - x[: -2 * step]) / (2 * step * (t[1] - t[0]))
 
 
-def _refuse_multiple(name: str, of: str, t: Array, x: Array, v: Array) -> None:
+def _refuse_multiple(name: str, integral: str, t: Array, x: Array, v: Array) -> None:
     derivative, mean = (x[2:] - x[:-2]) / (2 * (t[1] - t[0])), (v[:-2] + 4 * v[1:-1] + v[2:]) / 6
     if not np.any(derivative):
         return
@@ -63,4 +63,4 @@ def _refuse_multiple(name: str, of: str, t: Array, x: Array, v: Array) -> None:
     proportional = np.abs(mean - factor * derivative).max() <= PROPORTIONAL * np.abs(mean).max()
     if proportional and abs(factor - 1) > 10 * PROPORTIONAL:
         unit = "; radians are wanted, not degrees" if abs(abs(factor) - np.rad2deg(1)) < 1 else ""
-        raise MechanismError(f"{name}: want the derivative of {of}, got {factor:.4g} times that{unit}")
+        raise MechanismError(f"{name}: want the derivative of {integral}, got {factor:.4g} times that{unit}")

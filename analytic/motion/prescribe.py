@@ -68,8 +68,8 @@ def _prescribed(case: Case, dt: float | None, where: str) -> Motion:
         motion = _recorded(mechanism, recording, case.guess, where)
         notes = (*motion.notes, f"the log contradicts itself: {wrong}") if wrong else motion.notes
         return replace(motion, contradiction=wrong, notes=notes)
-    wanted = prescription(case)
-    return assemble(mechanism, wanted.law, case.guess, report_grid(wanted.span, dt=dt), where=where)
+    prescribed = prescription(case)
+    return assemble(mechanism, prescribed.law, case.guess, report_grid(prescribed.span, dt=dt), where=where)
 
 
 def depends_on_gravity(case: Case) -> bool:

@@ -107,8 +107,8 @@ def _aside(free: Tracer, q: Array) -> Array:
         if residual <= CLOSED and allowed.issuperset(beyond_limits(mechanism, moved)):
             nearby.append(moved)
     regularities = [_regularity(free, pose) for pose in nearby]
-    best = max((-found.dof, found.driven) for found in regularities)
-    alike = [k for k, found in enumerate(regularities) if (-found.dof, found.driven) == best]
+    best = max((-regularity.dof, regularity.driven) for regularity in regularities)
+    alike = [k for k, regularity in enumerate(regularities) if (-regularity.dof, regularity.driven) == best]
     closures = REGULAR * max(regularities[k].closures for k in alike)
     actuation = REGULAR * max(regularities[k].actuation for k in alike)
     sound = [k for k in alike if regularities[k].closures >= closures and regularities[k].actuation >= actuation]

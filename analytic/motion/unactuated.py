@@ -110,9 +110,9 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array, *, rank: int | 
     """
     state = State(mechanism=tracer.mechanism, q=q, qd=qd)
     right = np.concatenate([-(state.Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
-    held = _held(tracer, state.Phi)
-    factors = row_factors(held)
-    U, values, V_T = np.linalg.svd(factors * held, full_matrices=True)
+    constraints = _held(tracer, state.Phi)
+    factors = row_factors(constraints)
+    U, values, V_T = np.linalg.svd(factors * constraints, full_matrices=True)
     rank = _rank(tracer, t, values) if rank is None else rank
     particular = (U[..., :rank].swapaxes(1, 2) @ (factors * right[..., None]))[..., 0] / values[:, :rank]
     qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
@@ -205,8 +205,8 @@ def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState
         return [start] * len(times)
     nq, span = tracer.mechanism.nq, (start.t, float(times[-1]))
     y = np.concatenate([start.q[0], start.qd[0]])
-    held = _held(tracer, closure_jacobian_at(tracer.mechanism, start.q))
-    values = np.asarray(np.linalg.svd(row_factors(held) * held, compute_uv=False), dtype=np.float64)
+    constraints = _held(tracer, closure_jacobian_at(tracer.mechanism, start.q))
+    values = np.asarray(np.linalg.svd(row_factors(constraints) * constraints, compute_uv=False), dtype=np.float64)
     rank = _rank(tracer, times[:1], values)
     integrand = _Integrand(tracer=tracer, rank=rank, span=span, began=time.monotonic())
     integrand.fastest = float(-np.linalg.eigvals(integrand.jacobian(span[0], y)).real.min())
@@ -214,10 +214,13 @@ def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState
     if integrand.fastest > STIFF:
         accuracy = ACCURACY_WHERE_STIFF
         how = {"method": "Radau", "jac": integrand.jacobian, "rtol": accuracy, "atol": accuracy}
-    found = solve_ivp(integrand, span, y, t_eval=times, **how)
-    if not found.success:
-        raise _stuck(tracer, span[0] if not found.t.size else float(found.t[-1]), found.message)
-    return [_on_closures(tracer, float(t), y[None, :nq], y[None, nq:]) for t, y in zip(found.t, found.y.T, strict=True)]
+    solution = solve_ivp(integrand, span, y, t_eval=times, **how)
+    if not solution.success:
+        raise _stuck(tracer, span[0] if not solution.t.size else float(solution.t[-1]), solution.message)
+    return [
+        _on_closures(tracer, float(t), y[None, :nq], y[None, nq:])
+        for t, y in zip(solution.t, solution.y.T, strict=True)
+    ]
 
 
 def _on_closures(tracer: Tracer, t: float, q: Array, qd: Array) -> MovingState:
@@ -239,10 +242,10 @@ def settled(tracer: Tracer, q: Array, qd: Array, t: float) -> Array:
     Returns:
         Joint velocities [m/s or rad/s], shape (1, nv).
     """
-    held = _held(tracer, closure_jacobian_at(tracer.mechanism, q))
-    wanted = np.concatenate([np.zeros(held.shape[1] - len(tracer.drives)), tracer.law(np.array([t])).qd[0]])
-    miss = wanted - (held @ qd[..., None])[0, :, 0]
-    return qd + solve_dependent(held, -miss[None, :, None])[..., 0]
+    constraints = _held(tracer, closure_jacobian_at(tracer.mechanism, q))
+    rates = np.concatenate([np.zeros(constraints.shape[1] - len(tracer.drives)), tracer.law(np.array([t])).qd[0]])
+    miss = rates - (constraints @ qd[..., None])[0, :, 0]
+    return qd + solve_dependent(constraints, -miss[None, :, None])[..., 0]
 
 
 def _held(tracer: Tracer, Phi: Array) -> Array:

@@ -12,19 +12,19 @@ COORDINATES = 7
 """Of a body."""
 
 
-def coordinates(chain: Sequence[Frame], found: Sequence[Pose]) -> tuple[Array, Array, Array]:
+def coordinates(chain: Sequence[Frame], chain_poses: Sequence[Pose]) -> tuple[Array, Array, Array]:
     """Coordinates of all bodies, shape (7 bodies,), their velocities and accelerations, each of shape (..., 7 bodies).
 
     Args:
         chain: Frames of the bodies.
-        found: Their poses.
+        chain_poses: Their poses.
     """
-    R = np.array([pose.R for pose in found])
+    R = np.array([pose.R for pose in chain_poses])
     e = np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=1)
-    w, alpha = (np.stack([getattr(pose, name) for pose in found], axis=-2) for name in ("w", "alpha"))
+    w, alpha = (np.stack([getattr(pose, name) for pose in chain_poses], axis=-2) for name in ("w", "alpha"))
     e_t = _half_product(w, e)
     e_tt = _half_product(alpha, e) + _half_product(w, e_t)
-    at_center = [pose.at(frame.center) for frame, pose in zip(chain, found, strict=True)]
+    at_center = [pose.motion_of(frame.center) for frame, pose in zip(chain, chain_poses, strict=True)]
     linear = (np.stack(vectors, axis=-2) for vectors in zip(*at_center, strict=True))
     whole = (np.concatenate(parts, axis=-1) for parts in zip(linear, (e, e_t, e_tt), strict=True))
     c, c_t, c_tt = (values.reshape(*values.shape[:-2], -1) for values in whole)

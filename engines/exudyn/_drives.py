@@ -34,7 +34,7 @@ class JointRate:
     """A point of it in the body after it [m]."""
 
     @classmethod
-    def of(cls, mechanism: Mechanism, chain: Sequence[Frame], j: int) -> Self:
+    def of_joint(cls, mechanism: Mechanism, chain: Sequence[Frame], j: int) -> Self:
         """That of a joint.
 
         Args:

@@ -48,7 +48,7 @@ class Pose:
     a: Array = field(default_factory=lambda: np.zeros(3))
     """Acceleration of the origin [m/s²], shape (3,) or (n, 3)."""
 
-    def at(self, point: Array) -> tuple[Array, Array, Array]:
+    def motion_of(self, point: Array) -> tuple[Array, Array, Array]:
         """Position, shape (3,), velocity and acceleration, each (3,) or (n, 3), of one of its points [m, m/s, m/s²].
 
         Args:
@@ -60,7 +60,7 @@ class Pose:
 
 def frames(mechanism: Mechanism) -> tuple[Frame, ...]:
     """The frames of all bodies, each after the one it is placed on."""
-    found: list[Frame] = []
+    chain: list[Frame] = []
     last = {WORLD: WORLD}
     for b, body in enumerate(mechanism.bodies):
         before, position, rotation = last[body.parent], body.position, body.rotation
@@ -68,10 +68,10 @@ def frames(mechanism: Mechanism) -> tuple[Frame, ...]:
         for k, j in enumerate(joints, start=1):
             center = body.center if k == len(joints) else np.zeros(3)
             frame = Frame(body=b, joint=j, before=before, position=position, rotation=rotation, center=center)
-            found.append(frame)
-            before, position, rotation = len(found) - 1, np.zeros(3), np.eye(3)
+            chain.append(frame)
+            before, position, rotation = len(chain) - 1, np.zeros(3), np.eye(3)
         last[b] = before
-    return tuple(found)
+    return tuple(chain)
 
 
 def places(chain: Sequence[Frame]) -> dict[int, int]:
@@ -93,19 +93,19 @@ def poses(mechanism: Mechanism, chain: Sequence[Frame], q: Array, qd: Array, qdd
         qd: Joint velocities [m/s or rad/s], shape (nv,) or (n, nv).
         qdd: Joint accelerations [m/s² or rad/s²], shape (nv,) or (n, nv).
     """
-    found: list[Pose] = []
+    chain_poses: list[Pose] = []
     still = np.zeros((*qd.shape[:-1], 3))
     world = Pose(w=still, v=still, alpha=still, a=still)
     for frame in chain:
-        on = world if frame.before == WORLD else found[frame.before]
-        p, v, a = on.at(frame.position)
+        on = world if frame.before == WORLD else chain_poses[frame.before]
+        p, v, a = on.motion_of(frame.position)
         pose = Pose(R=on.R @ frame.rotation, p=p, w=on.w, v=v, alpha=on.alpha, a=a)
         if frame.joint is not None:
             dofs = mechanism.dof_slices[frame.joint]
             joint, x = mechanism.joints[frame.joint], q[mechanism.q_slices[frame.joint]]
             pose = _MOVES[joint.kind](pose, joint, x, qd[..., dofs], qdd[..., dofs])
-        found.append(pose)
-    return found
+        chain_poses.append(pose)
+    return chain_poses
 
 
 def moved(mechanism: Mechanism, q: Array, displacement: Array) -> Array:
@@ -162,9 +162,9 @@ _MOVES = {"hinge": _hinge, "slide": _slide, "ball": _ball, "free": _free}
 
 def _turn(pose: Pose, joint: Joint, R: Array, rate: Array, growth: Array) -> Pose:
     """Turn about the joint's anchor at a rate, world axes, that grows in the axes of the pose."""
-    p, v, a = pose.at(joint.anchor)
+    p, v, a = pose.motion_of(joint.anchor)
     turned = Pose(R=R, p=p, w=pose.w + rate, v=v, alpha=pose.alpha + growth + _cross(pose.w, rate), a=a)
-    p, v, a = turned.at(-joint.anchor)
+    p, v, a = turned.motion_of(-joint.anchor)
     return Pose(R=R, p=p, w=turned.w, v=v, alpha=turned.alpha, a=a)
 
 

@@ -59,7 +59,7 @@ def _add_rotor(mechanism: Mechanism, chain: Sequence[Frame], nodes: Sequence[int
     node = items.NodeGenericODE2(
         referenceCoordinates=[0.0], initialCoordinates=[0.0], initialCoordinates_t=[0.0], numberOfODE2Coordinates=1
     )
-    coupling = Coupling(rate=JointRate.of(mechanism, chain, j))
+    coupling = Coupling(rate=JointRate.of_joint(mechanism, chain, j))
     size = coupling.rate.coordinates + 1
     mass = np.zeros((size, size))
     mass[-1, -1] = mechanism.joints[j].armature

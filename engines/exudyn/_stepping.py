@@ -57,13 +57,13 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     t0 = motion.t[0] - run.lead * run.dt
     start = motion.assemble(np.array([t0]))
     chain = frames(mechanism)
-    found = poses(mechanism, chain, start.q[0], start.qd[0], start.qdd[0])
+    chain_poses = poses(mechanism, chain, start.q[0], start.qd[0], start.qdd[0])
     steps = run.lead + round((motion.t[-1] - motion.t[0]) / run.dt)
     prescribed = motion.law(t0 + run.dt * np.arange(steps + 1))
-    with built(mechanism, found, run.left_out) as system:
+    with built(mechanism, chain_poses, run.left_out) as system:
         driven = [_drive(system, k, run.dt, prescribed.qd[:, k]) for k in run.drives]
         system.mbs.Assemble()
-        _, c_t, c_tt = coordinates(chain, found)
+        _, c_t, c_tt = coordinates(chain, chain_poses)
         velocity, acceleration = (
             with_rotors(mechanism, *rates) for rates in ((c_t, start.qd[0]), (c_tt, start.qdd[0]))
         )
@@ -71,9 +71,9 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
         rows = [int(system.mbs.systemData.GetObjectLTGAE(drive)[0]) for drive in driven]
     if len(states) != steps + 1 or not (np.isfinite(states).all() and np.isfinite(multipliers).all()):
         raise EngineError(f"exudyn: unstable at steps of {run.dt:g} s: its solver gave up or its state is not finite")
-    at = np.arange(len(motion.t)) * round(motion.dt / run.dt) + run.lead
+    samples = np.arange(len(motion.t)) * round(motion.dt / run.dt) + run.lead
     on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
-    on_drives[:, run.drives] = -multipliers[at][:, rows]
+    on_drives[:, run.drives] = -multipliers[samples][:, rows]
     R, p = poses_of(states[:, : COORDINATES * len(chain)])
     return Rung(
         dt=run.dt,
@@ -90,7 +90,7 @@ def _drive(system: System, k: int, dt: float, rates: Array) -> int:
     place = next(i for i, frame in enumerate(system.chain) if frame.joint == j)
     ends = [system.chain[place].before, place]
     nodes = [system.mbs.AddNode(items.NodePointGround()) if i == WORLD else system.nodes[i] for i in ends]
-    drive = Drive(rate=JointRate.of(system.mechanism, system.chain, j), dt=dt, rates=rates.tolist())
+    drive = Drive(rate=JointRate.of_joint(system.mechanism, system.chain, j), dt=dt, rates=rates.tolist())
     markers = [system.mbs.AddMarker(items.MarkerNodeCoordinates(nodeNumber=node)) for node in nodes]
     constraint = items.ObjectConnectorCoordinateVector(
         markerNumbers=markers,
@@ -159,7 +159,7 @@ def _opening(system: System, R: Array, p: Array) -> float:
     return widest
 
 
-def _misses(system: System, R: Array, p: Array, wanted: Array) -> Array:
+def _misses(system: System, R: Array, p: Array, targets: Array) -> Array:
     """By how much driven joints miss their prescribed positions [m or rad], shape (nt, drives)."""
     misses = []
     for k, drive in enumerate(system.mechanism.drives):
@@ -168,7 +168,7 @@ def _misses(system: System, R: Array, p: Array, wanted: Array) -> Array:
         frame = system.chain[place]
         R0 = np.eye(3) if frame.before == WORLD else R[:, frame.before]
         relative = np.swapaxes(R0 @ frame.rotation, -1, -2) @ R[:, place]
-        x = wanted[:, k] - joint.rest_position[0]
+        x = targets[:, k] - joint.rest_position[0]
         if joint.kind == "slide":
             way = _point(system, R, p, place, joint.anchor) - _point(
                 system, R, p, frame.before, frame.position + frame.rotation @ joint.anchor

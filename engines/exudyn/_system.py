@@ -59,12 +59,12 @@ class System:
 
 
 @contextmanager
-def built(mechanism: Mechanism, found: Sequence[Pose], left_out: Collection[int] = ()) -> Iterator[System]:
+def built(mechanism: Mechanism, chain_poses: Sequence[Pose], left_out: Collection[int] = ()) -> Iterator[System]:
     """The mechanism in Exudyn, not assembled yet; what goes wrong inside becomes an error of the engine.
 
     Args:
         mechanism: Robot.
-        found: Initial poses of its frames.
+        chain_poses: Initial poses of its frames.
         left_out: Rows of the closures that others make redundant; only of those between points.
 
     Raises:
@@ -75,14 +75,14 @@ def built(mechanism: Mechanism, found: Sequence[Pose], left_out: Collection[int]
     with silenced():
         try:
             container = exudyn.SystemContainer()
-            yield _build(mechanism, found, container.AddSystem(), left_out)
+            yield _build(mechanism, chain_poses, container.AddSystem(), left_out)
         except (RuntimeError, ValueError, TypeError) as error:
             raise EngineError(f"exudyn: {' '.join(str(error).split())[-300:]}") from error
 
 
-def _build(mechanism: Mechanism, found: Sequence[Pose], mbs: Any, left_out: Collection[int]) -> System:
+def _build(mechanism: Mechanism, chain_poses: Sequence[Pose], mbs: Any, left_out: Collection[int]) -> System:
     chain, ground = frames(mechanism), int(mbs.AddObject(items.ObjectGround()))
-    nodes, bodies = _bodies(mechanism, chain, found, mbs)
+    nodes, bodies = _bodies(mechanism, chain, chain_poses, mbs)
     bare = System(
         mechanism=mechanism,
         chain=chain,
@@ -139,10 +139,10 @@ def _on_joints(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _bodies(
-    mechanism: Mechanism, chain: Sequence[Frame], found: Sequence[Pose], mbs: Any
+    mechanism: Mechanism, chain: Sequence[Frame], chain_poses: Sequence[Pose], mbs: Any
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Nodes and objects of all frames; those on the way to a body have no mass."""
-    c, c_t, _ = coordinates(chain, found)
+    c, c_t, _ = coordinates(chain, chain_poses)
     last, nodes, bodies = places(chain), [], []
     for place, frame in enumerate(chain):
         own = slice(COORDINATES * place, COORDINATES * (place + 1))
@@ -210,8 +210,8 @@ def _closures(system: System, left_out: Collection[int]) -> Iterator[int]:
                 row += 6
             case ConnectClosure():
                 markers = [system.marker(last[closure.body1], closure.point1, UNTURNED), second]
-                held = [int(row + k not in left_out) for k in range(3)]
-                yield int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers, constrainedAxes=held)))
+                rows = [int(row + k not in left_out) for k in range(3)]
+                yield int(system.mbs.AddObject(items.ObjectJointSpherical(markerNumbers=markers, constrainedAxes=rows)))
                 row += 3
             case _:
                 assert_never(closure)
@@ -225,9 +225,9 @@ def _add_loads(system: System) -> None:
             marker = mbs.AddMarker(items.MarkerBodyMass(bodyNumber=system.bodies[last[b]]))
             mbs.AddLoad(items.LoadMassProportional(markerNumber=marker, loadVector=mechanism.gravity.tolist()))
         if body.gravity_compensation:
-            held = -body.gravity_compensation * body.mass * mechanism.gravity
+            compensation = -body.gravity_compensation * body.mass * mechanism.gravity
             marker = system.marker(last[b], body.center)
-            mbs.AddLoad(items.LoadForceVector(markerNumber=marker, loadVector=held.tolist()))
+            mbs.AddLoad(items.LoadForceVector(markerNumber=marker, loadVector=compensation.tolist()))
     for wrench in mechanism.wrenches:
         marker = system.marker(last[wrench.body], wrench.point)
         mbs.AddLoad(items.LoadForceVector(markerNumber=marker, loadVector=wrench.force.tolist()))

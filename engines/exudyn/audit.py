@@ -38,8 +38,12 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
     T = rates_of_coordinates(mechanism, chain, q)
     with built(mechanism, poses(mechanism, chain, q, at_rest, at_rest)) as system:
         system.mbs.Assemble()
-        found = equations(system, [0 * T[:, 0], *T.T, *-T.T] if T.size else [np.zeros(len(T))])
-        rest, forward, backward = found.forces[0], found.forces[1 : 1 + T.shape[1]], found.forces[1 + T.shape[1] :]
+        tried = equations(system, [0 * T[:, 0], *T.T, *-T.T] if T.size else [np.zeros(len(T))])
+        rest, forward, backward = (
+            tried.forces[0],
+            tried.forces[1 : 1 + T.shape[1]],
+            tried.forces[1 + T.shape[1] :],
+        )
         against = [(b - f) / 2 for f, b in zip(forward, backward, strict=True)]
         freedom, axis, anchor = _joints(system)
         force, moment = _loads(system)
@@ -58,7 +62,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             freedom=freedom,
             axis=axis,
             anchor=anchor,
-            armature=_armature(mechanism, found.M),
+            armature=_armature(mechanism, tried.M),
             damping=T.T @ np.reshape(against, T.T.shape).T,
             friction=np.zeros(mechanism.nv),
             stiffness=stiffness,
@@ -67,7 +71,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             force=force,
             moment=moment,
             rest_force=-T.T @ rest,
-            J=found.C[rows_of(system, system.closures)] @ T,
+            J=tried.C[rows_of(system, system.closures)] @ T,
             opening=_opening(system),
             transmission=mechanism.selection,
             rebuilt=REBUILT,
@@ -82,18 +86,18 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         q: Joint positions that close the loops [m or rad], shape (nt, nq).
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
-    found = [_at_state(mechanism, *state) for state in zip(q, qd, strict=True)]
-    M, bias, passive, J, J_dot_qd = (np.array(values) for values in zip(*found, strict=True))
+    of_states = [_at_state(mechanism, *state) for state in zip(q, qd, strict=True)]
+    M, bias, passive, J, J_dot_qd = (np.array(values) for values in zip(*of_states, strict=True))
     return Matrices(M=M, bias=bias, passive=passive, J=J, closure_bias=J_dot_qd)
 
 
 def _at_state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, ...]:
     """M, bias, passive forces, loop Jacobian and J̇ q̇ in the coordinates of the joints."""
     chain = frames(mechanism)
-    found = poses(mechanism, chain, q, qd, 0 * qd)
-    T, (_, c_t, c_tt) = rates_of_coordinates(mechanism, chain, q), coordinates(chain, found)
+    chain_poses = poses(mechanism, chain, q, qd, 0 * qd)
+    T, (_, c_t, c_tt) = rates_of_coordinates(mechanism, chain, q), coordinates(chain, chain_poses)
     c_t, c_tt = with_rotors(mechanism, c_t, qd), with_rotors(mechanism, c_tt, 0 * qd)
-    with built(mechanism, found) as system:
+    with built(mechanism, chain_poses) as system:
         system.mbs.Assemble()
         terms = equations(system, [c_t, -c_t])
         rows = rows_of(system, system.closures)
@@ -189,8 +193,8 @@ def _every_load(system: System) -> list[Any]:
 
 def _gravity(system: System) -> Array:
     """Acceleration of gravity, which Exudyn has as a load on each body [m/s²], shape (3,)."""
-    found = [load["loadVector"] for load in _every_load(system) if load["loadType"] == "MassProportional"]
-    return np.array(found[0]) if found else np.zeros(3)
+    weights = [load["loadVector"] for load in _every_load(system) if load["loadType"] == "MassProportional"]
+    return np.array(weights[0]) if weights else np.zeros(3)
 
 
 def _loads(system: System) -> tuple[Array, Array]:

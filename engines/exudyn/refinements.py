@@ -30,15 +30,15 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     yield route.over("steps 4, 2, 1 extrapolated, Newton tolerance", "tolerance [-]", stops, finest)
 
 
-def _trial(report: float, value: float, dt: float, of: Settings) -> Level:
+def _trial(report: float, value: float, dt: float, settings: Settings) -> Level:
     """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
-    parts = tuple(round(report / dt * part / max(of.parts)) for part in of.parts)
-    source, runs = ExudynForward(replace(of, parts=parts)), len(parts)
-    return Level(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
+    parts = tuple(round(report / dt * part / max(settings.parts)) for part in settings.parts)
+    source, runs = ExudynForward(replace(settings, parts=parts)), len(parts)
+    return Level(value=value, dt=dt, settings=_to_set(settings), runs=runs, plain=runs == 1, source=source)
 
 
-def _to_set(of: Settings) -> str:
+def _to_set(settings: Settings) -> str:
     """The settings by the names that Exudyn gives them."""
-    start = "SetODE2Coordinates_tt with those of the motion" if of.exact_start else "initial accelerations zero"
-    newton = f"newton.residualMode 1, newton.relativeTolerance {of.tolerance:g}, newton.absoluteTolerance 0"
+    start = "SetODE2Coordinates_tt with those of the motion" if settings.exact_start else "initial accelerations zero"
+    newton = f"newton.residualMode 1, newton.relativeTolerance {settings.tolerance:g}, newton.absoluteTolerance 0"
     return f"DynamicSolverType.TrapezoidalIndex2, {newton}, {start}"

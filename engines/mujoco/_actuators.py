@@ -69,14 +69,14 @@ class Actuators:
         by_velocity = -(self.bias[:, 0] + self.bias[:, 2] * velocity)
         return np.where(self.bias[:, 1] != 0, by_length, by_velocity) / self.gain[:, 0]
 
-    def control_for(self, wanted: Array, rate: Array) -> Array:
+    def control_for(self, force: Array, rate: Array) -> Array:
         """Controls for inputs: those themselves, or where an activation integrates them their rates.
 
         Args:
-            wanted: Inputs [N or N m per gain], shape (na,).
+            force: Inputs [N or N m per gain], shape (na,).
             rate: Their rates [1/s], shape (na,).
         """
-        return np.where(self.dynamics == INTEGRATOR, rate, wanted)
+        return np.where(self.dynamics == INTEGRATOR, rate, force)
 
     def inputs(self, data: Any) -> Array:
         """The inputs that act in MuJoCo's data: controls as far as they are in their range, or activations, (na,)."""

@@ -57,15 +57,15 @@ def compiled(mechanism: Mechanism) -> Any:
 
 def timeconst(model: Any) -> float:
     """Smallest time constant of the loops of a model, as MuJoCo takes it [s]; infinite where it has no loops."""
-    found = [np.inf]
+    timeconsts = [np.inf]
     safe = not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_REFSAFE
     for k in np.flatnonzero(model.eq_active0):
         time, other = model.eq_solref[k]
         if time > 0:
-            found.append(max(time, 2 * model.opt.timestep) if safe else time)
+            timeconsts.append(max(time, 2 * model.opt.timestep) if safe else time)
         elif other < 0:
-            found.append(-2 / other)
-    return float(min(found))
+            timeconsts.append(-2 / other)
+    return float(min(timeconsts))
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
@@ -128,14 +128,14 @@ class _Run:
         )
         self.lengths, self.rates = drive_matrices(plan.mechanism, range(len(plan.mechanism.drives)))
         self.lengths, self.rates = (plan.mechanism.gearing @ matrix for matrix in (self.lengths, self.rates))
-        wanted = motion.law(self.controller.t)
-        length, velocity = (values @ plan.mechanism.gearing.T for values in (wanted.q, wanted.qd))
+        targets = motion.law(self.controller.t)
+        length, velocity = (values @ plan.mechanism.gearing.T for values in (targets.q, targets.qd))
         self.servo_inputs = self.actuators.input_of_servo(length, velocity)
         self.servo_rates = -self.actuators.bias[:, 1] * velocity / self.actuators.gain[:, 0]
         self.dofs = _dofs_of_actuators(model)
         self.data.qpos[:], self.data.qvel[:] = motion.q[sample], motion.qd[sample]
-        held = self.actuators.activation >= 0
-        self.data.act[self.actuators.activation[held]] = self._inputs(0)[1][held]
+        has_activation = self.actuators.activation >= 0
+        self.data.act[self.actuators.activation[has_activation]] = self._inputs(0)[1][has_activation]
         na, count = plan.mechanism.na, self.count
         self.q, self.qd = np.zeros((count + 1, model.nq)), np.zeros((count + 1, model.nv))
         names = ("force", "wanted", "ctrl", "inputs", "after", "left_out")
@@ -162,10 +162,10 @@ class _Run:
     def _inputs(self, k: int) -> tuple[Array, Array, Array]:
         """Efforts wanted for a step [N or N m], the inputs they take, and the rates of these, shape (na,) each."""
         q, qd = self.data.qpos, self.data.qvel
-        wanted = self.controller.efforts(k, self.A @ q, self.W @ qd)
-        by_torque = self.actuators.input_for(wanted, self.lengths @ q, self.rates @ qd)
+        efforts = self.controller.efforts(k, self.A @ q, self.W @ qd)
+        by_torque = self.actuators.input_for(efforts, self.lengths @ q, self.rates @ qd)
         inputs = np.where(self.torque, by_torque, self.servo_inputs[k])
-        return wanted, inputs, np.where(self.torque, 0.0, self.servo_rates[k])
+        return efforts, inputs, np.where(self.torque, 0.0, self.servo_rates[k])
 
     def _read_joints(self, k: int) -> None:
         """What joints report of the step to come: the actuators' force on them, and their reaction along the axis.

@@ -53,24 +53,24 @@ def _point(k: int) -> str:
     return f"loopcheck external wrench {k}"
 
 
-def frozen_targets(wanted: Array, feedback: AnyArray) -> Array:
+def frozen_targets(targets: Array, feedback: AnyArray) -> Array:
     """Targets p that stay what they are at the beginning of a step.
 
     Args:
-        wanted: K p + B ṗ at every half step [m/s² or rad/s²], shape (2 steps + 1, drives).
+        targets: K p + B ṗ at every half step [m/s² or rad/s²], shape (2 steps + 1, drives).
         feedback: K [1/s²] and B [1/s], shape (2,).
 
     Returns:
         Coefficients of 1, s and s² [m or rad, per s, per s²], s from each step on, shape (steps + 1, drives, 3).
     """
-    return np.stack([wanted[::2] / feedback[0], *np.zeros((2, *wanted[::2].shape))], axis=-1)
+    return np.stack([targets[::2] / feedback[0], *np.zeros((2, *targets[::2].shape))], axis=-1)
 
 
-def moving_targets(wanted: Array, feedback: AnyArray, dt: float) -> Array:
+def moving_targets(targets: Array, feedback: AnyArray, dt: float) -> Array:
     """Targets p that are right at the beginning, in the middle and at the end of each step.
 
     Args:
-        wanted: K p + B ṗ at every half step [m/s² or rad/s²], shape (2 steps + 1, drives).
+        targets: K p + B ṗ at every half step [m/s² or rad/s²], shape (2 steps + 1, drives).
         feedback: K [1/s²] and B [1/s], shape (2,).
         dt: Step [s].
 
@@ -79,7 +79,7 @@ def moving_targets(wanted: Array, feedback: AnyArray, dt: float) -> Array:
     """
     (K, B), s = feedback, np.array([0, dt / 2, dt])
     of_coefficients = np.stack([K + 0 * s, K * s + B, K * s**2 + 2 * B * s], axis=1)
-    at_stages = np.stack([wanted[:-2:2], wanted[1:-1:2], wanted[2::2]], axis=-1)
-    found = frozen_targets(wanted, feedback)  # at the end too, from where no step goes on
-    found[:-1] = at_stages @ np.linalg.inv(of_coefficients).T
-    return found
+    at_stages = np.stack([targets[:-2:2], targets[1:-1:2], targets[2::2]], axis=-1)
+    polynomials = frozen_targets(targets, feedback)  # at the end too, from where no step goes on
+    polynomials[:-1] = at_stages @ np.linalg.inv(of_coefficients).T
+    return polynomials

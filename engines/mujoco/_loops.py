@@ -87,13 +87,13 @@ def _sense(model: Any, data: Any, k: int) -> float:
 
 def _of_end(model: Any, data: Any, k: int, end: int) -> tuple[Array, Array, Array]:
     """Linear [m/s²] and angular acceleration [rad/s²] of an end of an equality, and its axes [-]: world axes."""
-    number, found = int((model.eq_obj1id, model.eq_obj2id)[end][k]), np.zeros((6, 1))
+    number, jacobian = int((model.eq_obj1id, model.eq_obj2id)[end][k]), np.zeros((6, 1))
     if model.eq_objtype[k] == SITE:
-        mujoco.mj_objectAcceleration(model, data, SITE, number, found, 0)
-        return found[3:, 0], found[:3, 0], data.site_xmat[number].reshape(3, 3)
-    mujoco.mj_objectAcceleration(model, data, BODY, number, found, 0)
+        mujoco.mj_objectAcceleration(model, data, SITE, number, jacobian, 0)
+        return jacobian[3:, 0], jacobian[:3, 0], data.site_xmat[number].reshape(3, 3)
+    mujoco.mj_objectAcceleration(model, data, BODY, number, jacobian, 0)
     velocity, R = np.zeros((6, 1)), data.xmat[number].reshape(3, 3)
     mujoco.mj_objectVelocity(model, data, BODY, number, velocity, 0)
     anchor = end if model.eq_type[k] == CONNECT else 1 - end  # a weld has that of its second body first
-    arm, (w, a) = R @ model.eq_data[k, 3 * anchor : 3 * anchor + 3], (velocity[:3, 0], found[:3, 0])
-    return found[3:, 0] + np.cross(a, arm) + np.cross(w, np.cross(w, arm)), a, R
+    arm, (w, a) = R @ model.eq_data[k, 3 * anchor : 3 * anchor + 3], (velocity[:3, 0], jacobian[:3, 0])
+    return jacobian[3:, 0] + np.cross(a, arm) + np.cross(w, np.cross(w, arm)), a, R

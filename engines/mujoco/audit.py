@@ -99,13 +99,15 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
     """
     model = build(mechanism)
     own_actuators_off(model)
-    data, found = mujoco.MjData(model), []
+    data, of_states = mujoco.MjData(model), []
     with guarded("mujoco"):
         for positions, velocities in zip(q, qd, strict=True):
             data.qpos[:], data.qvel[:] = positions, velocities
-            found.append(_at_state(mechanism, model, data))
+            of_states.append(_at_state(mechanism, model, data))
     names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
-    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*found, strict=True), strict=True)})
+    return Matrices(
+        **{name: np.array(values) for name, values in zip(names, zip(*of_states, strict=True), strict=True)}
+    )
 
 
 def _at_state(mechanism: Mechanism, model: Any, data: Any) -> tuple[Array, ...]:

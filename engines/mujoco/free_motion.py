@@ -33,7 +33,7 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = state
     data.qfrc_applied[:] = mechanism.selection.T @ effort
-    found = [(np.array(data.qpos), np.array(data.qvel))]
+    states = [(np.array(data.qpos), np.array(data.qvel))]
 
     with captured_warnings():
         for length in np.diff(t):
@@ -46,5 +46,5 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
                     step()
                 else:
                     mujoco.mj_step(model, data)
-            found.append((np.array(data.qpos), np.array(data.qvel)))
-    return np.array([q for q, _ in found]), np.array([qd for _, qd in found])
+            states.append((np.array(data.qpos), np.array(data.qvel)))
+    return np.array([q for q, _ in states]), np.array([qd for _, qd in states])

@@ -68,15 +68,15 @@ def driven(mechanism: Mechanism, drives: Sequence[Coordinate], *, timed: bool = 
             add_clock(spec)
             add_points(spec, mechanism)
         for drive in drives:
-            held = spec.add_equality()
-            held.name = f"drive of {drive.name}"
+            equality = spec.add_equality()
+            equality.name = f"drive of {drive.name}"
             if drive.is_joint:
-                held.type, held.objtype = mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
-                held.name1 = mechanism.joints[drive.joints[0]].name
+                equality.type, equality.objtype = mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
+                equality.name1 = mechanism.joints[drive.joints[0]].name
             else:
-                held.type, held.objtype = mujoco.mjtEq.mjEQ_TENDON, mujoco.mjtObj.mjOBJ_TENDON
-                held.name1 = drive.name
-            held.name2 = CLOCK if timed else ""
+                equality.type, equality.objtype = mujoco.mjtEq.mjEQ_TENDON, mujoco.mjtObj.mjOBJ_TENDON
+                equality.name1 = drive.name
+            equality.name2 = CLOCK if timed else ""
 
     model = build(mechanism, add_drives)
     own_actuators_off(model)

@@ -59,22 +59,26 @@ def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
     yield route.over("Runge-Kutta, Newton tolerance", "tolerance [-]", stop, dt)
 
 
-def _trial(value: float, dt: float, of: Settings) -> Level:
-    source, runs = MujocoForward(replace(of, steps=(dt,))), len(of.compliances)
-    return Level(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
+def _trial(value: float, dt: float, settings: Settings) -> Level:
+    source, runs = MujocoForward(replace(settings, steps=(dt,))), len(settings.compliances)
+    return Level(value=value, dt=dt, settings=_to_set(settings), runs=runs, plain=runs == 1, source=source)
 
 
-def _to_set(of: Settings) -> str:
+def _to_set(settings: Settings) -> str:
     """The settings by the names that they have in an MJCF, inverse weights by those in `mjModel`."""
-    integrator = "RK4, targets that move" if of.integrator == RUNGE_KUTTA else of.integrator
-    factors = " and ".join(f"{compliance:g}" for compliance in of.compliances)
+    integrator = "RK4, targets that move" if settings.integrator == RUNGE_KUTTA else settings.integrator
+    factors = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
     weights = f"body_invweight0 and dof_invweight0 times {factors}"
     return ", ".join(
         [
             f"integrator {integrator}",
-            f"solver {of.solver}, iterations {of.iterations}, tolerance {of.tolerance:g}",
-            f"solref {' '.join(f'{x:g}' for x in of.solref)}",
-            f"solimp {' '.join(f'{x:g}' for x in of.solimp)}",
-            *([weights + (", extrapolated to 0" if len(of.compliances) > 1 else "")] if of.compliances != (1,) else []),
+            f"solver {settings.solver}, iterations {settings.iterations}, tolerance {settings.tolerance:g}",
+            f"solref {' '.join(f'{x:g}' for x in settings.solref)}",
+            f"solimp {' '.join(f'{x:g}' for x in settings.solimp)}",
+            *(
+                [weights + (", extrapolated to 0" if len(settings.compliances) > 1 else "")]
+                if settings.compliances != (1,)
+                else []
+            ),
         ]
     )

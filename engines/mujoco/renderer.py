@@ -73,7 +73,11 @@ def render(mechanism: Mechanism, q: Array, points: Mapping[int, Array], path: Ar
                 for frame, pose in enumerate(q):
                     _move(model, data, pose)
                     _update(scene, model, data, camera)
-                    _add_rods(scene, {body: of[:, frame] for body, of in bare.items()}, THICK * model.stat.extent)
+                    _add_rods(
+                        scene,
+                        {body: points_of_body[:, frame] for body, points_of_body in bare.items()},
+                        THICK * model.stat.extent,
+                    )
                     _add_path(scene, path, frame, THIN * model.stat.extent)
                     pictures.append(draw(scene))
     except HarnessError:
@@ -120,18 +124,18 @@ def _seen(model: Any) -> AnyArray:
 
 def _extent(model: Any, data: Any, q: Array, points: Iterable[Array]) -> Array:
     """Points that enclose the robot in all poses [m], shape (n, 3); what stands still counts if it is no larger."""
-    found = [np.reshape(of_body, (-1, 3)) for of_body in points]
-    size = np.linalg.norm(np.ptp(np.concatenate(found), axis=0))
-    seen = _seen(model)
-    moves = model.body_weldid[model.geom_bodyid[seen]] != 0  # the world is 0
-    seen = seen[moves | (2 * model.geom_rbound[seen] < size)]
+    clouds = [np.reshape(of_body, (-1, 3)) for of_body in points]
+    size = np.linalg.norm(np.ptp(np.concatenate(clouds), axis=0))
+    visible = _seen(model)
+    moves = model.body_weldid[model.geom_bodyid[visible]] != 0  # the world is 0
+    visible = visible[moves | (2 * model.geom_rbound[visible] < size)]
     signs = np.array(list(product((-1, 1), repeat=3)))
-    boxes = model.geom_aabb[seen, None, :3] + signs * model.geom_aabb[seen, None, 3:]
+    boxes = model.geom_aabb[visible, None, :3] + signs * model.geom_aabb[visible, None, 3:]
     for pose in q:
         _move(model, data, pose)
-        turned = np.einsum("gij,gcj->gci", data.geom_xmat[seen].reshape(-1, 3, 3), boxes)
-        found.append((data.geom_xpos[seen, None] + turned).reshape(-1, 3))
-    return np.concatenate(found)
+        turned = np.einsum("gij,gcj->gci", data.geom_xmat[visible].reshape(-1, 3, 3), boxes)
+        clouds.append((data.geom_xpos[visible, None] + turned).reshape(-1, 3))
+    return np.concatenate(clouds)
 
 
 def _camera(model: Any, points: Array) -> Any:
@@ -141,14 +145,14 @@ def _camera(model: Any, points: Array) -> Any:
     if (camera.azimuth, camera.elevation) == _UNSET_VIEW:
         camera.azimuth, camera.elevation = VIEW
     axes = _axes_of(camera)
-    seen = points @ axes.T
-    center = (seen.min(axis=0) + seen.max(axis=0)) / 2
-    aside, depth = np.abs(seen - center)[:, :2] / (WIDTH / HEIGHT, 1), (seen - center)[:, 2]
+    in_view = points @ axes.T
+    center = (in_view.min(axis=0) + in_view.max(axis=0)) / 2
+    aside, depth = np.abs(in_view - center)[:, :2] / (WIDTH / HEIGHT, 1), (in_view - center)[:, 2]
     slope = np.tan(np.radians(model.vis.global_.fovy) / 2) / MARGIN
     camera.lookat[:] = center @ axes
     camera.distance = (aside.max(axis=1) / slope - depth).max()
     model.stat.center[:] = camera.lookat
-    model.stat.extent = np.ptp(seen, axis=0).max()  # what is much farther or nearer is cut off
+    model.stat.extent = np.ptp(in_view, axis=0).max()  # what is much farther or nearer is cut off
     return camera
 
 
@@ -174,7 +178,9 @@ def _update(scene: Any, model: Any, data: Any, camera: Any) -> None:
 def _without_shape(model: Any, points: Mapping[int, Array]) -> Mapping[int, Array]:
     """The points of the bodies that the file gives no shape to, of which the world may be one."""
     shaped = set(model.body_weldid[model.geom_bodyid[_seen(model)]])
-    return {body: of for body, of in points.items() if model.body_weldid[body + 1] not in shaped}
+    return {
+        body: points_of_body for body, points_of_body in points.items() if model.body_weldid[body + 1] not in shaped
+    }
 
 
 def _add_rods(scene: Any, points: Mapping[int, Array], radius: float) -> None:
@@ -201,13 +207,15 @@ def _add_rod(scene: Any, ends: Sequence[Array], radius: float, color: Sequence[f
 
 def _add_sphere(scene: Any, point: Array, radius: float, color: Sequence[float]) -> None:
     if scene.ngeom < scene.maxgeom:
-        _new_geom(scene, _SPHERE, color, size=radius, at=point)
+        _new_geom(scene, _SPHERE, color, size=radius, position=point)
 
 
-def _new_geom(scene: Any, kind: int, color: Sequence[float], *, size: float = 0.0, at: Array | None = None) -> Any:
+def _new_geom(
+    scene: Any, kind: int, color: Sequence[float], *, size: float = 0.0, position: Array | None = None
+) -> Any:
     geom = scene.geoms[scene.ngeom]
     scene.ngeom += 1
-    place = np.zeros(3) if at is None else at
+    place = np.zeros(3) if position is None else position
     mujoco.mjv_initGeom(geom, kind, np.full(3, size), place, np.eye(3).ravel(), np.array(color, np.float32))
     return geom
 
@@ -247,12 +255,12 @@ def _graphics() -> Any:
     Raises:
         EngineError: If there is none.
     """
-    wanted = os.environ.get("MUJOCO_GL", "").lower().strip()
-    if wanted in _OFF:
-        raise EngineError(f"MuJoCo cannot draw here: MUJOCO_GL={wanted} forbids it")
-    if not sys.platform.startswith("linux") or wanted == "glfw":
+    backend = os.environ.get("MUJOCO_GL", "").lower().strip()
+    if backend in _OFF:
+        raise EngineError(f"MuJoCo cannot draw here: MUJOCO_GL={backend} forbids it")
+    if not sys.platform.startswith("linux") or backend == "glfw":
         return mujoco.GLContext
-    if wanted != "osmesa" and find_library("EGL"):
+    if backend != "osmesa" and find_library("EGL"):
         from mujoco.egl import GLContext
     elif find_library("OSMesa"):
         from mujoco.osmesa import GLContext

@@ -41,13 +41,13 @@ def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list
     with opened(mechanism) as world:
         W = world.mechanism.rates_of(world.mechanism.drives)
         independent = independent_drives(closure_jacobian(world, q[len(q) // 2]), W)
-        S, scale, found = world.mechanism.selection, mechanism.effort_scales, []
+        S, scale, efforts = world.mechanism.selection, mechanism.effort_scales, []
         for k, x in enumerate(q):
             loop = loop_motions(closure_jacobian(world, x), W[independent])
             v = loop.velocities(qd[k])
             a = loop.accelerations(qdd[k], closure_bias(world, x, v))
-            found.append(demand(loop, mass_matrix(world, x), tree_forces(world, x, v, a), S, scale))
-    return tuple(independent), found
+            efforts.append(demand(loop, mass_matrix(world, x), tree_forces(world, x, v, a), S, scale))
+    return tuple(independent), efforts
 
 
 def simulate(

@@ -54,11 +54,11 @@ def motors(world: World, mechanism: Mechanism, motion: Motion, places: Sequence[
         )
     q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     spaces = [null_space(closure_jacobian(world, x)) for x in q]
-    found = [_stand_in(world, drive, spaces) for drive in drives]
+    stand_ins = [_stand_in(world, drive, spaces) for drive in drives]
     return Motors(
-        joints=tuple(j for j, _ in found),
+        joints=tuple(j for j, _ in stand_ins),
         places=tuple(places),
-        ratios=np.stack([ratio for _, ratio in found], axis=1),
+        ratios=np.stack([ratio for _, ratio in stand_ins], axis=1),
         stand_ins=True,
     )
 
@@ -88,11 +88,11 @@ def _stand_in(world: World, drive: Coordinate, spaces: Sequence[Array]) -> tuple
     """A joint of a drive that the loops tie to it, and the effort on the drive per force on the joint, (nt,)."""
     w = world.mechanism.rates_of((drive,))[0]
     for j in drive.joints:
-        seen = [(N[j], w @ N) for N in spaces]
-        ratios = np.array([(joint @ tendon) / max(tendon @ tendon, np.finfo(float).tiny) for joint, tendon in seen])
+        rates = [(N[j], w @ N) for N in spaces]
+        ratios = np.array([(joint @ tendon) / max(tendon @ tendon, np.finfo(float).tiny) for joint, tendon in rates])
         misses = [
             np.linalg.norm(joint - ratio * tendon) > RANK_TOLERANCE * np.linalg.norm(joint)
-            for (joint, tendon), ratio in zip(seen, ratios, strict=True)
+            for (joint, tendon), ratio in zip(rates, ratios, strict=True)
         ]
         if not any(misses) and np.all(ratios != 0):
             return j, ratios

@@ -31,7 +31,7 @@ class Passive:
 
 def passive(mechanism: Mechanism, turns: tuple[Turn, ...]) -> Passive:
     """What acts on a mechanism with hinges and slides only, and on the hinges of the balls it had."""
-    held = [
+    springs = [
         Wrench(
             body=b,
             point=body.center,
@@ -46,5 +46,5 @@ def passive(mechanism: Mechanism, turns: tuple[Turn, ...]) -> Passive:
         tendons=tuple((tendon, mechanism.rates_of((tendon.length,))[0]) for tendon in mechanism.tendons),
         point_springs=mechanism.point_springs,
         turns=turns,
-        wrenches=(*mechanism.wrenches, *held),
+        wrenches=(*mechanism.wrenches, *springs),
     )

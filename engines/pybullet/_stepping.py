@@ -140,11 +140,13 @@ class _Log:
 def _march(world: World, mechanism: Mechanism, motion: Motion, run: Run, loops: tuple[int, ...]) -> _Log:
     per_sample = round(motion.dt / run.dt)
     steps = range(-run.lead, (len(motion.t) - 1) * per_sample + 1)
-    wanted = targets(mechanism, motion, run.motors, motion.t[0] + run.dt * np.arange(steps.start, steps.stop + 1))
+    targets_of_steps = targets(
+        mechanism, motion, run.motors, motion.t[0] + run.dt * np.arange(steps.start, steps.stop + 1)
+    )
     driven, gears, log = _driven(world, run), geared(world, loops), _Log()
     limit = pybullet.getPhysicsEngineParameters(physicsClientId=world.client)["numSolverIterations"]
     pybullet.setPhysicsEngineParameter(numSolverIterations=run.patience * limit, physicsClientId=world.client)
-    for k, target in zip(steps, wanted[1:], strict=True):
+    for k, target in zip(steps, targets_of_steps[1:], strict=True):
         reported = k >= 0 and k % per_sample == 0
         if reported:
             log.q.append(joint_state(world)[0])

@@ -89,12 +89,12 @@ class World:
         Raises:
             EngineError: If it is not finite.
         """
-        found = np.asarray(values, dtype=float)
-        if not np.isfinite(found).all():
+        numbers = np.asarray(values, dtype=float)
+        if not np.isfinite(numbers).all():
             raise EngineError("pybullet: returned a force or a Jacobian that is not finite")
-        result = np.zeros((*found.shape[:-1], self.mechanism.nv))
+        result = np.zeros((*numbers.shape[:-1], self.mechanism.nv))
         for place, j in enumerate(self.order):
-            result[..., j] += found[..., place]
+            result[..., j] += numbers[..., place]
         return result
 
     def from_link(self, body: int, point: Array) -> Array:
@@ -235,11 +235,11 @@ def want_as_given(world: World) -> None:
     """
     bodies, where = world.mechanism.bodies, {"physicsClientId": world.client}
     infos = [pybullet.getDynamicsInfo(world.tree, link, **where) for link in world.links]
-    found = np.array([(info[0], *info[2]) for info in infos])
+    own_values = np.array([(info[0], *info[2]) for info in infos])
     mass, inertia = np.array([body.mass for body in bodies]), np.array([body.inertia for body in bodies])
-    wanted = np.column_stack([mass, np.linalg.eigvalsh(inertia)])
-    for b in np.flatnonzero((np.abs(found - wanted) > SAME * wanted[:, [0, 3, 3, 3]]).any(axis=1)):
+    model_values = np.column_stack([mass, np.linalg.eigvalsh(inertia)])
+    for b in np.flatnonzero((np.abs(own_values - model_values) > SAME * model_values[:, [0, 3, 3, 3]]).any(axis=1)):
         raise NotRepresentableError(
-            f"pybullet: body '{bodies[b].name}': want mass {wanted[b, 0]:g} kg and principal moments {wanted[b, 1:]} "
-            f"kg m², got {found[b, 0]:g} kg and {found[b, 1:]} kg m²"
+            f"pybullet: body '{bodies[b].name}': want mass {model_values[b, 0]:g} kg and principal moments "
+            f"{model_values[b, 1:]} kg m², got {own_values[b, 0]:g} kg and {own_values[b, 1:]} kg m²"
         )

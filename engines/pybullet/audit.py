@@ -100,8 +100,8 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
     E, E_dot_x = rates_of_angles(mechanism, q, qd)
     inverse = np.linalg.inv(E)
     with opened(mechanism) as world:
-        found = [_at_state(world, *state) for state in zip(x, xd, strict=True)]
-    M, bias, passive, J, J_dot_xd = (np.array(values) for values in zip(*found, strict=True))
+        of_states = [_at_state(world, *state) for state in zip(x, xd, strict=True)]
+    M, bias, passive, J, J_dot_xd = (np.array(values) for values in zip(*of_states, strict=True))
 
     def turned(force: Array) -> Array:
         return (inverse.swapaxes(1, 2) @ force[..., None])[..., 0]
@@ -151,7 +151,7 @@ def _joints(world: World, mechanism: Mechanism, x: Array) -> tuple[Array, Array,
         kinds = [_joint_info(world, i)[2] for i in parts]
         lines = [_line(world, i, x) for i in parts]
         for column, kind in enumerate((TURNS, SLIDES)):
-            directions = [line[0] for line, found in zip(lines, kinds, strict=True) if found == kind]
+            directions = [line[0] for line, line_kind in zip(lines, kinds, strict=True) if line_kind == kind]
             freedom[j, column] = np.linalg.matrix_rank(np.array(directions), rtol=EVEN) if directions else 0
         if joint.kind in ("hinge", "slide"):
             axes[j] = lines[0][0]

@@ -33,7 +33,7 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
         t: Times [s], shape (nt,); steps divide the distances.
         tight: Small steps, no damping and a converged solver, instead of PyBullet's defaults.
     """
-    found = [state]
+    states = [state]
     with opened(mechanism) as world:
         loops = close_loops(world)
         if tight:
@@ -48,8 +48,8 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
             pybullet.setTimeStep(length / steps, physicsClientId=world.client)
             for _ in range(steps):
                 _step(world, mechanism.selection.T @ effort)
-            found.append(joint_state(world))
-    return np.array([q for q, _ in found]), np.array([qd for _, qd in found])
+            states.append(joint_state(world))
+    return np.array([q for q, _ in states]), np.array([qd for _, qd in states])
 
 
 def _step(world: World, force: Array) -> None:

@@ -55,21 +55,22 @@ def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
     yield route.over("Richardson 4, pre-roll", "steps before the span [-]", led, dt)
 
 
-def _trial(report: float, value: float, dt: float, of: Settings) -> Level:
+def _trial(report: float, value: float, dt: float, settings: Settings) -> Level:
     """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
-    parts = tuple(round(report / dt * part / max(of.parts)) for part in of.parts)
-    source, runs = PybulletForward(replace(of, parts=parts)), len(parts)
-    return Level(value=value, dt=dt, settings=_to_set(of), runs=runs, plain=runs == 1, source=source)
+    parts = tuple(round(report / dt * part / max(settings.parts)) for part in settings.parts)
+    source, runs = PybulletForward(replace(settings, parts=parts)), len(parts)
+    return Level(value=value, dt=dt, settings=_to_set(settings), runs=runs, plain=runs == 1, source=source)
 
 
-def _to_set(of: Settings) -> str:
+def _to_set(settings: Settings) -> str:
     """The settings by the names that PyBullet gives them."""
     direct = "CONSTRAINT_SOLVER_LCP_DANTZIG if all closures are independent and to the world, else "
     return ", ".join(
         [
-            f"{direct if of.direct else ''}CONSTRAINT_SOLVER_LCP_SI",
-            f"numSolverIterations {of.iterations}, solverResidualThreshold {of.residual:g}, numSubSteps {of.substeps}",
-            f"erp {of.erp:g} globally and of each constraint",
-            f"{of.lead} steps before the span",
+            f"{direct if settings.direct else ''}CONSTRAINT_SOLVER_LCP_SI",
+            f"numSolverIterations {settings.iterations}, solverResidualThreshold {settings.residual:g}, "
+            f"numSubSteps {settings.substeps}",
+            f"erp {settings.erp:g} globally and of each constraint",
+            f"{settings.lead} steps before the span",
         ]
     )

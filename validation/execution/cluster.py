@@ -91,8 +91,8 @@ def _want_same_versions(client: Any, address: str) -> None:
             raise HarnessError(f"scheduler {address}: worker {worker}: want {_named(mine)}, got {_named(theirs)}")
 
 
-def _named(found: dict[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in found.items())
+def _named(digests: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in digests.items())
 
 
 def _line(error: BaseException) -> str:

@@ -180,14 +180,14 @@ def _files(module: str) -> set[Path]:
 
 def _imported(module: str) -> set[str]:
     """A module of `validation` and all that it imports from there, directly or not."""
-    seen: set[str] = set()
+    modules: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
+        if name not in modules:
+            modules.add(name)
             waiting += _imports(name)
-    return seen
+    return modules
 
 
 @cache

@@ -96,8 +96,8 @@ def with_own_limits(limits: Mapping[str, float]) -> Mapping[str, Tolerance]:
         if not 0 < limit < math.inf:
             raise ToleranceError(f"tolerance of {name}: want a positive number, got {limit:g}")
         before = tolerances[name].relative_error
-        said = "not judged" if before is None else f"{before:g}"
-        reason = f"The user's own limit, instead of the registered one: {said}."
+        registered_limit = "not judged" if before is None else f"{before:g}"
+        reason = f"The user's own limit, instead of the registered one: {registered_limit}."
         tolerances[name] = tolerances[name].model_copy(update={"relative_error": limit, "reason": reason})
     return tolerances
 

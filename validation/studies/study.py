@@ -148,8 +148,8 @@ def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str
     """
     start = datetime.now(UTC)
     tables, record, notes = study.compute(pool, folder)
-    said = [*notes, *(failure.reason for failure in pool.log.failures), *notes_of(tables.values())]
-    errors = {"internal_errors": internal_errors(said)}
+    statements = [*notes, *(failure.reason for failure in pool.log.failures), *notes_of(tables.values())]
+    errors = {"internal_errors": internal_errors(statements)}
     return StudyResult(
         folder=folder, tables=tables, record={**_record(study, command, start, pool.log), **errors, **record}
     )

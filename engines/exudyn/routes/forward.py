@@ -115,8 +115,8 @@ def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
     More drives than move independently would fight each other. Where drift has opened the loops a little, redundant
     constraints contradict each other, and Newton's method cannot meet them all.
     """
-    at = np.linspace(0, len(motion.t) - 1, POSES + 2).round().astype(int)[1:-1]
-    all_rows = [closure_jacobian(mechanism, motion.q[k]) for k in at]
+    samples = np.linspace(0, len(motion.t) - 1, POSES + 2).round().astype(int)[1:-1]
+    all_rows = [closure_jacobian(mechanism, motion.q[k]) for k in samples]
     J = all_rows[POSES // 2]
     drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
     rank = mechanism.nv - null_space(J).shape[1]
@@ -145,17 +145,17 @@ def _rank(J: Array) -> int:
     return J.shape[1] - null_space(J).shape[1]
 
 
-def _in_words(of: Settings) -> dict[str, str]:
+def _in_words(settings: Settings) -> dict[str, str]:
     """Every setting that matters, as text."""
-    start = "those of the motion" if of.exact_start else "zero"
+    start = "those of the motion" if settings.exact_start else "zero"
     return {
         "integrator": "TrapezoidalIndex2, constant step",
         "bodies": "ObjectRigidBody on NodeRigidBodyEP, without mass between two joints of one body",
         "joints": "ObjectJointRevoluteZ, PrismaticX, Spherical and Generic, for the tree and the loops",
         "drives": "ObjectConnectorCoordinateVector on the rate of the joint, prescribed at the end of each step; "
         "its multiplier is the effort",
-        "Newton": f"modified, until an increment is {of.tolerance:g} of the first, EigenDense",
-        "start": f"{of.lead} steps before the span, accelerations {start}",
+        "Newton": f"modified, until an increment is {settings.tolerance:g} of the first, EigenDense",
+        "start": f"{settings.lead} steps before the span, accelerations {start}",
         "extrapolation": "Richardson in the square of the step: value at zero of the polynomial through all efforts",
     }
 

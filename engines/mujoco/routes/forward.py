@@ -177,14 +177,14 @@ class MujocoForward(Refinable):
 
     def tightened(self) -> Self:
         """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
-        of = self.settings
-        return type(self)(replace(of, tolerance=of.tolerance / 100, iterations=2 * of.iterations))
+        settings = self.settings
+        return type(self)(replace(settings, tolerance=settings.tolerance / 100, iterations=2 * settings.iterations))
 
     def refined(self) -> Self:
         """See `robots.efforts.Refinable.refined`."""
-        of = self.settings
-        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (of.steps, of.compliances))
-        return type(self)(replace(of, steps=steps, division=2 * of.division, compliances=compliances))
+        settings = self.settings
+        steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (settings.steps, settings.compliances))
+        return type(self)(replace(settings, steps=steps, division=2 * settings.division, compliances=compliances))
 
     def _run(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, compliance: float) -> _Run:
         steps = round((motion.t[-1] - motion.t[0]) / dt)
@@ -338,17 +338,17 @@ def _simulate(
     of_drives, of_loops = rows_of_drives(model, data, len(drives))
     K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[of_drives[0]]
     # A row accelerates by −B (v − ṗ) − K·imp (q − qpos0 − p); this makes it q̈ − B (v − q̇) − K·imp (q − x).
-    wanted = (drive.qdd + B * drive.qd + K * impedance * (drive.q - rest))[:, drives]
+    accelerations = (drive.qdd + B * drive.qd + K * impedance * (drive.q - rest))[:, drives]
     feedback = np.array([K * impedance, B])
     if settings.integrator == RUNGE_KUTTA:
-        step, targets = stepping(model, data), moving_targets(wanted, feedback, dt)
+        step, targets = stepping(model, data), moving_targets(accelerations, feedback, dt)
     else:
-        step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(wanted, feedback)
+        step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(accelerations, feedback)
 
-    held, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
+    equality_data, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
     forces, drift, positions, every = [], 0.0, [], round(motion.dt / dt)
     for k, target in enumerate(targets):
-        held[:], clock[:] = target, 0.0
+        equality_data[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
         if k % every == 0:
             forces.append(data.efc_force[of_drives])

@@ -101,17 +101,17 @@ class PybulletForward(Refinable):
 
     def tightened(self) -> Self:
         """See `robots.efforts.Refinable.tightened`; the tolerance is of a square."""
-        of = self.settings
-        return type(self)(replace(of, residual=of.residual / 100**2, iterations=2 * of.iterations))
+        settings = self.settings
+        return type(self)(replace(settings, residual=settings.residual / 100**2, iterations=2 * settings.iterations))
 
     def refined(self) -> Self:
         """See `robots.efforts.Refinable.refined`; with `erp` 1 its constraints are not soft.
 
         As much less is left as makes it add as many rungs.
         """
-        of = self.settings
-        parts, settled = tuple(2 * count for count in of.parts), of.settled / 2 ** len(of.parts)
-        return type(self)(replace(of, parts=parts, settled=settled))
+        settings = self.settings
+        parts, settled = tuple(2 * count for count in settings.parts), settings.settled / 2 ** len(settings.parts)
+        return type(self)(replace(settings, parts=parts, settled=settled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,45 +126,47 @@ class _Plan:
 
 def _in_words(plan: _Plan) -> dict[str, str]:
     """Every setting that matters, as text."""
-    of = plan.settings
+    settings = plan.settings
     iterative = (
-        f"sequential impulse, at most {of.iterations} iterations, residual threshold {of.residual:g}, "
-        f"{of.substeps or 'no'} substeps"
+        f"sequential impulse, at most {settings.iterations} iterations, residual threshold {settings.residual:g}, "
+        f"{settings.substeps or 'no'} substeps"
     )
     return {
         "solver": f"direct (Dantzig), or where it fails {iterative}" if plan.direct else iterative,
         "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps"
-        + (f"; up to {MORE} finer ones are added while {of.settled:g} is left" if of.settled < inf else ""),
-        "pre-roll": f"{0 if plan.undriven else of.lead} steps before the span, started with the velocities of half a "
-        "step earlier",
-        "loops": f"createConstraint (point-to-point, fixed, gear), erp {of.erp:g} each and globally, force limit off",
+        + (f"; up to {MORE} finer ones are added while {settings.settled:g} is left" if settings.settled < inf else ""),
+        "pre-roll": f"{0 if plan.undriven else settings.lead} steps before the span, started with the velocities of "
+        "half a step earlier",
+        "loops": f"createConstraint (point-to-point, fixed, gear), erp {settings.erp:g} each and globally, "
+        "force limit off",
         "motors": "VELOCITY_CONTROL with target (x(t+dt) - x)/dt, gain 1, "
-        f"force at most {of.strongest:g}; read by getJointState",
-        "damping": f"linear and angular {of.damping:g}; joint damping as in the model; motors of passive joints off",
+        f"force at most {settings.strongest:g}; read by getJointState",
+        "damping": f"linear and angular {settings.damping:g}; joint damping as in the model; "
+        "motors of passive joints off",
         "loads": "springs, external wrenches and gravity compensation applied before each step",
     }
 
 
 def _simulations(mechanism: Mechanism, motion: Motion, plan: _Plan) -> Iterator[Simulation]:
     """The simulations, coarsest step first; finer ones are added until the efforts are settled, or cease to settle."""
-    settings, found = plan.settings, list[Simulation]()
+    settings, simulations = plan.settings, list[Simulation]()
     finest = max(settings.parts)
     parts = (*settings.parts, *(finest * 2**k for k in range(1, MORE + 1)))
     for run in _runs(mechanism, motion, plan, parts):
-        if len(found) >= len(settings.parts) and _left(found) <= settings.settled:
+        if len(simulations) >= len(settings.parts) and _left(simulations) <= settings.settled:
             return
-        found.append(simulate(mechanism, motion, run))
-        yield found[-1]
+        simulations.append(simulate(mechanism, motion, run))
+        yield simulations[-1]
 
 
-def _left(found: Sequence[Simulation]) -> float:
+def _left(simulations: Sequence[Simulation]) -> float:
     """What is left in the extrapolated efforts [-]: they go on to change in the ratio of their last two changes.
 
     Nothing that finer steps would take away, where they have ceased to settle.
     """
-    if len(found) < 3:
+    if len(simulations) < 3:
         return inf
-    *_, a, b, c = (_extrapolated(found[:count]) for count in range(1, len(found) + 1))
+    *_, a, b, c = (_extrapolated(simulations[:count]) for count in range(1, len(simulations) + 1))
     before, last = relative_change(a, c), relative_change(b, c)
     return last**2 / before if last < before else 0.0
 
@@ -194,14 +196,14 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan, parts: Sequence[int
         Run(
             dt=float(dt),
             lead=lead,
-            q=q[at],
+            q=q[start],
             qd=qd[earlier],
             motors=plan.motors,
             prepare=ready,
             drive=drive,
             patience=patience,
         )
-        for dt, (earlier, at) in zip(steps, np.searchsorted(traced.t, begin), strict=True)
+        for dt, (earlier, start) in zip(steps, np.searchsorted(traced.t, begin), strict=True)
     ]
 
 
