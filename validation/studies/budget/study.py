@@ -22,6 +22,12 @@ from validation.studies.study import MEASURED, Computed, Conclusion, Study, Stud
 TABLE = "budget"
 
 
+HEADERS = {name: f"{name} [unit]" for name in ("scale", "rms", "largest")} | {
+    name: f"{name} [-]" for name in ("share", "uncertainty")
+}
+"""Columns of the table on the page, with units."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget(Study):
     """Parts of the settled residual efforts, in two orders, with the setting that removes each, tried."""
@@ -80,7 +86,7 @@ def _sections(rows: pd.DataFrame) -> Iterator[Section]:
             blocks.append(
                 Picture(svg=svg, alt=f"shares of the error of {source}", caption="Shares of the settled error.")
             )
-        blocks.append(table(of_source.drop(columns=["variant", "source"])))
+        blocks.append(table(of_source.drop(columns=["variant", "source"]).rename(columns=HEADERS)))
         yield Section(title=str(source), anchor=f"budget-{str(source).replace('/', '-')}", blocks=blocks)
 
 
