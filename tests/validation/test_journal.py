@@ -66,6 +66,19 @@ def test_limits_and_known_issues_matter_to_results() -> None:
     assert {REGISTER, LEDGER} <= journals._files("validation.judge.compare")
 
 
+def test_other_packages_matter_to_results_and_our_own_metadata_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build beside the sources, of the wheel, leaves a folder there."""
+    monkeypatch.syspath_prepend(tmp_path)
+    digest = journals._packages.__wrapped__
+    before = digest()
+    (tmp_path / "loopcheck.egg-info").mkdir()
+    assert digest() == before
+    (tmp_path / "other-1.0.dist-info").mkdir()
+    assert digest() != before
+
+
 def test_a_result_is_known_by_function_arguments_and_files(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("one", encoding="utf-8")
