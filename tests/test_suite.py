@@ -16,7 +16,7 @@ from robots.errors import EngineNotInstalledError, HarnessError, SingularityErro
 from robots.motion import Motion
 from robots.robot import Case, configurations, make_case, modes, names
 from validation.judge import sources
-from validation.judge.audit import ExpectedTerms, audit, doubts, expected_terms, lost
+from validation.judge.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
 from validation.judge.compare import Evidence, summarize_resolved
 from validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
 from validation.judge.verdicts import FILE
@@ -71,7 +71,7 @@ def test_agrees_with_the_reference(
         raise motion
     key = case.key
     outcomes = [_outcome(key, sources.REFERENCE, folders), _outcome(key, source, folders)]
-    evidence = Evidence(lost=_lost(key, source.split("/")[0], folders), doubts=_doubts(key, folders))
+    evidence = Evidence(blocking_reasons=_lost(key, source.split("/")[0], folders), doubts=_doubts(key, folders))
     rows = summarize_resolved(outcomes, motion, evidence)
     for row in rows[rows["source"] == source].to_dict("records"):
         for figure in FIGURES:
@@ -141,7 +141,7 @@ def _outcome(key: Key, source: str, folders: Folders) -> Outcome:
 @cache
 def _lost(key: Key, engine: str, folders: Folders) -> Mapping[Any, str]:
     """Why nothing of an engine can be compared: nothing, if its audit passes."""
-    return {} if engine == "analytic" else lost(audit(_case(*key, folders), _wanted(key, folders), engine))
+    return {} if engine == "analytic" else blocking_reasons(audit(_case(*key, folders), _wanted(key, folders), engine))
 
 
 @cache

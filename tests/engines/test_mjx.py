@@ -23,7 +23,7 @@ from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks
 from tests.engines.test_drift_and_tracking import SHIFT, opening
 from tests.errors import relative_error
 from validation.judge import sources
-from validation.judge.audit import audit, expected_terms, lost
+from validation.judge.audit import audit, blocking_reasons, expected_terms
 from validation.judge.tolerances import registered
 
 mjx = pytest.importorskip("mujoco.mjx")
@@ -107,7 +107,7 @@ def test_the_audit_names_what_mjx_leaves_out() -> None:
         ("instantaneous", "closure acceleration in its solver")
     ]
     assert wrong[0]["found"] == 0
-    assert not lost(rows)
+    assert not blocking_reasons(rows)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from tests.conftest import MODELS, ZOO, CaseMaker
 from tests.engines.mechanisms import PLAIN_FOUR_BAR
 from tests.engines.refusals import REFUSALS
 from tests.validation.conftest import exit_status
-from validation.judge.audit import audit, expected_terms, lost
+from validation.judge.audit import audit, blocking_reasons, expected_terms
 from validation.judge.evaluate import evaluate
 from validation.judge.results import Results
 from validation.judge.tolerances import registered
@@ -416,7 +416,7 @@ def test_an_engine_that_cannot_be_audited_is_not_compared(
     monkeypatch.setattr(engines, "installed", lambda engine: False)
     rows = audit(prr, expected_terms(prr, prr_motion), "mujoco")
     assert [row["verdict"] for row in rows] == ["not run"]
-    assert "is not installed" in lost(rows)[prr.key, "mujoco"]
+    assert "is not installed" in blocking_reasons(rows)[prr.key, "mujoco"]
 
 
 def test_a_bug_in_an_audit_is_a_row(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -426,13 +426,15 @@ def test_a_bug_in_an_audit_is_a_row(prr: Case, prr_motion: Motion, monkeypatch: 
     monkeypatch.setattr(engines, "matrices", broken)
     rows = audit(prr, expected_terms(prr, prr_motion), "mujoco")
     assert rows[-1]["verdict"] == "not run"
-    assert lost(rows)[prr.key, "mujoco"].startswith("not audited: internal error: ZeroDivisionError: a bug; the whole")
+    assert blocking_reasons(rows)[prr.key, "mujoco"].startswith(
+        "not audited: internal error: ZeroDivisionError: a bug; the whole"
+    )
 
 
 def causes(rows: pd.DataFrame) -> list[str]:
     """The quantity that the reason for not comparing names."""
     records: list[Any] = rows.to_dict("records")
-    return [reason.split(": ")[1].rsplit(" of ", 1)[0] for reason in lost(records).values()]
+    return [reason.split(": ")[1].rsplit(" of ", 1)[0] for reason in blocking_reasons(records).values()]
 
 
 def spoil_mujoco(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:

@@ -15,7 +15,7 @@ from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
-from validation.judge.audit import ExpectedTerms, audit, doubts, effort_rows, expected_terms, lost
+from validation.judge.audit import ExpectedTerms, audit, blocking_reasons, doubts, effort_rows, expected_terms
 from validation.judge.results import table
 from validation.judge.tolerances import audits, registered
 from validation.judge.verdicts import FILE, Key
@@ -212,7 +212,7 @@ def test_an_engine_that_fails_is_a_row(
     assert names == {**KEY, **texts, "verdict": verdict, "note": note}
     assert np.isnan([row[name] for name in NUMBERS]).all()
     assert set(row) == {*names, *NUMBERS}
-    assert lost([row]) == {(tuple(KEY.values()), "mujoco"): f"not audited: {row['note']}"}
+    assert blocking_reasons([row]) == {(tuple(KEY.values()), "mujoco"): f"not audited: {row['note']}"}
 
 
 @pytest.mark.usefixtures("right")
@@ -245,11 +245,11 @@ THERE: Key = ("3prr", "default", "plus", "vertical")
 )
 def test_what_is_lost_is_said_in_a_sentence(row: Mapping[str, Any], reason: str | None) -> None:
     sentence = f"bullet simulates another robot: {reason}"
-    assert lost([row]) == ({} if reason is None else {(THERE, "bullet"): sentence})
+    assert blocking_reasons([row]) == ({} if reason is None else {(THERE, "bullet"): sentence})
 
 
 def test_the_first_reason_counts_for_each_engine_and_case() -> None:
-    reasons = lost(
+    reasons = blocking_reasons(
         [
             audited("mass", "agree"),
             audited("armature"),

@@ -51,7 +51,7 @@ def results() -> Results:
     """Of an engine that agrees and one whose verdict is informational."""
     return run(
         cases_of_file(MODELS / "four_bar.xml")[1:],
-        wanted=("mujoco/kkt", "mujoco/as_is"),
+        source_names=("mujoco/kkt", "mujoco/as_is"),
         dt=0.1,
         workers=Workers(jobs=1),
     )

@@ -14,7 +14,7 @@ from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.validation.conftest import exit_status
-from validation.judge.audit import audit, doubts, expected_terms, lost
+from validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
 from validation.judge.evaluate import evaluate
 from validation.judge.independence import FROM_FILES, IN_WORDS, shares
 from validation.judge.results import Results
@@ -194,7 +194,7 @@ def test_nothing_agrees_where_the_files_were_not_read(
 
     monkeypatch.setattr(engines, "read_file", broken)
     results, rows = _judged(prr, prr_motion)
-    assert "internal error: ZeroDivisionError" in lost(rows)[prr.key, FILE]
+    assert "internal error: ZeroDivisionError" in blocking_reasons(rows)[prr.key, FILE]
     assert set(_verdicts(results).values()) == {"reference", "not comparable"}
     assert exit_status(results) == 70
 

@@ -235,10 +235,12 @@ def test_a_route_without_a_limit_is_not_judged(reference: Outcome, candidate: Ou
 
 def test_an_engine_that_lost_something_is_not_compared(reference: Outcome, candidate: Outcome) -> None:
     key = candidate.case.key
-    lost = replace(EVIDENCE, lost={(key, "mujoco"): "it lost a mass"})
-    (row, *_) = rows_of(reference, candidate, lost)
+    blocking_reasons = replace(EVIDENCE, blocking_reasons={(key, "mujoco"): "it lost a mass"})
+    (row, *_) = rows_of(reference, candidate, blocking_reasons)
     assert (row["verdict"], row["note"]) == ("not comparable", "it lost a mass; said so")
-    other = replace(EVIDENCE, lost={(key, "pybullet"): "it lost a mass", (("a", "b", "c", "d"), "mujoco"): "no"})
+    other = replace(
+        EVIDENCE, blocking_reasons={(key, "pybullet"): "it lost a mass", (("a", "b", "c", "d"), "mujoco"): "no"}
+    )
     assert verdicts(reference, candidate, other) == 3 * ["agree"]
 
 
@@ -315,12 +317,12 @@ def test_an_error_below_three_resolutions_is_no_verdict(
 def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome, candidate: Outcome) -> None:
     """Once for all actuators of a source; not for open loops, whose efforts agree, even to the last digit."""
     found = with_history(candidate, effort=off_by(0, 1, 1))
-    lost = replace(EVIDENCE, lost={(candidate.case.key, "mujoco"): "it lost a mass"})
+    blocking_reasons = replace(EVIDENCE, blocking_reasons={(candidate.case.key, "mujoco"): "it lost a mass"})
     at_the_limit = with_history(candidate, effort=EXPECTED * [1, 1, 0] + [0, 0, SCALE[2] * LIMIT], closure_drift=1.0)
     zero = replace(reference, history=history(sources.REFERENCE, EXPECTED * [1, 1, 0]))
     there = (("3prr", "default", "plus", "vertical"), ROUTE)
     assert unexplained(summarize([reference, found], EVIDENCE)) == [there]
-    assert unexplained(summarize([reference, found], lost)) == []
+    assert unexplained(summarize([reference, found], blocking_reasons)) == []
     assert unexplained(summarize([reference, candidate], EVIDENCE)) == []
     assert verdicts(zero, at_the_limit) == 3 * ["disagree"]
     assert unexplained(summarize([zero, at_the_limit], EVIDENCE)) == []
@@ -348,8 +350,8 @@ def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
     beyond = replace(beyond, projected=replace(beyond.projected, closure_drift=0.0, tracking_error=0.0))
     gone = replace(candidate, source="mujoco/default", history=None, failure="not run")
     tolerances = {**EVIDENCE.tolerances, "pinocchio/forward": LIMITS, "mujoco/default": LIMITS}
-    lost = {(candidate.case.key, "pinocchio"): "it lost a mass"}
-    evidence = Evidence(tolerances=tolerances, lost=lost)
+    blocking_reasons = {(candidate.case.key, "pinocchio"): "it lost a mass"}
+    evidence = Evidence(tolerances=tolerances, blocking_reasons=blocking_reasons)
     outcomes = [reference, beyond, replace(beyond, source="pinocchio/forward"), gone]
     found = summarize_resolved(outcomes, prr_motion, evidence)
     ((case, motion, name, efforts),) = asked

@@ -37,7 +37,7 @@ def test_a_linkage_without_play_is_locked(
     """To first order two dofs are free; not even the loops that close to a millionth of a metre make a motion of it."""
     (tmp_path / "linkage.xml").write_text(linkage(lengths, drives))
     with pytest.raises(HarnessError, match=r"linkage\.xml, mode home: the loops lock it: .* crank, coupler, rocker$"):
-        run(cases_of_file(tmp_path / "linkage.xml"), wanted=EXACT[:1], workers=ALONE)
+        run(cases_of_file(tmp_path / "linkage.xml"), source_names=EXACT[:1], workers=ALONE)
 
 
 def test_a_locked_linkage_is_one_line_and_bad_input(loopcheck: Command, tmp_path: Path) -> None:
@@ -57,12 +57,12 @@ def test_what_is_locked_beside_a_robot_that_moves_is_named(tmp_path: Path) -> No
     with pytest.raises(
         HarnessError, match=r"the loops lock part of it: of \d dofs .* those of crank, coupler, rocker$"
     ):
-        run(cases_of_file(tmp_path / "two.xml"), wanted=EXACT[:1], workers=ALONE)
+        run(cases_of_file(tmp_path / "two.xml"), source_names=EXACT[:1], workers=ALONE)
 
 
 def test_a_linkage_at_its_change_point_moves(tmp_path: Path) -> None:
     (tmp_path / "linkage.xml").write_text(linkage((0.2, 0.5, -0.2, 0.5)))
-    results = run(cases_of_file(tmp_path / "linkage.xml"), wanted=EXACT[:2], workers=ALONE)
+    results = run(cases_of_file(tmp_path / "linkage.xml"), source_names=EXACT[:2], workers=ALONE)
     assert exit_status(results) == 0
 
 
@@ -73,7 +73,7 @@ def test_a_tip_that_comes_to_rest_at_once_is_followed(tmp_path: Path) -> None:
     body = f'<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/>{tip}</body>'
     motor = '<actuator><motor name="m" joint="j"/></actuator>'
     (tmp_path / "tip.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{motor}</mujoco>")
-    assert exit_status(run(cases_of_file(tmp_path / "tip.xml"), wanted=EXACT[:2], dt=0.1, workers=ALONE)) == 0
+    assert exit_status(run(cases_of_file(tmp_path / "tip.xml"), source_names=EXACT[:2], dt=0.1, workers=ALONE)) == 0
 
 
 def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:
     body = '<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/></body>'
     motor = '<actuator><motor name="m" joint="j"/></actuator>'
     (tmp_path / "hinge.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{motor}</mujoco>")
-    results = run(cases_of_file(tmp_path / "hinge.xml"), wanted=EXACT, dt=0.1, workers=ALONE)
+    results = run(cases_of_file(tmp_path / "hinge.xml"), source_names=EXACT, dt=0.1, workers=ALONE)
     assert set(results.summary["verdict"]) <= {"agree", "reference", "not run"}
     assert all("is not installed" in note for note in _notes(results) if "not" in note)
 
@@ -110,6 +110,6 @@ def _notes(results: Results) -> list[str]:
 def _results(path: Path) -> Results | HarnessError:
     """What checking a file comes to, in this process."""
     try:
-        return run(cases_of_file(path), wanted=EXACT, dt=0.1, workers=ALONE)
+        return run(cases_of_file(path), source_names=EXACT, dt=0.1, workers=ALONE)
     except HarnessError as error:
         return error

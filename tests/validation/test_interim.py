@@ -17,7 +17,7 @@ from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 from validation.execution import workers
 from validation.execution.progress import Bars, Lines
-from validation.judge.audit import audit, doubts, expected_terms, lost
+from validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
 from validation.judge.compare import Evidence, summarize
 from validation.judge.evaluate import evaluate
 from validation.judge.tolerances import registered
@@ -47,7 +47,7 @@ def test_what_comes_in_any_order_ends_as_the_verdicts_of_the_run(prr: Case, prr_
     for key, result in random.Random(seed).sample(results, len(results)):
         interim.take(key, result)
     rows = [row for of_engine in audits.values() for row in of_engine]
-    summary = summarize(list(outcomes.values()), Evidence(lost=lost(rows), doubts=doubts(rows)))
+    summary = summarize(list(outcomes.values()), Evidence(blocking_reasons=blocking_reasons(rows), doubts=doubts(rows)))
     assert {source for _, source in interim.verdicts} == set(SOURCES)
     for (_, source), (verdict, coming) in interim.verdicts.items():
         of_source = summary[summary["source"] == source]
@@ -103,7 +103,7 @@ def test_the_table_fills_as_results_come() -> None:
 
     with in_this_process() as patch:
         patch.setattr(workers, "display", display)
-        run(cases_of_file(MODELS / "four_bar.xml")[:1], wanted=("mujoco/kkt",), dt=0.1, workers=workers.ALONE)
+        run(cases_of_file(MODELS / "four_bar.xml")[:1], source_names=("mujoco/kkt",), dt=0.1, workers=workers.ALONE)
     *tables, last = screen.shown
     assert len(tables) == 4  # two sources, the audits of the engine and of the file
     assert "agree" not in tables[0]

@@ -92,7 +92,7 @@ def test_all_that_is_missing_is_said(tmp_path: Path) -> None:
 
 def test_it_is_said_on_the_console(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = cases_of_file(_write(tmp_path / "model.xml"))
-    show(summary(run(cases, wanted=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))))
+    show(summary(run(cases, source_names=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))))
     assert "left out: contacts between geoms; files that no inertia depends on: mesh" in capsys.readouterr().out
 
 

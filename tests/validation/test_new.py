@@ -40,7 +40,7 @@ def test_a_new_robot_is_listed_run_and_tested(
     assert "## Licence" in readme
     assert "rocker [N m]" in loopcheck("list")[1]
     cases = plan(Selection(robots=("mine",), configurations=("vertical",)))
-    assert exit_status(run(cases, wanted=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))) == 0
+    assert exit_status(run(cases, source_names=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))) == 0
     collect = (
         "import sys, pathlib, pytest, robots.robot; robots.robot.CATALOGUE = pathlib.Path(sys.argv[1]); "
         "sys.exit(pytest.main(['--collect-only', '-q', 'tests/test_suite.py']))"

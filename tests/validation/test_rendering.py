@@ -26,7 +26,7 @@ from validation.studies.run import pictures
 from validation.studies.run.movies import movies
 from validation.studies.run.study import run
 
-CHOSEN: dict[str, Any] = {"wanted": ("mujoco/kkt",), "dt": 0.1, "workers": Workers(jobs=1)}
+CHOSEN: dict[str, Any] = {"source_names": ("mujoco/kkt",), "dt": 0.1, "workers": Workers(jobs=1)}
 DRAWN = "spinning_rod, mode home, in motion, drawn by MuJoCo."
 
 

@@ -379,7 +379,7 @@ def test_the_efforts_on_the_task_are_those_of_the_actuators(tmp_path: Path) -> N
     """Power in is power out, for every source, from the tables of a run alone."""
     cases = plan(Selection(robots=("2t1r",), configurations=("horizontal",)))
     result_tables.write(
-        run(cases, wanted=("analytic/paper", "mujoco/inverse"), dt=0.05, workers=Workers(jobs=1)), tmp_path
+        run(cases, source_names=("analytic/paper", "mujoco/inverse"), dt=0.05, workers=Workers(jobs=1)), tmp_path
     )
     read = result_tables.read(tmp_path)
     on_task = read.task_efforts.merge(read.task, on=["t", "coordinate"], suffixes=("", "_x"))

@@ -151,7 +151,7 @@ def test_an_exact_route_resolves_round_off(prr: Case, prr_motion: Motion) -> Non
 @pytest.mark.slow
 def test_a_limit_below_the_resolution_leaves_nothing_to_compare(prr: Case) -> None:
     """In the run itself, with workers: the rows say error, resolution and limit, and the seed is recorded."""
-    results = run([prr], wanted=("mujoco/kkt",), own_limits={"mujoco/kkt": 1e-16})
+    results = run([prr], source_names=("mujoco/kkt",), own_limits={"mujoco/kkt": 1e-16})
     rows = results.summary[results.summary["source"] == "mujoco/kkt"]
     for verdict, note in rows[["verdict", "note"]].itertuples(index=False):
         error, resolved, limit = (float(x) for x in re.findall(r"(?:error|resolution|limit) ([^,;]+)", note)[:3])
@@ -177,7 +177,7 @@ def test_nothing_is_measured_where_nothing_is_beyond(
     assert [row["result"] for row in rows] == ["killed"]
     with in_this_process() as patch:
         patch.setattr("validation.studies.run.study.measure_resolution", never)
-        assert run([case], wanted=("mujoco/kkt",)).run["seeds"] == {}
+        assert run([case], source_names=("mujoco/kkt",)).run["seeds"] == {}
 
 
 @pytest.mark.slow

@@ -58,8 +58,8 @@ def named(rows: Sequence[QuantityCheck]) -> list[tuple[Any, ...]]:
     """Quantity, element and size of every error that is not round-off."""
     found = []
     for held in rows:
-        assert held.error.shape == held.wanted.shape == held.found.shape
-        assert len(held.elements) == len(held.wanted)
+        assert held.error.shape == held.expected.shape == held.actual.shape
+        assert len(held.elements) == len(held.expected)
         for element, entry in zip(*np.nonzero(held.error > 1e-13), strict=True):
             found.append((held.quantity, held.elements[element], float(held.error[element, entry])))
     return found
@@ -266,7 +266,7 @@ def test_what_is_lost_or_called_otherwise_is_named(
     rows = {held.quantity: held for held in static(want.inventory, change(want.inventory), want.terms.M[0])}
     assert set(whole) - set(rows) == missing
     held = rows[f"number of {kind}"]
-    assert (held.wanted.item(), held.found.item()) == numbers
+    assert (held.expected.item(), held.actual.item()) == numbers
     assert (held.error.item(), held.note) == (numbers[0] - numbers[1], note)
     assert (held.unit, held.elements) == ("-", ("robot",))
     assert {name for name, _, _ in named([*rows.values()])} == {f"number of {kind}"}
@@ -275,7 +275,7 @@ def test_what_is_lost_or_called_otherwise_is_named(
 def test_what_is_added_is_named(want: ExpectedTerms) -> None:
     rows = static(without_last_actuator(want.inventory), want.inventory, want.terms.M[0])
     (held,) = [held for held in rows if held.quantity == "number of actuators"]
-    assert (held.wanted.item(), held.found.item(), held.note) == (2, 3, "added: right again")
+    assert (held.expected.item(), held.actual.item(), held.note) == (2, 3, "added: right again")
 
 
 def test_no_actuators_are_no_row(want: ExpectedTerms) -> None:
@@ -293,7 +293,7 @@ def rigid(want: ExpectedTerms, J: Array, J_found: Array) -> dict[str, Any]:
     rows = static(replace(want.inventory, J=J), replace(want.inventory, J=J_found), want.terms.M[0])
     numbers = {held.quantity: held for held in rows if held.quantity in RIGID}
     directions = numbers.pop("forbidden directions", None)
-    found = {name: (held.wanted.item(), held.found.item()) for name, held in numbers.items()}
+    found = {name: (held.expected.item(), held.actual.item()) for name, held in numbers.items()}
     return found if directions is None else {**found, "beyond": (0.0, float(directions.error.max()))}
 
 
@@ -328,7 +328,7 @@ def test_a_direction_that_is_off_is_as_large_as_its_angle(want: ExpectedTerms, *
     assert (held.unit, held.elements) == ("-", want.inventory.dofs)
     assert held.error.argmax() // held.error.shape[1] == 3
     assert held.error.max() == pytest.approx(5 * ERROR, rel=1e-3)
-    assert (held.wanted == 0).all()
+    assert (held.expected == 0).all()
 
 
 def largest_force(want: ExpectedTerms) -> float:

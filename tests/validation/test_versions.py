@@ -40,12 +40,12 @@ Old = Mapping[str, result_tables.Results | str]
 def two(prr: Case) -> Old:
     """Results as they are, and with the term left out that MuJoCo did not have before 3.7."""
     wanted = ("mujoco/kkt", "mujoco/forward")
-    new = run([prr], wanted=wanted, workers=Workers(jobs=1))
+    new = run([prr], source_names=wanted, workers=Workers(jobs=1))
     fault = engines.faults("mujoco/forward")["velocity term dropped"]
     with in_this_process() as patch:
         load = sources.load
         patch.setattr(sources, "load", lambda name: fault(1.0) if name == "mujoco/forward" else load(name))
-        old = run([prr], wanted=wanted, workers=Workers(jobs=1))
+        old = run([prr], source_names=wanted, workers=Workers(jobs=1))
     return {"3.6.0": old, "3.7.0": "no network", "4.0.0": new}
 
 
@@ -118,8 +118,8 @@ def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case, tmp_path:
     (folder / "3prr.xml").write_text(text, encoding="utf-8")
     robot = prr.robot.model_copy(update={"folder": folder})
     heavier = make_case(robot, variant=prr.variant, mode=prr.mode, configuration=prr.configuration)
-    both = {"3.6.0": run([prr], wanted=("analytic/lagrange",), workers=Workers(jobs=1))}
-    both["4.0.0"] = run([heavier], wanted=("analytic/lagrange",), workers=Workers(jobs=1))
+    both = {"3.6.0": run([prr], source_names=("analytic/lagrange",), workers=Workers(jobs=1))}
+    both["4.0.0"] = run([heavier], source_names=("analytic/lagrange",), workers=Workers(jobs=1))
     found = VersionsResult(table=versions_table(both), run=_record(both))
     row = _cell(found.table, sources.REFERENCE, "4.0.0")
     motion = prescribe(prr)

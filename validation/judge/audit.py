@@ -59,8 +59,8 @@ class ExpectedTerms:
 
 def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
     """What all engines are held against in a case: the model itself, at some states of its motion."""
-    at = [round(part * (len(motion.t) - 1)) for part in POSES]
-    q, qd, qdd = motion.q[at], motion.qd[at], motion.qdd[at]
+    samples = [round(part * (len(motion.t) - 1)) for part in POSES]
+    q, qd, qdd = motion.q[samples], motion.qd[samples], motion.qdd[samples]
     terms = lagrange_model(case.mechanism, q, qd)
     inventory = expected_inventory(case.mechanism, q[0], (terms.gravity - terms.load)[0])
     return ExpectedTerms(q=q, qd=qd, qdd=qdd, inventory=inventory, terms=terms)
@@ -77,7 +77,7 @@ def audit(case: Case, want: ExpectedTerms, engine: str) -> list[Row]:
     return list(_audit(case, want, engine))
 
 
-def lost(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:
+def blocking_reasons(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:
     """Why nothing of an engine can be compared, by case and engine: what it simulates otherwise, or why none knows."""
     reasons: dict[tuple[Key, str], str] = {}
     for row in rows:
@@ -134,15 +134,17 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
     tier = "static"
     try:
         q = want.q[0]
-        found = engines.read_file(case, q) if engine == FILE else engines.audit(engine, case.mechanism, q)
-        yield from (_row(case.key, engine, tier, held) for held in tiers.static(want.inventory, found, want.terms.M[0]))
-        if engine == FILE or found.dofs != want.inventory.dofs:
+        inventory = engines.read_file(case, q) if engine == FILE else engines.audit(engine, case.mechanism, q)
+        yield from (
+            _row(case.key, engine, tier, check) for check in tiers.static(want.inventory, inventory, want.terms.M[0])
+        )
+        if engine == FILE or inventory.dofs != want.inventory.dofs:
             return
         tier = "instantaneous"
         positions, velocities = np.concatenate([want.q, want.q]), np.concatenate([want.qd, 0 * want.qd])
         matrices = engines.matrices(engine, case.mechanism, positions, velocities)
-        held_at = tiers.instantaneous(case.mechanism, want.terms, matrices, (want.qd, want.qdd))
-        yield from (_row(case.key, engine, tier, held) for held in held_at)
+        checks = tiers.instantaneous(case.mechanism, want.terms, matrices, (want.qd, want.qdd))
+        yield from (_row(case.key, engine, tier, check) for check in checks)
     except NotRepresentableError as error:
         yield failed_row(case.key, engine, "not comparable", str(error), tier=tier)
     except HarnessError as error:
@@ -151,24 +153,24 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
         yield failed_row(case.key, engine, "not run", internal_error(error), tier=tier)
 
 
-def _row(key: Key, engine: str, tier: str, held: QuantityCheck) -> Row:
+def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:
     """The worst entry of a quantity."""
     tolerance = audits()[tier].relative_error or 0.0
-    error = held.error
-    element, entry = divmod(int((error if error.any() else np.abs(held.wanted)).argmax()), error.shape[1])
+    error = check.error
+    element, entry = divmod(int((error if error.any() else np.abs(check.expected)).argmax()), error.shape[1])
     return {
         **dict(zip(CASE, key, strict=True)),
         "engine": engine,
         "tier": tier,
-        "quantity": held.quantity,
-        "element": held.elements[element],
-        "unit": held.unit,
-        "wanted": held.wanted[element, entry],
-        "found": held.found[element, entry],
+        "quantity": check.quantity,
+        "element": check.elements[element],
+        "unit": check.unit,
+        "wanted": check.expected[element, entry],
+        "found": check.actual[element, entry],
         "error": error[element, entry],
         "tolerance": tolerance,
         "verdict": "agree" if error[element, entry] <= tolerance else "disagree",
-        "note": held.note,
+        "note": check.note,
     }
 
 

@@ -34,7 +34,7 @@ class Evidence:
 
     tolerances: Mapping[str, Tolerance] = field(default_factory=registered)
     """By name of the source."""
-    lost: Mapping[tuple[Key, str], str] = field(default_factory=dict)
+    blocking_reasons: Mapping[tuple[Key, str], str] = field(default_factory=dict)
     """Why nothing of an engine can be compared, by case and engine, as `audit.lost` says."""
     doubts: Mapping[Key, str] = field(default_factory=dict)
     """Why the reference is in doubt, by case, as `audit.doubts` says."""
@@ -225,8 +225,8 @@ def _verdict(
     if tolerance is None or tolerance.relative_error is None:
         return ("informational", "") if tolerance else ("not comparable", "no tolerance is registered for this source")
     for reader in (outcome.source.split("/")[0], FILE):
-        if (outcome.case.key, reader) in evidence.lost:
-            return "not comparable", evidence.lost[outcome.case.key, reader]
+        if (outcome.case.key, reader) in evidence.blocking_reasons:
+            return "not comparable", evidence.blocking_reasons[outcome.case.key, reader]
     if outcome.settled is not None:
         floor = float(outcome.settled.floor_of_largest[actuator])
         return _judged_by_own_motion(outcome.settled.reason, floor, numbers, tolerance.relative_error)

@@ -25,9 +25,9 @@ class QuantityCheck:
     unit: str
     elements: Sequence[str]
     """What has it, at least one."""
-    wanted: Array
+    expected: Array
     """Entries of all elements [unit], shape (elements, entries)."""
-    found: Array
+    actual: Array
     """The same in the engine [unit], shape (elements, entries)."""
     scale: Array
     """An error of one [unit], shape (elements or 1, entries or 1)."""
@@ -36,37 +36,37 @@ class QuantityCheck:
     @property
     def error(self) -> Array:
         """Errors of all entries [-], shape (elements, entries)."""
-        return np.abs(self.found - self.wanted) / self.scale
+        return np.abs(self.actual - self.expected) / self.scale
 
 
-def static(wanted: Inventory, found: Inventory, M: Array) -> Iterator[QuantityCheck]:
+def static(expected: Inventory, actual: Inventory, M: Array) -> Iterator[QuantityCheck]:
     """What an engine simulates beside the model: how much there is of everything, then what it is like.
 
     Args:
-        wanted: The model's inventory.
-        found: The engine's.
+        expected: The model's inventory.
+        actual: The engine's.
         M: The model's inertia matrix in the same pose [kg, kg m or kg m²], shape (nv, nv).
     """
     alike = {"": True}
     for kind in ("bodies", "joints", "dofs", "actuators"):
-        names, others = getattr(wanted, kind), getattr(found, kind)
+        names, others = getattr(expected, kind), getattr(actual, kind)
         alike[kind] = names == others
         yield _names(kind, names, others)
-    scales = _scales(wanted, M)
+    scales = _scales(expected, M)
     for name, (field, kind, unit) in QUANTITIES.items():
-        elements = getattr(wanted, kind) if kind else ("robot",)
+        elements = getattr(expected, kind) if kind else ("robot",)
         if elements and alike[kind]:
-            values, others = (np.reshape(getattr(one, field), (len(elements), -1)) for one in (wanted, found))
+            values, others = (np.reshape(getattr(one, field), (len(elements), -1)) for one in (expected, actual))
             yield QuantityCheck(
                 quantity=name,
                 unit=unit,
                 elements=elements,
-                wanted=values,
-                found=others,
+                expected=values,
+                actual=others,
                 scale=scales.get(field, _by_element(values)),
-                note=f"rebuilt: {found.rebuilt[field]}" if field in found.rebuilt and values.any() else "",
+                note=f"rebuilt: {actual.rebuilt[field]}" if field in actual.rebuilt and values.any() else "",
             )
-    yield from _rigid(wanted, found)
+    yield from _rigid(expected, actual)
 
 
 QUANTITIES = {
@@ -93,7 +93,7 @@ QUANTITIES = {
 """Field of the inventory, what has it, and its unit, by name; causes before effects, to name the cause first."""
 
 
-def _scales(wanted: Inventory, M: Array) -> dict[str, Array]:
+def _scales(expected: Inventory, M: Array) -> dict[str, Array]:
     """Errors of one where they are not the size of each element.
 
     Armature and damping where there is none are seen beside the inertia and what would stop it in a second, damping
@@ -101,47 +101,47 @@ def _scales(wanted: Inventory, M: Array) -> dict[str, Array]:
     seen beside all that acts on that one, or a heavy robot with a light link would have its round-off there. It is no
     damper without one on both dofs, which are held to their own.
     """
-    size = _largest(wanted.center, wanted.anchor)
-    force, moment = _largest(wanted.force), _largest(wanted.moment, size * wanted.force)
-    weight = wanted.total_mass * float(np.linalg.norm(wanted.gravity))
+    size = _largest(expected.center, expected.anchor)
+    force, moment = _largest(expected.force), _largest(expected.moment, size * expected.force)
+    weight = expected.total_mass * float(np.linalg.norm(expected.gravity))
     scales = {
         **dict.fromkeys(("center", "anchor", "opening"), size),
         **dict.fromkeys(("freedom", "axis"), 1.0),
-        "spring_reference": _largest(wanted.spring_reference),
+        "spring_reference": _largest(expected.spring_reference),
         "force": force,
         "moment": moment,
-        "rest_force": _largest(wanted.rest_force, weight),
+        "rest_force": _largest(expected.rest_force, weight),
     }
     by_dof = {}
-    beside = np.maximum(np.diag(M), np.abs(wanted.rest_force))
-    for name, values, least in (("armature", wanted.armature, np.diag(M)), ("damping", wanted.damping, beside)):
+    beside = np.maximum(np.diag(M), np.abs(expected.rest_force))
+    for name, values, least in (("armature", expected.armature, np.diag(M)), ("damping", expected.damping, beside)):
         size_of_dof = np.sqrt(np.where(np.diag(values) > 0, np.diag(values), least))
         by_dof[name] = size_of_dof[:, None] * size_of_dof
-    falling = np.linalg.lstsq(M, wanted.rest_force, rcond=ZERO)[0]
-    load = np.maximum(np.abs(wanted.rest_force), np.abs(M) @ np.abs(falling))
+    falling = np.linalg.lstsq(M, expected.rest_force, rcond=ZERO)[0]
+    load = np.maximum(np.abs(expected.rest_force), np.abs(M) @ np.abs(falling))
     by_dof["damping"] = np.maximum(by_dof["damping"], load[:, None] * (1 - np.eye(len(load))))
     return {**{name: np.full((1, 1), scale) for name, scale in scales.items()}, **by_dof}
 
 
-def _rigid(wanted: Inventory, found: Inventory) -> Iterator[QuantityCheck]:
+def _rigid(expected: Inventory, actual: Inventory) -> Iterator[QuantityCheck]:
     """The constraints: their number, their rank, the dof they leave, and which motions they forbid."""
-    (free, nv), (others, nv_found) = ((null_space(one.J).shape[1], one.J.shape[1]) for one in (wanted, found))
-    yield _number("constraint rows", len(wanted.J), len(found.J))
+    (free, nv), (others, nv_found) = ((null_space(one.J).shape[1], one.J.shape[1]) for one in (expected, actual))
+    yield _number("constraint rows", len(expected.J), len(actual.J))
     yield _number("rank of the constraints", nv - free, nv_found - others)
     yield _number("dof", free, others)
-    if wanted.dofs == found.dofs and len(wanted.J) + len(found.J):
-        yield _forbidden(wanted.dofs, wanted.J[None], found.J[None])
+    if expected.dofs == actual.dofs and len(expected.J) + len(actual.J):
+        yield _forbidden(expected.dofs, expected.J[None], actual.J[None])
 
 
 def instantaneous(
-    mechanism: Mechanism, terms: LagrangeModel, found: Matrices, rates: tuple[Array, Array]
+    mechanism: Mechanism, terms: LagrangeModel, actual: Matrices, rates: tuple[Array, Array]
 ) -> Iterator[QuantityCheck]:
     """What an engine computes at some states beside the model's terms.
 
     Args:
         mechanism: Robot.
         terms: Its terms at the states.
-        found: Those of the engine, first at the states and then at rest in the same positions.
+        actual: Those of the engine, first at the states and then at rest in the same positions.
         rates: Joint velocities [m/s or rad/s] and accelerations [m/s² or rad/s²], each of shape (nt, nv).
     """
     nt, dofs = len(terms.M), _names_of_dofs(mechanism)
@@ -154,29 +154,29 @@ def instantaneous(
         quantity="mass matrix",
         unit="kg, kg m or kg m²",
         elements=dofs,
-        wanted=_by_dof(terms.M),
-        found=_by_dof(found.M[moving]),
+        expected=_by_dof(terms.M),
+        actual=_by_dof(actual.M[moving]),
         scale=_by_dof(diagonal[:, :, None] * diagonal[:, None]),
     )
-    for quantity, wanted, values in (
-        ("velocity terms", terms.coriolis, found.bias[moving] - found.bias[rest]),
-        ("weights, springs and loads", terms.gravity - terms.load, found.bias[rest] - found.passive[rest]),
-        ("dampers", terms.dissipation, found.passive[rest] - found.passive[moving]),
+    for quantity, expected, values in (
+        ("velocity terms", terms.coriolis, actual.bias[moving] - actual.bias[rest]),
+        ("weights, springs and loads", terms.gravity - terms.load, actual.bias[rest] - actual.passive[rest]),
+        ("dampers", terms.dissipation, actual.passive[rest] - actual.passive[moving]),
     ):
         yield QuantityCheck(
             quantity=quantity,
             unit="N or N m",
             elements=dofs,
-            wanted=_by_dof(wanted),
-            found=_by_dof(values),
+            expected=_by_dof(expected),
+            actual=_by_dof(values),
             scale=force,
         )
-    if terms.Phi.size + found.J.size:
-        yield _forbidden(dofs, terms.Phi, found.J[moving])
-    biases = {CLOSURE_ACCELERATION: found.closure_bias, f"{CLOSURE_ACCELERATION} in its solver": found.solver_bias}
+    if terms.Phi.size + actual.J.size:
+        yield _forbidden(dofs, terms.Phi, actual.J[moving])
+    biases = {CLOSURE_ACCELERATION: actual.closure_bias, f"{CLOSURE_ACCELERATION} in its solver": actual.solver_bias}
     for quantity, bias in biases.items():
         if bias is not None and bias.size:
-            yield _closure_acceleration(mechanism, terms, quantity, (found.J[moving], bias[moving]), rates[1])
+            yield _closure_acceleration(mechanism, terms, quantity, (actual.J[moving], bias[moving]), rates[1])
 
 
 def _closure_acceleration(
@@ -185,27 +185,27 @@ def _closure_acceleration(
     """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed."""
     names, (J, bias) = closure_names(mechanism), loops
     closing = solve_dependent(terms.Phi, terms.closure_bias[..., None])
-    wanted = -(J @ closing)[..., 0]
+    expected = -(J @ closing)[..., 0]
     return QuantityCheck(
         quantity=quantity,
         unit="m/s² or rad/s²",
         elements=names if len(names) == J.shape[1] else [f"row {row}" for row in range(J.shape[1])],
-        wanted=wanted.T,
-        found=bias.T,
+        expected=expected.T,
+        actual=bias.T,
         scale=np.full((1, 1), _largest(np.abs(J) @ np.abs(qdd)[..., None], bias)),
     )
 
 
 def _forbidden(dofs: Sequence[str], Phi: Array, J: Array) -> QuantityCheck:
     """Directions of motion that one set of constraints alone forbids; rows may differ by any factor."""
-    rest = [side for at in zip(Phi, J, strict=True) for side in (_beyond(*at), _beyond(*at[::-1]))]
-    found = np.concatenate(rest).T
+    rest = [side for pair in zip(Phi, J, strict=True) for side in (_beyond(*pair), _beyond(*pair[::-1]))]
+    actual = np.concatenate(rest).T
     return QuantityCheck(
         quantity="forbidden directions",
         unit="-",
         elements=dofs,
-        wanted=np.zeros(found.shape),
-        found=found,
+        expected=np.zeros(actual.shape),
+        actual=actual,
         scale=np.ones((1, 1)),
     )
 
@@ -221,16 +221,22 @@ def _beyond(rows: Array, others: Array) -> Array:
 
 def _names(kind: str, names: Sequence[str], others: Sequence[str]) -> QuantityCheck:
     """How many there are; where the engine has as many but others, how many are the same."""
-    lost, added = (", ".join(n for n in a if n not in b) for a, b in ((names, others), (others, names)))
-    note = "; ".join(f"{what}: {which}" for what, which in (("lost", lost), ("added", added)) if which)
+    missing, added = (", ".join(n for n in a if n not in b) for a, b in ((names, others), (others, names)))
+    note = "; ".join(f"{what}: {which}" for what, which in (("lost", missing), ("added", added)) if which)
     same = sum(a == b for a, b in zip(names, others, strict=False))
     return _number(f"number of {kind}", len(names), same if len(others) == len(names) else len(others), note)
 
 
-def _number(quantity: str, wanted: int, found: int, note: str = "") -> QuantityCheck:
+def _number(quantity: str, expected: int, actual: int, note: str = "") -> QuantityCheck:
     one = np.ones((1, 1))
     return QuantityCheck(
-        quantity=quantity, unit="-", elements=("robot",), wanted=wanted * one, found=found * one, scale=one, note=note
+        quantity=quantity,
+        unit="-",
+        elements=("robot",),
+        expected=expected * one,
+        actual=actual * one,
+        scale=one,
+        note=note,
     )
 
 

@@ -13,7 +13,7 @@ from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 from validation.judge import sources
-from validation.judge.audit import doubts, effort_rows, lost
+from validation.judge.audit import blocking_reasons, doubts, effort_rows
 from validation.judge.compare import Evidence, case_and_source, ladder_rows, summarize
 from validation.judge.evaluate import Outcome
 from validation.judge.results import Results, table
@@ -43,7 +43,10 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
         for row in ladder_rows(outcome, reference.history, reference.scale)
     ]
     evidence = Evidence(
-        tolerances=request.tolerances, lost=lost(audited), doubts=doubts(audited), resolutions=output.resolutions
+        tolerances=request.tolerances,
+        blocking_reasons=blocking_reasons(audited),
+        doubts=doubts(audited),
+        resolutions=output.resolutions,
     )
     summary = summarize(outcomes, evidence)
     return Results(

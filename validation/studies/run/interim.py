@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from validation.judge import sources
-from validation.judge.audit import Row, doubts, lost
+from validation.judge.audit import Row, blocking_reasons, doubts
 from validation.judge.compare import Evidence, verdict_rows
 from validation.judge.evaluate import Outcome
 from validation.judge.tolerances import Tolerance
@@ -60,7 +60,7 @@ class Interim:
         engine = source.split("/")[0]
         readers = [FILE] if source in sources.ANALYTIC else [FILE, engine]
         known = [row for reader in readers for row in self.audits.get((case, reader), ())]
-        evidence = Evidence(tolerances=self.tolerances, lost=lost(known), doubts=doubts(known))
+        evidence = Evidence(tolerances=self.tolerances, blocking_reasons=blocking_reasons(known), doubts=doubts(known))
         rows: list[Mapping[str, Any]] = verdict_rows(self.outcomes[case, source], reference, evidence)
         verdict = verdict_of(rows)
         coming = UNAUDITED if any((case, reader) not in self.audits for reader in readers) else ""

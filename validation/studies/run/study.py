@@ -19,7 +19,7 @@ from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
 from validation.execution.workers import ALL_CORES, WorkerFailure, WorkerPool, Workers, worker_pool
 from validation.judge import sources
-from validation.judge.audit import ExpectedTerms, Row, audit, doubts, expected_terms, failed_row, lost
+from validation.judge.audit import ExpectedTerms, Row, audit, blocking_reasons, doubts, expected_terms, failed_row
 from validation.judge.compare import Evidence, summarize, unexplained
 from validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
 from validation.judge.resolution import Resolution, measure_resolution
@@ -88,7 +88,7 @@ STUDY = Run
 def run(
     cases: Sequence[Case],
     *,
-    wanted: tuple[str, ...] = (),
+    source_names: tuple[str, ...] = (),
     dt: float | None = None,
     workers: Workers = ALL_CORES,
     own_limits: Mapping[str, float] | None = None,
@@ -99,7 +99,7 @@ def run(
 
     Args:
         cases: What to run.
-        wanted: Names of the sources; by default all. The reference always runs.
+        source_names: Names of the sources; by default all. The reference always runs.
         dt: Step of the report grid [s]; by default that of `robots.motion.report_grid`.
         workers: Worker processes, by default one for each core.
         own_limits: The user's own limits of the relative error by source [-], instead of the registered ones.
@@ -108,7 +108,7 @@ def run(
         HarnessError: If a source is unknown, a limit makes no sense, or a motion cannot be assembled and this is not
             expected.
     """
-    study = Run(cases=cases, sources=wanted, dt=dt, limits=own_limits or {}, writes_logs=False)
+    study = Run(cases=cases, sources=source_names, dt=dt, limits=own_limits or {}, writes_logs=False)
     with worker_pool(workers) as pool:
         return results_of(computed(study, Path(), pool))
 
@@ -145,7 +145,7 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
     tasks = {key: task for key, task in every.items() if isinstance(task, Task)}  # short ones last
     results = {**every, **_as_they_come(tasks, pool, Interim(tolerances=request.tolerances))}
     outcomes, rows = [results[key] for key in evaluated], [row for key in audited for row in results[key]]
-    evidence = Evidence(tolerances=request.tolerances, lost=lost(rows), doubts=doubts(rows))
+    evidence = Evidence(tolerances=request.tolerances, blocking_reasons=blocking_reasons(rows), doubts=doubts(rows))
     return RunOutput(
         motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
         outcomes=outcomes,
@@ -159,14 +159,14 @@ def _as_they_come(
     tasks: Mapping[tuple[Key, str], Task], pool: WorkerPool, interim: Interim
 ) -> Mapping[tuple[Key, str], Any]:
     """Results of sources and audits by case and name; a terminal shows the table of the latest robot."""
-    keys, found = list(tasks), {}
+    keys, results_by_key = list(tasks), {}
     for k, result in pool.completed(list(tasks.values()), "sources and audits"):
-        found[keys[k]] = result
+        results_by_key[keys[k]] = result
         if pool.progress.is_live:
             interim.take(keys[k], result)
             pool.progress.show(interim.table(keys[k][0][0]))
     pool.progress.show(None)
-    return found
+    return results_by_key
 
 
 def _write_logs(outcomes: Iterable[Outcome], folder: Path) -> None:
@@ -178,9 +178,9 @@ def _write_logs(outcomes: Iterable[Outcome], folder: Path) -> None:
             write_log(log, folder / f"{re.sub(NO_NAME, '_', log.name)}.csv")
 
 
-def _sources_of(robot: Robot, wanted: tuple[str, ...]) -> tuple[str, ...]:
+def _sources_of(robot: Robot, source_names: tuple[str, ...]) -> tuple[str, ...]:
     """The sources to run, the reference always and first."""
-    return tuple(dict.fromkeys((sources.REFERENCE, *(wanted or sources.names(robot)))))
+    return tuple(dict.fromkeys((sources.REFERENCE, *(source_names or sources.names(robot)))))
 
 
 def _motions(
