@@ -44,7 +44,7 @@ from validation.studies.run import study as run_study
 from validation.studies.run.movies import NO_MOVIES
 from validation.studies.run.study import run
 from validation.execution.workers import ALONE
-results = run(cases_of_file(Path(MODEL)), wanted=("analytic/lagrange",), dt=0.2, workers=ALONE)
+results = run(cases_of_file(Path(MODEL)), source_names=("analytic/lagrange",), dt=0.2, workers=ALONE)
 print(sorted(set(results.summary["verdict"])))
 """
 
