@@ -38,3 +38,12 @@ def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Ar
         raise ShapeError(f"{name}: want finite numbers, got {array[place]} at index {place}")
     array.flags.writeable = False
     return array
+
+
+def root_mean_square(values: Array) -> float:
+    """Root mean square of all entries, in their unit.
+
+    Args:
+        values: Numbers [any unit], shape (...).
+    """
+    return float(np.sqrt(np.mean(values**2)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analytic.logs.filters import smoothing_filter
-from robots.arrays import Array
+from robots.arrays import Array, root_mean_square
 from robots.log import Held, Log
 from robots.mechanism import DOFS
 
@@ -58,23 +58,23 @@ def _wrong(log: Log, attribute: str, rates: str, values: str, x: Array, v: Array
 
 def _said(log: Log, computed: Array, given: Array, slope: Array) -> Iterator[tuple[str, str]]:
     """What given rates are to those computed, and a guess why: computed = given / gain, shifted in time; all (n,)."""
-    size, roughness = _rms(given), _rms(np.diff(computed, 4)) / np.sqrt(70)  # of noise, fourth differences have √70
+    # of noise, fourth differences have √70 times the size
+    size, roughness = (
+        root_mean_square(given),
+        root_mean_square(np.diff(computed, 4)) / np.sqrt(70),
+    )  # of noise, fourth differences have √70
     scale = max(size, np.finfo(float).tiny)
     A = np.stack([given, log.dt * slope], axis=1)
     inverse_gain, shift = np.linalg.lstsq(A, computed)[0]
-    left = _rms(computed - A @ [inverse_gain, shift])
-    if left > max(WRONG_SHAPE * _rms(computed), NOISY * roughness):
+    left = root_mean_square(computed - A @ [inverse_gain, shift])
+    if left > max(WRONG_SHAPE * root_mean_square(computed), NOISY * roughness):
         yield f"are not the rates (off by {left / scale:.2g} of their size)" if size else "are zero, not the rates", ""
     elif abs(inverse_gain - 1) > WRONG_GAIN + NOISY * roughness / scale:
         near = [words for known, words in KNOWN_GAINS.items() if abs(inverse_gain * known - 1) < WRONG_SHAPE]
         yield f"are {1 / inverse_gain:.4g} times the rates", f" ({near[0]}?)" if near else ""
-    elif abs(shift) * log.dt > _most_late(log) and abs(shift) * log.dt * _rms(slope) > NOISY * roughness:
+    elif abs(shift) * log.dt > _most_late(log) and abs(shift) * log.dt * root_mean_square(slope) > NOISY * roughness:
         yield f"are {abs(shift) * log.dt:.3g} s {'earlier' if shift < 0 else 'later'} than the rates", ""
 
 
 def _most_late(log: Log) -> float:
     return LATE * max(log.dt, log.effort_time.seconds if isinstance(log.effort_time, Held) else 0.0)
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt((values**2).mean()))

@@ -8,7 +8,7 @@ import numpy as np
 
 from analytic.dynamics.noc import needed_efforts
 from analytic.logs.residual import Residual
-from robots.arrays import Array
+from robots.arrays import Array, root_mean_square
 from robots.mechanism import Mechanism
 from robots.robot import Case, configurations
 
@@ -27,15 +27,15 @@ def gravity_in_words(case: Case, residual: Residual) -> str:
     acting = residual.scale > 0
     weights = _efforts_per_gravity(mechanism, residual)[:, acting] / residual.scale[acting, None]
     missing = (residual.residual[:, acting] / residual.scale[acting]).ravel()
-    A, floor = weights.reshape(-1, 3), _rms(residual.floor.rms[acting] / residual.scale[acting])
-    enough = max(EXPLAINED * _rms(missing), floor)
+    A, floor = weights.reshape(-1, 3), root_mean_square(residual.floor.rms[acting] / residual.scale[acting])
+    enough = max(EXPLAINED * root_mean_square(missing), floor)
     named = {
         f"--configuration {name}": gravity - mechanism.gravity
         for name, gravity in configurations(case.robot, mechanism).items()
     }
     fitted = np.linalg.lstsq(A, missing, rcond=1e-9)[0]
     for words, change in {**named, "is the robot mounted otherwise": fitted}.items():
-        if change.any() and _rms(missing - A @ change) <= enough:
+        if change.any() and root_mean_square(missing - A @ change) <= enough:
             fitting, modelled = (_vector(gravity) for gravity in (mechanism.gravity + change, mechanism.gravity))
             return f"gravity {fitting} m/s² in place of {modelled} explains it: {words}?"
     return ""
@@ -54,7 +54,3 @@ def _efforts_per_gravity(mechanism: Mechanism, residual: Residual) -> Array:
 
 def _vector(values: Array) -> str:
     return f"({', '.join(f'{value:.3g}' for value in values)})"
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(values**2)))

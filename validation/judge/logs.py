@@ -17,7 +17,7 @@ from analytic.logs.parameters import Fit, fit
 from analytic.logs.rates import wrong_rates
 from analytic.logs.residual import Residual, residual_efforts
 from analytic.motion.laws import RECORDED
-from robots.arrays import Array
+from robots.arrays import root_mean_square
 from robots.errors import SingularityError
 from robots.log import Held, Instantaneous, Log
 from robots.log_description import in_text
@@ -139,6 +139,8 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
         return [Verdict("not comparable", judged.failure) for _ in actuators]
     first, *others = judged.residuals
     left_over = _left_over(judged, first, accuracy)
+    disagreeing = any(_verdict(first, k, accuracy).verdict == "disagree" for k in actuators)
+    gravity = gravity_in_words(judged.case, first) if disagreeing else ""
     of_actuators = []
     for k in actuators:
         verdict, reason = _verdict(first, k, accuracy)
@@ -151,7 +153,7 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
             reason,
             *_fitted(judged),
             _assumed(first, others),
-            _likely(judged, first, k) if verdict == "disagree" else "",
+            *((_likely(judged, first, k), gravity) if verdict == "disagree" else ()),
             *judged.doubts,
         )
         of_actuators.append(Verdict(verdict, "; ".join(part for part in parts if part)))
@@ -286,17 +288,16 @@ def _assumed(first: Residual, others: Sequence[Residual]) -> str:
 
 
 def _likely(judged: JudgedLog, residual: Residual, k: int) -> str:
-    """What a column is that is not the effort, a reading or a multiple; or what gravity it was in."""
+    """What a column is that is not the effort: a reading that is often taken for it, or a multiple."""
     reading = in_words(reading_of(judged.case.mechanism, residual, k))
-    gravity = gravity_in_words(judged.case, residual)
-    return "; ".join(part for part in (reading, _gain(residual, k), gravity) if part)
+    return "; ".join(part for part in (reading, _gain(residual, k)) if part)
 
 
 def _gain(residual: Residual, k: int) -> str:
     """What the efforts are to those needed, where a factor explains the residual."""
     effort, needed = residual.effort[:, k], residual.needed[:, k]
     gain = float(effort @ needed) / max(float(needed @ needed), np.finfo(float).tiny)
-    if _rms(effort - gain * needed) > NEAR_GAIN * _rms(effort) or abs(gain - 1) < NEAR_GAIN:
+    if root_mean_square(effort - gain * needed) > NEAR_GAIN * root_mean_square(effort) or abs(gain - 1) < NEAR_GAIN:
         return ""
     near = [words for known, words in KNOWN_GAINS.items() if abs(gain / known - 1) < NEAR_GAIN]
     return f"the efforts are {gain:.4g} times those needed{f' ({near[0]}?)' if near else ''}"
@@ -314,7 +315,3 @@ def _left_over(judged: JudgedLog, residual: Residual, accuracy: float) -> str:
         f"where nothing drives, a force of {by_dof[worst]:.3g} (N or N m) at '{names[-1]}' is left over, which the "
         "model lacks: friction, a limit or a contact there?"
     )
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt((values**2).mean()))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from analytic.logs.residual import Residual
-from robots.arrays import Array
+from robots.arrays import Array, root_mean_square
 from robots.log import Held
 from robots.mechanism import Mechanism
 
@@ -55,15 +55,15 @@ def reading_of(mechanism: Mechanism, residual: Residual, actuator: int) -> Readi
     """
     logged, floor = residual.effort[:, actuator], float(residual.floor.rms[actuator])
     known = dict(_readings(mechanism, residual, actuator))
-    left = {name: _rms(logged - values) for name, values in known.items()}
+    left = {name: root_mean_square(logged - values) for name, values in known.items()}
     nearest = min(left, key=lambda name: left[name])
 
     def is_apart(name: str) -> bool:
-        differs = _rms(known[name] - known[nearest]) > TELLING * floor
+        differs = root_mean_square(known[name] - known[nearest]) > TELLING * floor
         return name != nearest and differs and left[nearest] < NEARER * left[name]
 
     names = (nearest, *(name for name in known if name != nearest and not is_apart(name)))
-    return Reading(names=names, effect=_rms(known[nearest] - known[EFFORT]), left=left[nearest])
+    return Reading(names=names, effect=root_mean_square(known[nearest] - known[EFFORT]), left=left[nearest])
 
 
 def in_words(reading: Reading) -> str:
@@ -109,7 +109,3 @@ def _readings(mechanism: Mechanism, residual: Residual, k: int) -> Iterator[tupl
         taken = taken + joint.stiffness * (motion.q[:, q] - joint.spring_reference[0])
         if taken.any():
             yield REACTION, actuator.gear * needed - taken
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(values**2)))

@@ -9,7 +9,7 @@ import numpy as np
 
 import engines
 from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
+from robots.arrays import Array, root_mean_square
 from robots.errors import HarnessError
 from robots.robot import Case
 from validation.judge.as_is import Series, residual_series
@@ -107,7 +107,11 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
         yield from _of_actuator(row, of_parts, k)
         for name in causes:
             tried = runs[frozenset({name})].residual[judged, k]
-            figures = {"rms": _rms(tried), "largest": float(np.abs(tried).max()), "setting": module.CAUSES[name]}
+            figures = {
+                "rms": root_mean_square(tried),
+                "largest": float(np.abs(tried).max()),
+                "setting": module.CAUSES[name],
+            }
             yield {**row, "part": f"without {name}", **figures}
         for name, series in (("", whole), (f" without {SOFTNESS}", runs[frozenset({SOFTNESS})])):
             largest = float(np.abs(series.residual[~judged, k]).max(initial=0.0))
@@ -117,19 +121,19 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
 def _of_actuator(row: Mapping[str, Any], of_parts: Sequence[Part], k: int) -> Iterator[Mapping[str, Any]]:
     """Shares of the parts of one actuator; those of softness and step as one where their order says too little."""
     whole = reduce(np.add, [part.residual[:, k] for part in of_parts])
-    yield {**row, "part": "all", "rms": _rms(whole), "share": 1.0, "largest": float(np.abs(whole).max())}
+    yield {**row, "part": "all", "rms": root_mean_square(whole), "share": 1.0, "largest": float(np.abs(whole).max())}
     shares = {part.name: [share(side[:, k], whole) for side in (part.residual, part.other)] for part in of_parts}
     doubt = {name: abs(first - second) / 2 for name, (first, second) in shares.items()}
     together = max(doubt.get(STEP, 0.0), doubt.get(SOFTNESS, 0.0)) > TOO_CLOSE
     if together:
         joined = [part for part in of_parts if part.name in (STEP, SOFTNESS)]
         series = reduce(np.add, [part.residual[:, k] for part in joined])
-        yield {**row, "part": BOTH, "rms": _rms(series), "share": share(series, whole), "uncertainty": 0.0}
+        yield {**row, "part": BOTH, "rms": root_mean_square(series), "share": share(series, whole), "uncertainty": 0.0}
     for part in of_parts:
         if together and part.name in (STEP, SOFTNESS):
             continue
-        rms = _rms(part.residual[:, k])
-        large = part.name == REST and rms > LARGE * _rms(whole)
+        rms = root_mean_square(part.residual[:, k])
+        large = part.name == REST and rms > LARGE * root_mean_square(whole)
         note = "more than a tenth: what a finer step still has, or an unknown cause" if large else ""
         yield {
             **row,
@@ -168,7 +172,3 @@ def _case(case: Case, source: str) -> dict[str, Any]:
     robot, variant, mode, configuration = case.key
     first = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": source}
     return {**first, **dict.fromkeys(("actuator", "unit", "part", "setting", "note"), "")}
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(values**2)))
