@@ -58,11 +58,8 @@ def _wrong(log: Log, attribute: str, rates: str, values: str, x: Array, v: Array
 
 def _said(log: Log, computed: Array, given: Array, slope: Array) -> Iterator[tuple[str, str]]:
     """What given rates are to those computed, and a guess why: computed = given / gain, shifted in time; all (n,)."""
-    # of noise, fourth differences have √70 times the size
-    size, roughness = (
-        root_mean_square(given),
-        root_mean_square(np.diff(computed, 4)) / np.sqrt(70),
-    )  # of noise, fourth differences have √70
+    size = root_mean_square(given)
+    roughness = root_mean_square(np.diff(computed, 4)) / np.sqrt(70)  # of noise, fourth differences have √70
     scale = max(size, np.finfo(float).tiny)
     A = np.stack([given, log.dt * slope], axis=1)
     inverse_gain, shift = np.linalg.lstsq(A, computed)[0]
