@@ -170,15 +170,6 @@ def start_window(whole: Series, t: Array, residual: Array) -> float:
     return float(t[over[0]] - t[0])
 
 
-def in_words(settled: Settled) -> str:
-    """The largest figures over all actuators, or why there are none."""
-    if settled.reason:
-        return settled.reason
-    acting = settled.scale > 0
-    rms, largest = (float((values[acting] / settled.scale[acting]).max()) for values in (settled.rms, settled.largest))
-    return f"rms {rms:.2g}, largest {largest:.2g} of the scale"
-
-
 def _not_followed(as_is: AsIs) -> str:
     worst = float(as_is.following.max(initial=0.0))
     if worst <= FOLLOWS:
