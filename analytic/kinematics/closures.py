@@ -219,7 +219,23 @@ def solve_dependent(Phi_u: Array, right: Array) -> Array:
         The rates, least squares and of least norm where rows or columns are redundant, shape (nt, nu, any).
     """
     factors = row_factors(Phi_u)
-    return -np.linalg.pinv(factors * Phi_u, rcond=RANK_TOLERANCE) @ (factors * right)
+    return -pseudo_inverse(factors * Phi_u) @ (factors * right)
+
+
+def pseudo_inverse(rows: Array) -> Array:
+    """Pseudo-inverse of matrices whose rows have length one, by their rank.
+
+    Newton's step for an inverse follows: the SVD leaves round-off of the largest entry in the smallest, which is much
+    where slides and turns differ by a thousand, and the step leaves the square of that.
+
+    Args:
+        rows: Matrices [any unit], shape (..., rows, columns).
+
+    Returns:
+        Their pseudo-inverses [1/unit], shape (..., columns, rows).
+    """
+    inverse = np.linalg.pinv(rows, rcond=RANK_TOLERANCE)
+    return inverse - inverse @ (rows @ inverse - np.eye(rows.shape[-2]))
 
 
 def closure_jacobian_at(mechanism: Mechanism, q: Array) -> Array:
