@@ -10,8 +10,9 @@ import numpy as np
 
 from engines.mjx._joints import Joints, joints_of, moved
 from engines.mjx._mjx import jax, mjx, on_cpu
-from engines.mujoco.model import build, driven, own_actuators_off
-from robots.arrays import Array
+from engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
+from robots.arrays import AnyArray, Array
+from robots.efforts import Deviation
 from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import Coordinate, Mechanism
 
@@ -120,6 +121,24 @@ def rows_of(model: Any) -> list[list[int]]:
             rows[k] = list(range(first, first + count)) if model.eq_active0[k] else []
             first += count
     return rows
+
+
+def opening(model: Any, residual: AnyArray) -> Deviation:
+    """How far the widest equality is open.
+
+    Args:
+        model: MuJoCo's model.
+        residual: Residuals of all rows in the order of its equalities [m or rad], shape (rows,).
+    """
+    widest = Deviation()
+    for k, rows in enumerate(rows_of(model)):
+        own, residual = np.split(residual, [len(rows)])
+        first = float(np.linalg.norm(own[:3]))
+        widest = widest.or_worse(Deviation(angle=first) if holds_angle(model, k) else Deviation(length=first))
+        if len(own) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
+            sine = float(np.linalg.norm(own[3:])) / float(model.eq_data[k, TORQUE_SCALE])
+            widest = widest.or_worse(Deviation(angle=float(2 * np.arcsin(min(sine, 1.0)))))
+    return widest
 
 
 def loads_of(mechanism: Mechanism) -> Loads:

@@ -131,7 +131,7 @@ def test_opening_of_loops_is_that_of_the_mechanism(model_case: CaseMaker, name: 
         measured = opening(world, *(np.array(values) for values in zip(*found, strict=True)))
     phi = closure_residual(mechanism, poses(mechanism, open_poses), open_poses)
     apart, turned = np.linalg.norm(phi[:, :3], axis=1), np.linalg.norm(phi[:, 3:], axis=1)  # the sine of the angle
-    assert measured == pytest.approx(np.max([apart, np.arcsin(turned)]), rel=1e-12)
+    assert measured == pytest.approx((apart.max(), np.arcsin(turned).max()), rel=1e-12)
 
 
 @pytest.mark.parametrize("route", ["kkt", "forward", "as_is"])
