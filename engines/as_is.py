@@ -87,14 +87,14 @@ def history(
         )
     distance, relative = following(whole.controller, whole.positions)
     mechanism = case.mechanism
-    held = [mechanism.drives[k] for k in whole.independent]
+    drives = [mechanism.drives[k] for k in whole.independent]
     return EffortHistory(
         source=source,
         actuators=tuple(actuator.name for actuator in mechanism.actuators),
         t=motion.t,
         effort=_between_steps(whole, motion.t),
         closure_drift=whole.drift,
-        tracking_error=deviation_of(mechanism, held, distance),
+        tracking_error=deviation_of(mechanism, drives, distance),
         settings={
             "step": f"{1e3 * whole.step:g} ms",
             **settings,

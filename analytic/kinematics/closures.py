@@ -28,6 +28,13 @@ So do rows that are shorter than this fraction of the longest.
 """
 
 
+WELL_CONDITIONED = 1e4
+"""Condition up to which normal equations serve, for rows of length one [-]: no singular value is near the tolerance.
+
+Their own is its square; with a step of refinement they then lose no more digits than an orthogonal method does.
+"""
+
+
 def closure_residual(mechanism: Mechanism, body_poses: Poses, q: AnyArray) -> AnyArray:
     """How far the loops are open, φ(q) (Kordjazi and Akbarzadeh 2011, equation (2)).
 
@@ -218,8 +225,68 @@ def solve_dependent(Phi_u: Array, right: Array) -> Array:
     Returns:
         The rates, least squares and of least norm where rows or columns are redundant, shape (nt, nu, any).
     """
-    factors = row_factors(Phi_u)
-    return -pseudo_inverse(factors * Phi_u) @ (factors * right)
+    return DependentRates(Phi_u)(right)
+
+
+class DependentRates:
+    """Solves the closure equations Φᵘ x + right = 0 for any number of right-hand sides, as `solve_dependent` does.
+
+    By normal equations and a step of iterative refinement, which is as accurate as a singular value decomposition where
+    the condition is far below the inverse root of the round-off, and several times faster; elsewhere by the latter.
+    """
+
+    def __init__(self, Phi_u: Array, units: Array | None = None) -> None:
+        """Scale the equations, and invert what is well conditioned.
+
+        Args:
+            Phi_u: Columns of Φ of the dependent dofs [m/rad or m/m], shape (nt, nc, nu).
+            units: What counts as one in the rate of each [m or rad], shape (nu,); by default one.
+        """
+        self._units = np.ones(Phi_u.shape[2]) if units is None else units
+        Phi_u = Phi_u * self._units
+        self._factors = row_factors(Phi_u)
+        self._rows = self._factors * Phi_u
+        self._is_wide = Phi_u.shape[1] < Phi_u.shape[2]
+        self._inverse, self.is_regular = self._normal_inverse()
+        self._pseudoinverse = pseudo_inverse(self._rows[~self.is_regular])
+
+    def __call__(self, right: Array) -> Array:
+        """The rates, least squares and of least norm where rows or columns are redundant.
+
+        Args:
+            right: Right-hand side [unit of Φ times that of the rates], shape (nt, nc, any).
+
+        Returns:
+            Rates, shape (nt, nu, any).
+        """
+        scaled = self._factors * right
+        if self.is_regular.all():
+            return -self._units[:, None] * self._refined(self._rows, scaled)
+        rates = np.zeros((len(self._rows), self._rows.shape[2], scaled.shape[2]))
+        rates[self.is_regular] = -self._refined(self._rows[self.is_regular], scaled[self.is_regular])
+        rates[~self.is_regular] = -self._pseudoinverse @ scaled[~self.is_regular]
+        return self._units[:, None] * rates
+
+    def _normal_inverse(self) -> tuple[Array, AnyArray]:
+        """Inverses of the normal equations' matrices in well conditioned samples, and which those are (nt,)."""
+        rows, columns = self._rows, self._rows.swapaxes(1, 2)
+        normal: Array = rows @ columns if self._is_wide else columns @ rows
+        try:
+            inverse = np.linalg.inv(normal).astype(np.float64, copy=False)
+        except np.linalg.LinAlgError:  # one of them is singular to the last digit
+            return normal[:0], np.zeros(len(normal), dtype=bool)
+        condition = np.linalg.norm(normal, axis=(1, 2)) * np.linalg.norm(inverse, axis=(1, 2))
+        is_regular = condition < WELL_CONDITIONED**2  # of the normal equations, so the square; false of NaN
+        return inverse if is_regular.all() else inverse[is_regular], is_regular
+
+    def _refined(self, rows: Array, right: Array) -> Array:
+        """Least squares or least norm in well conditioned samples."""
+        first = self._solved(rows, right)
+        return first + self._solved(rows, right - rows @ first)
+
+    def _solved(self, rows: Array, right: Array) -> Array:
+        columns = rows.swapaxes(1, 2)
+        return columns @ (self._inverse @ right) if self._is_wide else self._inverse @ (columns @ right)
 
 
 def pseudo_inverse(rows: Array) -> Array:

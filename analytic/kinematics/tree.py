@@ -28,6 +28,20 @@ class Poses:
     anchors: AnyArray
     """Point about which each rotational dof turns [m], shape (nt, nv, 3)."""
 
+    def rows(self, samples: AnyArray) -> "Poses":
+        """Those at some samples.
+
+        Args:
+            samples: Their numbers, or a mask of them [-], shape (any,).
+        """
+        return Poses(
+            R=self.R[samples],
+            p=self.p[samples],
+            c=self.c[samples],
+            axes=self.axes[samples],
+            anchors=self.anchors[samples],
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Twists:
@@ -232,16 +246,31 @@ def twist_matrices(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     Returns:
         K, angular part first [-, m or 1/m], shape (nt, nb, 6, nv).
     """
-    turns, moved = rotational_dofs(mechanism), supports(mechanism)
-    arm = body_poses.c[:, :, None] - body_poses.anchors[:, None]  # from each joint to each mass centre, (nt, nb, nv, 3)
-    axes = np.broadcast_to(body_poses.axes[:, None], arm.shape)
-    angular = np.where(turns[:, None], axes, 0)
-    linear = np.where(turns[:, None], cross(axes, arm), axes)
-    K = np.concatenate([angular, linear], axis=-1) * moved[:, :, None]
-    return K.swapaxes(2, 3)
+    body, dof = _moved(mechanism)
+    axes = body_poses.axes[:, dof]
+    arm = body_poses.c[:, body] - body_poses.anchors[:, dof]  # from the joint to the mass centre
+    return _as_twists(mechanism, axes, cross(axes, arm), axes)
 
 
-def twists(mechanism: Mechanism, body_poses: Poses, qd: Array) -> Twists:
+def _moved(mechanism: Mechanism) -> tuple[AnyArray, AnyArray]:
+    """Bodies and the dofs that move them: few of all pairs, where a robot has legs."""
+    body, dof = np.nonzero(supports(mechanism))
+    return body, dof
+
+
+def _as_twists(mechanism: Mechanism, angular: AnyArray, turning: AnyArray, sliding: AnyArray) -> AnyArray:
+    """Columns of twists (nt, nb, 6, nv) from the parts (nt, pairs, 3) for `_moved`: angular, linear of both kinds."""
+    body, dof = _moved(mechanism)
+    nt, nb, nv = len(angular), len(mechanism.bodies), mechanism.nv
+    turns = rotational_dofs(mechanism)[dof][:, None]
+    parts = np.concatenate([np.where(turns, angular, 0), np.where(turns, turning, sliding)], axis=2)
+    places = (6 * body[:, None] + np.arange(6)) * nv + dof[:, None]  # of their components in all of a sample's
+    columns = np.zeros((nt, nb * 6 * nv), angular.dtype)
+    columns[:, places] = parts
+    return columns.reshape(nt, nb, 6, nv)
+
+
+def twists(mechanism: Mechanism, body_poses: Poses, qd: Array, K: Array | None = None) -> Twists:
     """Twist matrices and their time derivatives.
 
     The direction of a dof and its anchor are fixed in a body, or between two joints of a body, and move with it.
@@ -250,21 +279,20 @@ def twists(mechanism: Mechanism, body_poses: Poses, qd: Array) -> Twists:
         mechanism: Robot.
         body_poses: Its poses.
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+        K: Its twist matrices, if they are known [-, m or 1/m], shape (nt, nb, 6, nv).
 
     Returns:
         K, its rate, and the velocities of the bodies.
     """
-    K = twist_matrices(mechanism, body_poses)
+    K = twist_matrices(mechanism, body_poses) if K is None else K
     t = np.einsum("tbij,tj->tbi", K, qd)
     w, v = t[..., :3], t[..., 3:]
     axes_dot, anchors_dot = _rates_of_joints(mechanism, body_poses, qd, w, v)
-    turns, moved = rotational_dofs(mechanism), supports(mechanism)
-    arm, arm_dot = body_poses.c[:, :, None] - body_poses.anchors[:, None], v[:, :, None] - anchors_dot[:, None]
-    axes, axes_dot = (np.broadcast_to(a[:, None], arm.shape) for a in (body_poses.axes, axes_dot))
-    angular = np.where(turns[:, None], axes_dot, 0)
-    linear = np.where(turns[:, None], cross(axes_dot, arm) + cross(axes, arm_dot), axes_dot)
-    K_dot = np.concatenate([angular, linear], axis=-1) * moved[:, :, None]
-    return Twists(K=K, K_dot=K_dot.swapaxes(2, 3), w=w, v=v)
+    body, dof = _moved(mechanism)
+    arm, arm_dot = body_poses.c[:, body] - body_poses.anchors[:, dof], v[:, body] - anchors_dot[:, dof]
+    axes, axes_dot = body_poses.axes[:, dof], axes_dot[:, dof]
+    K_dot = _as_twists(mechanism, axes_dot, cross(axes_dot, arm) + cross(axes, arm_dot), axes_dot)
+    return Twists(K=K, K_dot=K_dot, w=w, v=v)
 
 
 def _rates_of_joints(mechanism: Mechanism, body_poses: Poses, qd: Array, w: Array, v: Array) -> tuple[Array, Array]:

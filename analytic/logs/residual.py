@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from analytic.dynamics.powers import effort_scale
+from analytic.dynamics.powers import scale_of
 from analytic.logs.closed_log import ClosedLog, as_motion
 from analytic.logs.evaluation import evaluate, noise_rms, slopes
 from analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
@@ -96,11 +96,6 @@ class Residual:
     """Largest move of a joint onto the closures [m or rad]; NaN where only the drives are logged."""
     start_peak: Array
     """Largest residual before what is judged [N or N m], shape (na,); 0 where all is."""
-    half_step_lag: Array
-    """Root mean square of what positions half a step late make of it [N or N m], shape (na,).
-
-    Semi-implicit integrators place them so; it is a part of the residual. 0 where not every held step is judged.
-    """
 
     @property
     def residual(self) -> Array:
@@ -195,8 +190,9 @@ def residual_efforts(
     bases = chosen.bases(len(log.t))
     evaluation = evaluate(closed, chosen, bases)
     kept = evaluation.t >= start
-    motion = as_motion(closed.mechanism, evaluation.t[kept], evaluation.states.rows(kept))
-    scale = effort_scale(closed.mechanism, motion).scale
+    states = evaluation.states if kept.all() else evaluation.states.rows(kept)
+    motion = as_motion(closed.mechanism, evaluation.t[kept], states)
+    scale = scale_of(states.kinematics_of(closed.mechanism), states.qdd).scale
     return Residual(
         effort_time=effort_time,
         filter=chosen,
@@ -217,16 +213,24 @@ def residual_efforts(
         gap=closed.gap,
         moved=evaluation.moved,
         start_peak=np.abs(evaluation.residual[~kept]).max(axis=0, initial=0.0),
-        half_step_lag=_half_step_lag(closed, chosen, bases[kept], evaluation.needed[kept]),
     )
 
 
-def _half_step_lag(closed: ClosedLog, chosen: Filter, bases: Array, needed: Array) -> Array:
-    """What is needed in the middle of each step less the same with the positions of its beginning, rms (na,)."""
-    if chosen.late != 0.5 or not chosen.uses_velocities:
+def half_step_lag(closed: ClosedLog, residual: Residual) -> Array:
+    """What of a residual positions half a step late make, as semi-implicit integrators place them, rms.
+
+    Args:
+        closed: The log.
+        residual: Its residual.
+
+    Returns:
+        Root mean square [N or N m], shape (na,); 0 where not every held step is judged.
+    """
+    kernels, needed = residual.filter, residual.needed
+    if kernels.late != 0.5 or not kernels.uses_velocities:
         return np.zeros(needed.shape[1])
-    early = replace(chosen, position=Kernel(begin=0, weights=np.ones(1)))
-    return np.sqrt(((needed - evaluate(closed, early, bases).needed) ** 2).mean(axis=0))
+    early = replace(kernels, position=Kernel(begin=0, weights=np.ones(1)))
+    return np.sqrt(((needed - evaluate(closed, early, residual.bases).needed) ** 2).mean(axis=0))
 
 
 def _exact_family(closed: ClosedLog, late: float | None) -> _Family:

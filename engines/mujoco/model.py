@@ -117,11 +117,11 @@ def holds_angle(model: Any, equality: int) -> bool:
         model: MuJoCo's model.
         equality: Its number.
     """
-    kind, held = model.eq_type[equality], model.eq_obj1id[equality]
+    kind, first = model.eq_type[equality], model.eq_obj1id[equality]
     if kind == mujoco.mjtEq.mjEQ_TENDON:
-        wraps = slice(model.tendon_adr[held], model.tendon_adr[held] + model.tendon_num[held])
+        wraps = slice(model.tendon_adr[first], model.tendon_adr[first] + model.tendon_num[first])
         return bool((model.jnt_type[model.wrap_objid[wraps]] == mujoco.mjtJoint.mjJNT_HINGE).all())
-    return bool(kind == mujoco.mjtEq.mjEQ_JOINT and model.jnt_type[held] == mujoco.mjtJoint.mjJNT_HINGE)
+    return bool(kind == mujoco.mjtEq.mjEQ_JOINT and model.jnt_type[first] == mujoco.mjtJoint.mjJNT_HINGE)
 
 
 def gearing(model: Any, drives: int) -> Array:

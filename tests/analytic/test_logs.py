@@ -9,7 +9,7 @@ import pytest
 from analytic.logs.closed_log import closed_log
 from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
 from analytic.logs.noise import noise, resolution, stuck_codes
-from analytic.logs.residual import Residual, residual_efforts
+from analytic.logs.residual import Residual, half_step_lag, residual_efforts
 from robots.errors import HarnessError
 from robots.log import EffortTime, Held, Instantaneous, Log
 from robots.robot import Case, load, make_case
@@ -180,8 +180,9 @@ def test_positions_half_a_step_late_are_named(four_bar: Case) -> None:
     """As a semi-implicit integrator has them; with positions in place nothing changes that much."""
     log = planar_four_bar.held_log(1e-3, 80)
     assert log.qd is not None
-    late = judged(replace(log, q=log.q + 0.5e-3 * log.qd), four_bar)
-    assert late.rms[0] == pytest.approx(late.half_step_lag[0], rel=0.05)
+    closed = closed_log(four_bar.mechanism, replace(log, q=log.q + 0.5e-3 * log.qd), four_bar.guess)
+    late = residual_efforts(closed, Held(1e-3))
+    assert late.rms[0] == pytest.approx(half_step_lag(closed, late)[0], rel=0.05)
     assert late.rms[0] > 20 * judged(log, four_bar).rms[0]
 
 

@@ -160,15 +160,15 @@ def test_a_start_is_seen_until_a_tenth_of_what_is_left(tau: float) -> None:
     """Of a start that dies out as an exponential, the time is known."""
     t = np.arange(0, 2, 1e-3)
     error = 0.01 * np.ones(len(t))
-    second = series(t[1000:], error[1000:] + 0.1 * np.exp(-(t[1000:] - 1) / tau))
-    window = start_window(series(t, error), second)
+    second = error[1000:] + 0.1 * np.exp(-(t[1000:] - 1) / tau)
+    window = start_window(series(t, error), t[1000:], second[:, None])
     assert window == pytest.approx(tau * np.log(0.1 / (0.1 * 0.01)), abs=2e-3)
 
 
 def test_a_start_that_does_not_die_out_is_never_over() -> None:
     t = np.arange(0, 2, 1e-3)
-    second = series(t[1000:], 0.01 + 0.1 * np.sin(t[1000:]))
-    assert start_window(series(t, 0.01 * np.ones(len(t))), second) == np.inf
+    second = 0.01 + 0.1 * np.sin(t[1000:])
+    assert start_window(series(t, 0.01 * np.ones(len(t))), t[1000:], second[:, None]) == np.inf
 
 
 def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: tuple[Case, Motion]) -> None:

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.logs.closed_log import closed_log
+from analytic.logs.closed_log import ClosedLog, closed_log
+from analytic.logs.evaluation import evaluate
+from analytic.logs.filters import Filter
 from analytic.logs.residual import residual_efforts
 from robots.arrays import Array
 from robots.efforts import AsIs
@@ -86,10 +88,16 @@ def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
     Raises:
         HarnessError: If the log is not one of this robot, or too short.
     """
+    return _series(closed_log(mechanism, log, guess))[0]
+
+
+def _series(closed: ClosedLog) -> tuple[Series, Filter]:
+    """Residual efforts of a log of every step, and the filter by which they were found."""
+    log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
-    judged = residual_efforts(closed_log(mechanism, log, guess), effort_time, noiseless=True)
-    forces = log.readings.get("left_out", np.zeros((1, mechanism.na)))
-    return Series(
+    judged = residual_efforts(closed, effort_time, noiseless=True)
+    forces = log.readings.get("left_out", np.zeros((1, closed.mechanism.na)))
+    series = Series(
         t=judged.motion.t,
         residual=judged.residual,
         scale=judged.scale,
@@ -97,6 +105,7 @@ def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
         floor_of_largest=judged.floor.largest,
         left_out=np.abs(forces).max(axis=0),
     )
+    return series, judged.filter
 
 
 def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
@@ -110,10 +119,13 @@ def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
         as_is: The run.
     """
     try:
-        whole, second = (residual_series(mechanism, log, log.q[0]) for log in (as_is.log, as_is.restarted))
+        closed = closed_log(mechanism, as_is.log, as_is.log.q[0])
+        whole, kernels = _series(closed)
+        again = closed_log(mechanism, as_is.restarted, as_is.restarted.q[0], alike=closed)
+        second = evaluate(again, kernels, kernels.bases(len(again.log.t)))
     except HarnessError as error:
         return _nothing(mechanism.na, f"its log cannot be judged: {error}")
-    window = start_window(whole, second)
+    window = start_window(whole, second.t, second.residual)
     judged = whole.t >= whole.t[0] + window
     reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
     if judged.sum() < FEWEST:
@@ -132,22 +144,23 @@ def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
     )
 
 
-def start_window(whole: Series, second: Series) -> float:
+def start_window(whole: Series, t: Array, residual: Array) -> float:
     """How long a start can be seen in the residual efforts [s]; infinite if to the end.
 
     Args:
         whole: The run from the first sample.
-        second: The same from the exact state in the middle.
+        t: Times of the same from the exact state in the middle [s], shape (n,).
+        residual: Its residual efforts [N or N m], shape (n, na).
     """
-    along = np.stack([np.interp(second.t, whole.t, column) for column in whole.residual.T], axis=1)
-    difference = np.abs(whole.relative(second.residual - along)).max(axis=1)
+    along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
+    difference = np.abs(whole.relative(residual - along)).max(axis=1)
     error = np.abs(whole.relative(along)).max(axis=1)
     left = np.sqrt(np.cumsum(error[::-1] ** 2)[::-1] / np.arange(len(error), 0, -1))
     seen_later = np.maximum.accumulate(difference[::-1])[::-1]
     over = np.flatnonzero(seen_later <= np.maximum(TENTH * left, LEAST))
     if not over.size or len(difference) - over[0] < FEWEST:
         return float("inf")
-    return float(second.t[over[0]] - second.t[0])
+    return float(t[over[0]] - t[0])
 
 
 def in_words(settled: Settled) -> str:
