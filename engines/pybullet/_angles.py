@@ -61,11 +61,7 @@ def turns(mechanism: Mechanism) -> tuple[Turn, ...]:
 
 
 def without_balls(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism with hinges and slides only; keyframes, and what `turns` has, are left out.
-
-    Raises:
-        NotRepresentableError: If a ball or free joint has armature: that of its turning is none of hinges.
-    """
+    """The same mechanism with hinges and slides only; keyframes, rotors, and what `turns` has, are left out."""
     parts = [list(_parts(joint)) for joint in mechanism.joints]
     starts = np.cumsum([0, *(len(part) for part in parts)])
     bodies = list(mechanism.bodies)
@@ -181,12 +177,8 @@ def rates_of_angles(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, A
 def _parts(joint: Joint) -> Iterator[Joint]:
     """The hinges and slides that a joint is made of."""
     if joint.kind in ("hinge", "slide"):
-        yield joint
+        yield replace(joint, armature=0.0)
         return
-    if joint.armature:
-        raise NotRepresentableError(
-            f"pybullet: armature of {joint.kind} joint '{joint.name}': its rotors are on hinges"
-        )
     hinge = Joint(
         name=joint.name,
         kind="hinge",
