@@ -11,6 +11,7 @@ import numpy as np
 from engines.mjx._joints import Joints, joints_of, moved
 from engines.mjx._mjx import jax, mjx, on_cpu
 from engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
+from engines.refusal import want_representable
 from robots.arrays import AnyArray, Array
 from robots.efforts import Deviation
 from robots.errors import EngineError, NotRepresentableError
@@ -78,15 +79,26 @@ def compiled(mechanism: Mechanism, drives: Sequence[Coordinate] = ()) -> Any:
         NotRepresentableError: If MJX would drop something of it in silence.
     """
     model = driven(mechanism, drives) if drives else build(mechanism)
-    for what in DROPPED:
-        for k in np.flatnonzero(getattr(model, f"actuator_{what}")):
-            raise NotRepresentableError(f"mjx: {what} of actuator '{model.actuator(k).name}'")
+    dropped = [
+        f"{what} of actuator '{model.actuator(k).name}'"
+        for what in DROPPED
+        for k in np.flatnonzero(getattr(model, f"actuator_{what}"))
+    ]
+    if dropped:  # with what it refuses itself, which is the first of it alone
+        want_representable("mjx", (*dropped, *_refused(model)))
     own_actuators_off(model)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_WARMSTART
     model.geom_contype[:] = model.geom_conaffinity[:] = 0
     model.opt.integrator, model.opt.solver = mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtSolver.mjSOL_NEWTON
     model.opt.cone, model.opt.jacobian = mujoco.mjtCone.mjCONE_PYRAMIDAL, mujoco.mjtJacobian.mjJAC_DENSE
     return model
+
+
+def _refused(model: Any) -> Iterator[str]:
+    try:
+        mjx.put_model(model, impl="jax")
+    except NotImplementedError as error:
+        yield str(error)
 
 
 def put(model: Any) -> tuple[Any, Any]:

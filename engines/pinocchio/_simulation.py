@@ -1,6 +1,6 @@
 """A closed loop that moves in Pinocchio: `constraintDynamics` gives its accelerations, `integrate` moves it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -10,12 +10,12 @@ import pinocchio as pin
 
 from engines.pinocchio._loads import is_loaded, load_forces
 from engines.pinocchio._loops import Constraints, gathered, loop_constraints, opening
-from engines.pinocchio._tree import Tree, build
+from engines.pinocchio._tree import Tree, build, lost_of_tree
 from engines.projection import RANK_TOLERANCE
+from engines.refusal import want_representable
 from engines.runge_kutta import RungeKutta
 from robots.arrays import AnyArray, Array
 from robots.efforts import Deviation
-from robots.errors import NotRepresentableError
 from robots.mechanism import Coordinate, Mechanism
 
 RUNGE_KUTTA, EULER = "Runge-Kutta", "semi-implicit Euler"
@@ -190,20 +190,20 @@ class Simulation:
 
 
 def want_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> None:
-    """Raise for loops and drives that are no constraints between frames.
+    """Refuse loops and drives that are no constraints between frames, and what its tree has not.
 
     Raises:
         NotRepresentableError: If there is one.
     """
+    want_representable("pinocchio", (*lost_of_tree(mechanism), *_not_rigid(mechanism, drives)))
+
+
+def _not_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> Iterator[str]:
     for closure in mechanism.coordinate_closures:
-        raise NotRepresentableError(
-            f"pinocchio: equality '{closure.name}' of coordinates: its constraints hold points and frames"
-        )
+        yield f"equality '{closure.name}' of coordinates: its constraints hold points and frames"
     for drive in drives:
         if not drive.is_joint:
-            raise NotRepresentableError(
-                f"pinocchio: drive of tendon '{drive.name}': its constraints hold single joints"
-            )
+            yield f"drive of tendon '{drive.name}': its constraints hold single joints"
 
 
 def _hold(tree: Tree, joint: int) -> Any:

@@ -7,10 +7,11 @@ from scipy.spatial.transform import Rotation
 
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import tangent
+from engines.pybullet._refusals import of_loops
 from engines.pybullet._world import World, body_frames
+from engines.refusal import want_representable
 from robots.arrays import Array
 from robots.efforts import Deviation, deviation_of
-from robots.errors import NotRepresentableError
 from robots.mechanism import WORLD, Closure, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
 
 NONE = [0.0, 0.0, 0.0]
@@ -33,6 +34,7 @@ def close_loops(world: World) -> tuple[int, ...]:
     Raises:
         NotRepresentableError: If a closure couples more than two joints.
     """
+    want_representable("pybullet", of_loops(world.mechanism))
     closures = [_constraint(world, closure) for closure in world.mechanism.closures]
     rotors = [_gear(world, *rotor) for rotor in world.rotors]
     for rotor in rotors:
@@ -99,11 +101,6 @@ def _constraint(world: World, closure: Closure) -> int:
 def _coordinate_gear(world: World, closure: CoordinateClosure) -> int:
     """A gear between two joints; a joint that is held at a constant is its own leader, at a slope of zero."""
     leader = closure.leader or closure.follower
-    for coordinate in (closure.follower, leader):
-        if len(coordinate.joints) != 1:
-            raise NotRepresentableError(
-                f"pybullet: equality '{closure.name}' of tendon '{coordinate.name}': its gears couple two joints"
-            )
     return _gear(world, world.joints[closure.follower.joints[0]], world.joints[leader.joints[0]])
 
 

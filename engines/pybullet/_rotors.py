@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from robots.arrays import Array, frozen
-from robots.errors import NotRepresentableError
 from robots.mechanism import Joint, Mechanism
 
 Z = np.array([0.0, 0.0, 1.0])
@@ -38,13 +37,7 @@ def rotors(mechanism: Mechanism) -> tuple[Rotor, ...]:
 
     Args:
         mechanism: Robot, with its balls.
-
-    Raises:
-        NotRepresentableError: If a tendon has armature.
     """
-    for tendon in mechanism.tendons:
-        if tendon.armature:
-            raise NotRepresentableError(f"pybullet: armature of tendon '{tendon.name}': rotors drive one joint")
     return tuple(
         rotor
         for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from engines.pybullet._angles import turns, without_balls
 from engines.pybullet._bullet import pybullet, silenced
 from engines.pybullet._passive import Passive, passive
+from engines.pybullet._refusals import refuse
 from engines.pybullet._rotors import Rotor, rotors
 from engines.pybullet._urdf import origin_of_link, principal, urdf
 from robots.arrays import AnyArray, Array
@@ -119,6 +120,7 @@ def opened(mechanism: Mechanism) -> Iterator[World]:
         NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
         EngineError: If PyBullet fails, here or in the block.
     """
+    refuse(mechanism, closed=False)
     tree, own_rotors = without_balls(mechanism), rotors(mechanism)
     text = urdf(tree, own_rotors)
     with silenced():

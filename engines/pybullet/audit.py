@@ -15,6 +15,7 @@ from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_bias, closure_jacobian
 from engines.pybullet._loads import apply_loads, load_forces, springs
 from engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves, geared
+from engines.pybullet._refusals import refuse
 from engines.pybullet._world import World, body_pose, opened
 from engines.pybullet.routes.forward import OWN, prepare
 from robots.arrays import Array
@@ -46,6 +47,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         q: Joint positions that close the loops [m or rad], shape (nq,).
     """
     at_rest = np.zeros((1, mechanism.nv))
+    refuse(mechanism, q[None], closed=True)
     x = in_angles(mechanism, q[None], at_rest, at_rest)[0][0]
     inverse = np.linalg.inv(rates_of_angles(mechanism, q[None], at_rest)[0][0])
     with opened(mechanism) as world:
