@@ -25,6 +25,7 @@ from engines.mujoco.model import (
 )
 from engines.projection import independent_drives, loop_motions
 from robots.arrays import AnyArray, Array
+from robots.efforts import Deviation
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.mjcf import compile_model
@@ -128,7 +129,7 @@ class _Run:
     """A simulation under way, and what is written down of it."""
 
     def __init__(self, plan: Plan, model: Any, bandwidth: float, sample: int, torque: bool) -> None:
-        self.model, self.mechanism = model, plan.mechanism
+        self.model, self.mechanism, self.independent = model, plan.mechanism, plan.independent
         self.data, self.scratch = mujoco.MjData(model), mujoco.MjData(model)
         motion, h = plan.motion, float(model.opt.timestep)
         self.begin = float(motion.t[sample])
@@ -154,7 +155,7 @@ class _Run:
         names = ("force", "wanted", "ctrl", "inputs", "after", "left_out")
         self.log = {name: np.zeros((count, na)) for name in names}
         self.log |= {name: np.full((count, na), np.nan) for name in ("joint", "reaction")}
-        self.drift, self.iterations = 0.0, 0
+        self.drift, self.iterations = Deviation(), 0
 
     def step(self, k: int, reads_joints: bool) -> None:
         """Control, step, and write down what acted."""
@@ -172,7 +173,7 @@ class _Run:
         log["left_out"][k] = self._left_out()
         if not np.isfinite(data.qvel).all():
             raise EngineError(f"mujoco/as_is: the simulation is not finite any more at {data.time:g} s")
-        self.drift = max(self.drift, opening(model, data, equality_rows(data)))
+        self.drift = self.drift.or_worse(opening(model, data, equality_rows(data)))
 
     def _inputs(self, k: int) -> tuple[Array, Array, Array]:
         """Efforts wanted for a step [N or N m], the inputs they take, and the rates of these, shape (na,) each."""
@@ -232,6 +233,7 @@ class _Run:
             at_limits=int(self.actuators.at_limits(log["ctrl"], log["force"]).sum()),
             drift=self.drift,
             iterations=self.iterations / self.count,
+            independent=self.independent,
             controller=self.controller,
             holds_itself=not self.torque.all(),
             positions=self.q[:-1] @ self.A.T,

@@ -16,6 +16,7 @@ from engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from engines.pybullet._world import World, inertial_poses, joint_state, opened
 from engines.pybullet.routes.kkt import mass_matrix, tree_forces
 from robots.arrays import Array
+from robots.efforts import Deviation
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -98,7 +99,8 @@ def simulate(
             _push(world, driven, efforts[-1] @ world.mechanism.selection)
             pybullet.stepSimulation(physicsClientId=world.client)
             read.append(_readings(world))
-        drift = opening(world, np.array(angles), np.array(poses)) if np.isfinite(angles).all() else np.inf
+        finite = np.isfinite(angles).all()
+        drift = opening(world, np.array(angles), np.array(poses)) if finite else Deviation(np.inf, np.inf)
     x, xd, acted = np.array(angles), np.array(rates), np.array(efforts)
     if not (np.isfinite(x).all() and np.isfinite(xd).all() and np.isfinite(acted).all()):
         raise EngineError("pybullet/as_is: the simulation is not finite any more")
@@ -113,6 +115,7 @@ def simulate(
         readings={"commanded": acted, "reported": reported, "reaction": reaction},
         at_limits=0,
         drift=drift,
+        independent=tuple(independent),
         holds_itself=False,
     )
 

@@ -106,7 +106,7 @@ def _tried(case: Case, engine: str, given: Given, purpose: Purpose, settings: Se
     left = settled(case.mechanism, as_is, most=most)
     if left.reason:
         return Trial(purpose=purpose.name, settings=settings, reason=left.reason)
-    trial = partial(Trial, purpose=purpose.name, settings=settings, window=left.window, gap=whole.drift)
+    trial = partial(Trial, purpose=purpose.name, settings=settings, window=left.window, gap=whole.drift.largest)
     return trial(cost=_cost(settings, given, whole.iterations), **_figures(case, left))
 
 
