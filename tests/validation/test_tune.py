@@ -18,7 +18,7 @@ from validation.execution.workers import ALONE
 from validation.judge.as_is import residual_series
 from validation.studies.judge.study import case_of_file
 from validation.studies.study import run_study
-from validation.studies.tune.search import Candidate, Scored, cheapest, choice
+from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 from validation.studies.tune.study import Tune, tuned_case
 
 mujoco = pytest.importorskip("mujoco")
@@ -60,7 +60,7 @@ def tries(law: Law, tried: list[Candidate]) -> Callable[[Sequence[Candidate]], l
 @pytest.mark.parametrize("target", [3e-2, 1e-2, 2e-3, 1e-4, 1e-6])
 def test_the_search_finds_what_trying_all_finds(target: float) -> None:
     tried: list[Candidate] = []
-    best = choice(list(cheapest(FAMILIES, 1.0, target, tries(smooth, tried))), target)
+    best = choice(list(cheapest(FAMILIES, Reach(1.0), target, tries(smooth, tried))), target)
     every = [
         (family.stages / step, family, step)
         for family in FAMILIES
@@ -74,14 +74,15 @@ def test_the_search_finds_what_trying_all_finds(target: float) -> None:
 
 def test_the_search_ends_where_no_step_helps() -> None:
     tried: list[Candidate] = []
-    scored = list(cheapest(FAMILIES, 1.0, 1e-3, tries(stalled, tried)))
+    scored = list(cheapest(FAMILIES, Reach(1.0), 1e-3, tries(stalled, tried)))
     assert choice(scored, 1e-3) is None
     assert min(one.error for one in scored) < 2.2e-3
     assert len(tried) < 50
 
 
 def test_a_budget_leaves_out_what_is_too_fine() -> None:
-    scored = list(cheapest(FAMILIES, 1.0, 1e-6, tries(smooth, []), {"first": 1e-3, "second": 2e-3}))
+    reach = Reach(1.0, finest={"first": 1e-3, "second": 2e-3})
+    scored = list(cheapest(FAMILIES, reach, 1e-6, tries(smooth, [])))
     assert choice(scored, 1e-6) is None
     assert min(one.candidate.step for one in scored if one.candidate.family.method == "first") >= 1e-3
     assert min(one.candidate.step for one in scored if one.candidate.family.method == "second") >= 2e-3
@@ -172,6 +173,22 @@ def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopche
     arguments = (tmp_path / "forged/tuned.xml", "--certificate", tmp_path / "forged/certificate.json", "--jobs", "1")
     status, out, _ = loopcheck("check", *arguments, "--out", tmp_path / "out")
     assert (status, "own motion: error" in out) == (1, True)
+
+
+def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_path: Path) -> None:
+    """Its defaults keep a four-bar from following; the script is part of what is certified."""
+    pytest.importorskip("pybullet")
+    folder = tmp_path / "tuned"
+    arguments = ("--accuracy", "0.02", "--engine", "pybullet", "--out", folder, "--jobs", "1")
+    status, out, err = loopcheck("tune", FOUR_BAR, *arguments)
+    assert (status, err) == (0, "")
+    assert "cannot be judged" in out
+    verify = ("check", FOUR_BAR, "--certificate", folder / "certificate.json", "--jobs", "1", "--out", tmp_path / "v")
+    assert loopcheck(*verify)[0] == 0
+    script = folder / "tuned_pybullet.py"
+    script.write_text(script.read_text() + "# edited\n")
+    status, out, _ = loopcheck(*verify)
+    assert (status, "tuned_pybullet.py" in out) == (1, True)
 
 
 def test_what_cannot_be_reached_says_what_stands_in_the_way(

@@ -27,6 +27,8 @@ from validation.studies.tune.trial import Trial
 from validation.studies.tune.trials import Trials
 
 TABLE = "certificate"
+SHOWN = 12
+"""Digits of a hash that are shown; all of them are compared [-]."""
 LEEWAY = 0.1
 """How far a figure may be from what is certified, beside its floor, over itself [-]."""
 
@@ -70,18 +72,28 @@ class VerifiedCertificate(Study):
         whole = certificate.digest == certificate.expected_digest
         note = "" if whole else "its digest does not fit: a figure has been edited"
         yield _row("certificate", "as written", "as written" if whole else "edited", note=note)
-        try:
-            beside = [*certificate.files, *(file.as_posix() for file in files_of(self.model))]
-        except HarnessError as error:
-            raise OutputError(f"{self.model}: {error}") from error
-        now = hashes([self.model.parent / name for name in dict.fromkeys(beside)], self.model.parent)
-        for name, expected in certificate.files.items():
-            place = self.model.name if name == certificate.model else name
-            yield _row(f"file {place}", expected[:12], now.get(place, "missing")[:12])
-        for name in sorted(now.keys() - certificate.files.keys() - {self.model.name}):
-            yield _row(f"file {name}", "none", now[name][:12], note="the model names a file that was not certified")
+        yield from self._files()
         version = engines.versions().get(certificate.engine, "not installed")
         yield _row(f"{certificate.engine} (version)", certificate.engine_version, version)
+
+    def _files(self) -> Iterator[dict[str, Any]]:
+        """Files against their hashes: those of the tuned model, or a script and the model that it is for."""
+        certificate, home = self.certificate, self.model.parent
+        try:
+            beside = [home / file for file in files_of(self.model)]
+        except HarnessError as error:
+            raise OutputError(f"{self.model}: {error}") from error
+        of_model = certificate.original if certificate.has_script else certificate.files
+        names = {name: self.model.name if name == certificate.model else name for name in of_model}
+        now = hashes([*beside, *(home / name for name in names.values())], home)
+        for name, place in names.items():
+            yield _of_file(place, of_model[name], now.get(place, "missing"))
+        for name in sorted(now.keys() - set(names.values())):
+            note = "the model names a file that was not certified"
+            yield _row(f"file {name}", "none", now[name][:SHOWN], note=note)
+        if certificate.has_script:
+            script = hashes([self.folder / certificate.model], self.folder).get(certificate.model, "missing")
+            yield _of_file(certificate.model, certificate.files.get(certificate.model, "none"), script)
 
     def _figures(self, pool: WorkerPool) -> Iterator[dict[str, Any]]:
         """Settings, and every figure of the proof again."""
@@ -93,7 +105,11 @@ class VerifiedCertificate(Study):
         tuning = tuning_of(certificate.engine)
         given = replace(tuning.given(case.mechanism), bandwidth=certificate.bandwidth)
         left = settings_in(given.settings, certificate.settings)
-        if len(left) < len(certificate.settings):  # they are in the file, and not in a script beside it
+        if certificate.has_script:
+            (script,) = tuning.files(case.mechanism, certificate.settings).values()
+            same = (self.folder / certificate.model).read_bytes() == script
+            yield _row("calls of the script", "those of the settings", "those of the settings" if same else "others")
+        else:
             for name, value in certificate.settings.items():
                 yield _row(f"setting {name}", value, given.settings.get(name, "none") if name in left else value)
             left = {}
@@ -153,6 +169,11 @@ class VerifiedCertificate(Study):
 
 
 STUDY = VerifiedCertificate
+
+
+def _of_file(name: str, certified: str, result: str) -> dict[str, Any]:
+    """The row of a file, by its hashes."""
+    return _row(f"file {name}", certified[:SHOWN], result[:SHOWN], agrees=certified == result)
 
 
 def _row(

@@ -53,7 +53,7 @@ class Certificate(BaseModel):
     engine_version: str
     precision: Literal["double"] = "double"
     model: str
-    """Name of the model's file."""
+    """Name of the file with the settings: the tuned model, or a script of calls beside the user's own."""
     files: dict[str, str]
     """SHA-256 of the model, of what it names, and of what else belongs to it, by their places beside the model."""
     original: dict[str, str]
@@ -80,6 +80,11 @@ class Certificate(BaseModel):
     def signed(self) -> "Certificate":
         """The same with its digest."""
         return self.model_copy(update={"digest": self.expected_digest})
+
+    @property
+    def has_script(self) -> bool:
+        """Whether the settings are in a script beside the model, and not in the model itself."""
+        return not self.model.endswith(".xml")
 
     @property
     def expected_digest(self) -> str:

@@ -19,13 +19,10 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
     Args:
         trials: What tries settings.
         purposes: The motions.
-        tried: What has been tried.
+        tried: What has been tried, of which something can be judged.
         wish: What is wanted, in words.
     """
-    finite = [one for one in tried if np.isfinite(one.error)]
-    if not finite:
-        return "no settings that were tried can be judged: the robot does not follow its motion or does not settle"
-    best = min(finite, key=lambda one: one.error)
+    best = min(tried, key=lambda one: one.error)
     finer, harder = _further(best.candidate)
     results = dict(zip(("step", "softness"), trials.scored(purposes, [finer, harder]), strict=True))
     causes = [name for name, one in results.items() if one.error < HELPS * best.error]

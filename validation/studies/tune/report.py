@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import RenderableType
 from rich.markup import escape
@@ -43,7 +44,7 @@ def summary(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Renderabl
     yield from record["notes"]
     yield record["answer"]
     if record.get("files"):
-        yield f"wrote {', '.join(record['files'])}: loopcheck check {record['files'][0]} --certificate certificate.json"
+        yield f"wrote {', '.join(record['files'])}: loopcheck check {record['checked']} --certificate certificate.json"
 
 
 def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]:
@@ -86,7 +87,7 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
     proof = rows[(rows["phase"] == "proof") & rows["chosen"]]
     after = proof[proof["purpose"] == own]
     lines = [
-        [label, *(digits(float(side[column].iloc[0])) if len(side) else "" for side in (before, after))]
+        [label, *(_figure(side[column]) for side in (before, after))]
         for label, column in {
             "effort error, settled [-]": "error",
             "effort error in the start [-]": "start",
@@ -110,6 +111,13 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
         if record["before"].get(name) != value
     ]
     return ["", "before", "after"], [*lines[:1], *worst, *lines[1:], *speed, *changed]
+
+
+def _figure(values: "pd.Series[float]") -> str:
+    """The first of some figures, if there is one."""
+    if not len(values):
+        return ""
+    return digits(float(values.iloc[0])) if np.isfinite(values.iloc[0]) else "cannot be judged"
 
 
 def _title(record: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ a step is late.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -109,25 +110,33 @@ class _Method:
             self.steps = []
 
 
-def cheapest(
-    families: Sequence[Family], span: float, target: float, ask: Ask, finest: Mapping[str, float] = MappingProxyType({})
-) -> Iterator[Scored]:
+class Reach(NamedTuple):
+    """How far a search goes."""
+
+    span: float
+    """How long the motion lasts [s]."""
+    most: float = np.inf
+    """What is as dear is not tried [1/s]."""
+    finest: Mapping[str, float] = MappingProxyType({})
+    """Finest step that a budget leaves to a method [s]."""
+
+
+def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) -> Iterator[Scored]:
     """All candidates that are tried until the cheapest is found that stays below an error.
 
     Args:
         families: Families of settings, of each method the most accurate first.
-        span: How long the motion lasts [s].
+        reach: How far it goes.
         target: Error to stay below [-].
         ask: Tries candidates.
-        finest: Finest step that a budget leaves to a method [s].
     """
     methods = []
     for name in dict.fromkeys(family.method for family in families):
-        least = max(span / MOST_STEPS, finest.get(name, 0.0))
-        steps = [step for step in STEPS if least <= step <= span / FEWEST_STEPS]
+        least = max(reach.span / MOST_STEPS, reach.finest.get(name, 0.0))
+        steps = [step for step in STEPS if least <= step <= reach.span / FEWEST_STEPS]
         of_method = [family for family in families if family.method == name]
         methods.append(_Method(of_method, steps, of_method[1:]))
-    best = np.inf
+    best = reach.most
     while (price := min(method.price for method in methods)) < best:
         turn = [method for method in methods if method.price <= min(TURN * price, 0.999 * best)]
         leads = [Candidate(family=method.families[0], step=method.steps[0]) for method in turn]

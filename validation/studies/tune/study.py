@@ -13,7 +13,7 @@ import numpy as np
 import engines
 from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
-from engines.tuning import Settings
+from engines.tuning import Family, Settings
 from robots.errors import ToleranceError
 from robots.mechanism import ModelFile
 from robots.mjcf import files_of
@@ -26,7 +26,7 @@ from validation.studies.tune.certificate import FILE, Certificate, Claim, hashes
 from validation.studies.tune.engine import tuning_of
 from validation.studies.tune.obstacle import obstacle
 from validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
-from validation.studies.tune.search import Scored, cheapest, choice
+from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 from validation.studies.tune.trial import Trial
 from validation.studies.tune.trials import Trials
 from validation.studies.tune.writing import write_tuned
@@ -102,23 +102,31 @@ class Tune(Study):
             "settings": {},
             "before": {**given.settings, **_times(self, {})},
         }
-        if base.reason:
-            record |= {"verdict": "not comparable", "answer": f"the simulation cannot be judged: {base.reason}"}
-        else:
+        if shown:
             record |= self._tuned(trials, base, shown, pool, folder)
+        else:
+            record |= {"verdict": "not comparable", "answer": base.reason}
         return Computed({TABLE: self.tables[TABLE].frame(trials.rows)}, record)
 
     def _tuned(
         self, trials: Trials, base: Trial, shown: Sequence[Purpose], pool: WorkerPool, folder: Path
     ) -> Mapping[str, Any]:
         """Search and prove, until what the search has not seen stays below the accuracy too."""
+        own = Candidate(family=Family(method="as it is", stages=trials.given.stages, fixed={}), step=trials.given.step)
         families, finest = tuning_of(self.engine).families(self.case.mechanism), self._finest_steps()
         span, target = float(shown[0].motion.t[-1] - shown[0].motion.t[0]), self.accuracy
         searched = [*shown, *random_purposes(self.case, self.engine, pool, [self.seed])[0]]
         seeds = range(self.seed + 1, self.seed + 1 + HELD_OUT)
         for _ in range(ROUNDS):
-            tried = list(cheapest(families, span, target, partial(trials.scored, searched), finest))
+            tried = trials.scored(searched, [own])
+            good = [one.cost for one in tried if one.error <= target]
+            tried += cheapest(
+                families, Reach(span, min(good, default=np.inf), finest), target, partial(trials.scored, searched)
+            )
             best = choice(tried, target)
+            if best is None and not np.isfinite([one.error for one in tried]).any():
+                words = f"no settings can be judged; as it is: {base.reason}"
+                return {"verdict": "not comparable", "answer": words}
             if best is None:
                 return {"verdict": "disagree", "answer": obstacle(trials, searched, tried, self._wish(target))}
             held_out = random_purposes(self.case, self.engine, pool, seeds)[0]
@@ -207,6 +215,7 @@ class Tune(Study):
             "inertial": difference,
             "held_out": held_out,
             "files": [main.relative_to(folder).as_posix(), path.relative_to(folder).as_posix()],
+            "checked": main.name if main.suffix == ".xml" else model.name,
         }
 
     @staticmethod
