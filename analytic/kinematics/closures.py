@@ -235,16 +235,21 @@ class DependentRates:
     the condition is far below the inverse root of the round-off, and several times faster; elsewhere by the latter.
     """
 
-    def __init__(self, Phi_u: Array) -> None:
-        """For the columns of Φ of the dependent dofs [m/rad or m/m], shape (nt, nc, nu)."""
+    def __init__(self, Phi_u: Array, units: Array | None = None) -> None:
+        """Scale the equations, and invert what is well conditioned.
+
+        Args:
+            Phi_u: Columns of Φ of the dependent dofs [m/rad or m/m], shape (nt, nc, nu).
+            units: What counts as one in the rate of each [m or rad], shape (nu,); by default one.
+        """
+        self._units = np.ones(Phi_u.shape[2]) if units is None else units
+        Phi_u = Phi_u * self._units
         self._factors = row_factors(Phi_u)
         self._rows = self._factors * Phi_u
         self._is_wide = Phi_u.shape[1] < Phi_u.shape[2]
         self._inverse, self.is_regular = self._normal_inverse()
         self._pseudoinverse = (
-            self._rows.swapaxes(1, 2)[:0]
-            if self.is_regular.all()
-            else np.linalg.pinv(self._rows[~self.is_regular], rcond=RANK_TOLERANCE)
+            self._rows.swapaxes(1, 2)[:0] if self.is_regular.all() else pseudo_inverse(self._rows[~self.is_regular])
         )
 
     def __call__(self, right: Array) -> Array:
@@ -258,11 +263,11 @@ class DependentRates:
         """
         scaled = self._factors * right
         if self.is_regular.all():
-            return -self._refined(self._rows, scaled)
+            return -self._units[:, None] * self._refined(self._rows, scaled)
         rates = np.zeros((len(self._rows), self._rows.shape[2], scaled.shape[2]))
         rates[self.is_regular] = -self._refined(self._rows[self.is_regular], scaled[self.is_regular])
         rates[~self.is_regular] = -self._pseudoinverse @ scaled[~self.is_regular]
-        return rates
+        return self._units[:, None] * rates
 
     def _normal_inverse(self) -> tuple[Array, AnyArray]:
         """Inverses of the normal equations' matrices in well conditioned samples, and which those are (nt,)."""
@@ -284,6 +289,22 @@ class DependentRates:
     def _solved(self, rows: Array, right: Array) -> Array:
         columns = rows.swapaxes(1, 2)
         return columns @ (self._inverse @ right) if self._is_wide else self._inverse @ (columns @ right)
+
+
+def pseudo_inverse(rows: Array) -> Array:
+    """Pseudo-inverse of matrices whose rows have length one, by their rank.
+
+    Newton's step for an inverse follows: the SVD leaves round-off of the largest entry in the smallest, which is much
+    where slides and turns differ by a thousand, and the step leaves the square of that.
+
+    Args:
+        rows: Matrices [any unit], shape (..., rows, columns).
+
+    Returns:
+        Their pseudo-inverses [1/unit], shape (..., columns, rows).
+    """
+    inverse = np.linalg.pinv(rows, rcond=RANK_TOLERANCE)
+    return inverse - inverse @ (rows @ inverse - np.eye(rows.shape[-2]))
 
 
 def closure_jacobian_at(mechanism: Mechanism, q: Array) -> Array:
