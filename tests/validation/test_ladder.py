@@ -379,4 +379,4 @@ def _rows() -> pd.DataFrame:
         for ladder, order, error, cost in (("plain", 1.0, 4e-3, 1.0), ("own", 4.0, 1e-9, 2.0))
         for value in values
     ]
-    return LEVELS.frame(pd.DataFrame(rows).reindex(columns=list(LEVELS.schema.columns)))
+    return LEVELS.frame(pd.DataFrame(rows).reindex(columns=list(LEVELS.columns)))
