@@ -160,7 +160,7 @@ def test_motions_are_what_they_are_said_to_be() -> None:
 
 
 def test_a_simulation_as_it_is_is_judged_by_the_motion_it_made() -> None:
-    """By `judge` on its log, which knows nothing of the sweep; held against the prescribed motion it is twice as far."""
+    """By `judge` on its log, which knows nothing of the sweep; against the prescribed motion it is twice as far."""
     variation = replace(OWN, sources=("mujoco/as_is",))
     row = compute_cases(variation, (0,)).to_pandas().set_index("source").loc["mujoco/as_is"]
     case, motion = prepare(variation, 0)
