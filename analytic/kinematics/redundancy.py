@@ -234,7 +234,15 @@ def contradiction(mechanism: Mechanism, q: Array) -> float:
         Largest singular value of Φ in unit rates, rows of length one, that counts as zero, or length of a row that does
         over the longest [-].
     """
-    Phi = closure_jacobian_at(mechanism, q) * unit_rates(mechanism)
+    return contradiction_of(closure_jacobian_at(mechanism, q) * unit_rates(mechanism))
+
+
+def contradiction_of(Phi: Array) -> float:
+    """The same of closure Jacobians.
+
+    Args:
+        Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
+    """
     length, factors = np.linalg.norm(Phi, axis=2, keepdims=True), row_factors(Phi)
     values = np.asarray(np.linalg.svd(factors * Phi, compute_uv=False), dtype=np.float64)
     rows = (length / np.maximum(length.max(axis=1, keepdims=True, initial=0.0), np.finfo(float).tiny))[factors == 0]
