@@ -42,6 +42,21 @@ class Evidence:
     resolutions: Mapping[tuple[Key, str], Resolution] = field(default_factory=dict)
     """What sources resolve, by case and source, as far as it was measured; `unexplained` says where to."""
 
+    def with_cases_beside(self, beside: Mapping[Key, Key]) -> "Evidence":
+        """The same for cases beside others, which have no audits of their own.
+
+        Args:
+            beside: By their keys, those of the cases they stand beside.
+        """
+        blocking = {
+            (key, reader): reason
+            for key, other in beside.items()
+            for (case, reader), reason in self.blocking_reasons.items()
+            if case == other
+        }
+        doubts = {key: self.doubts[other] for key, other in beside.items() if other in self.doubts}
+        return replace(self, blocking_reasons={**self.blocking_reasons, **blocking}, doubts={**self.doubts, **doubts})
+
 
 def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> pd.DataFrame:
     """The table of verdicts: a row for each case, source and actuator.

@@ -10,7 +10,6 @@ from analytic.dynamics.energy import power_imbalance
 from analytic.dynamics.powers import effort_scale
 from analytic.kinematics.redundancy import contradiction, moving_part, undriven_dofs
 from analytic.motion.prescribe import depends_on_gravity, prescribe
-from analytic.motion.random_motion import random_motion
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import HarnessError, NotRepresentableError
@@ -20,7 +19,7 @@ from robots.robot import Case
 from robots.size import size_in_motion
 from validation.execution.errors import internal_error
 from validation.judge import sources
-from validation.judge.as_is import Settled, in_words, settled
+from validation.judge.as_is import Settled, settled
 
 START = "positions, velocities and accelerations of our own dynamics (analytic); the simulation is its own from there"
 """Where a simulation starts in dofs that nothing drives."""
@@ -77,18 +76,7 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
         note = f"the log contradicts itself, so that no simulation can follow it: {motion.contradiction}"
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
     outcome = outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
-    if outcome.settled is not None:
-        outcome = replace(outcome, note=f"{outcome.note}; on a random motion {_on_random_motion(case, motion, source)}")
     return _with_origin_of_start(outcome, motion) if sources.simulates(source) else outcome
-
-
-def _on_random_motion(case: Case, motion: Motion, source: str) -> str:
-    """What a simulation as it is gets wrong on a motion that nobody chose, in words."""
-    try:
-        as_is = sources.load(source).compute_efforts(case, random_motion(case.mechanism, motion)).as_is
-        return "nothing is judged" if as_is is None else in_words(settled(case.mechanism, as_is))
-    except HarnessError as error:
-        return f"it cannot be told: {error}"
 
 
 def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:

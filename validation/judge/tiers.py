@@ -185,7 +185,7 @@ def _closure_acceleration(
 ) -> QuantityCheck:
     """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed.
 
-    Redundant closures that do not quite fit contradict each other in it: of theirs counts what an acceleration can meet.
+    Redundant closures that do not quite fit contradict each other in it: of theirs counts what accelerations meet.
     """
     names, (J, bias) = closure_names(mechanism), loops
     closing = solve_dependent(terms.Phi, terms.closure_bias[..., None])

@@ -28,5 +28,5 @@ class PybulletAsIs(Source):
         refuse(case.mechanism, motion.q, closed=True)
         known = demands(case.mechanism, motion)
         with finite(self.name):
-            runs = [simulate(case.mechanism, motion, known, sample=sample) for sample in (0, len(motion.t) // 2)]
+            runs = [simulate(case.mechanism, motion, known, start=sample) for sample in (0, len(motion.t) // 2)]
             return history(self.name, case, motion, (runs[0], runs[1]), timeconst=np.inf, settings=SETTINGS)
