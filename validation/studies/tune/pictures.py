@@ -24,7 +24,7 @@ def work_precision(rows: pd.DataFrame, accuracy: float) -> Figure | None:
     figure = Figure(figsize=(WIDTH, 5.2))
     axes = figure.add_axes((0.08, 0.13, 0.9, 0.74))
     finite = finite.assign(error=np.maximum(finite["error"], finite["floor"] / MARGIN))
-    searched = finite[(finite["phase"] == "search") & (finite["method"] != "as it is")]
+    searched = finite[finite["phase"] == "search"]
     of_settings = searched.groupby(["method", "settings"], sort=False).agg({"error": "max", "cost": "max"})
     for k, (method, points) in enumerate(of_settings.groupby("method", sort=False)):
         look: dict[str, Any] = {"color": COLORS[k % len(COLORS)], "marker": MARKERS[k % len(MARKERS)]}

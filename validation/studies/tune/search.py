@@ -105,7 +105,8 @@ class _Method:
         coarsest = step * min(max((near * target / max(error, target)) ** (1 / order), 1 / leap), 1.0)
         coarser = [one.error for one in self.tried if one.candidate.step >= LEAP * step * 0.9]
         self.tried.append(scored)
-        self.steps = [other for other in self.steps if other < 0.999 * step and other <= 1.001 * coarsest]
+        finer = [other for other in self.steps if other < 0.999 * step]
+        self.steps = [other for other in finer if other <= 1.001 * coarsest] or finer[-1:]
         if coarser and np.isfinite(error) and error > STALLED * min(coarser):
             self.steps = []
 

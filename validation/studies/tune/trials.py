@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.tuning import Family, Given, Settings
+from engines.tuning import Given, Settings
 from robots.arrays import Array
 from robots.robot import Case
 from validation.execution.journal import Task
@@ -76,18 +76,19 @@ class Trials:
     def search(
         self, purposes: Sequence[Purpose], target: float, finest: Mapping[str, float] = MappingProxyType({})
     ) -> list[Scored]:
-        """All that is tried until the cheapest settings are found that stay below an error; the file as it is first.
+        """All that is tried until the cheapest settings are found that stay below an error; the file as it is comes first.
 
         Args:
             purposes: The motions.
             target: Error to stay below [-].
             finest: Finest step that a budget leaves to a method [s].
         """
-        own = Candidate(family=Family(method="as it is", stages=self.given.stages, fixed={}), step=self.given.step)
-        tried = self.scored(purposes, [own])
+        families = tuning_of(self.engine).families(self.case.mechanism)
+        same = next(family for family in families if not family.fixed and not family.timeconst)
+        own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
+        tried = self.scored(purposes, own)
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
         reach = Reach(max(_span(purpose.motion.t) for purpose in purposes), most, finest)
-        families = tuning_of(self.engine).families(self.case.mechanism)
         return [*tried, *cheapest(families, reach, target, partial(self.scored, purposes))]
 
     def choose(self, settings: Settings) -> None:

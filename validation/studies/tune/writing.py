@@ -35,12 +35,11 @@ def write_tuned(case: Case, engine: str, settings: Settings, folder: Path) -> tu
     parts = [path.absolute() for path in files_of(model) if path.is_file()]
     home = Path(os.path.commonpath([path.parent for path in (model, *parts)]))
     places = {path: _place(path, home, folder, model) for path in (model, *parts, *changed)}
-    contents = {**{path: path.read_bytes() for path in (model, *parts)}, **changed}
+    is_script = any(path.suffix == ".py" for path in changed)  # then the model stays where it is
+    contents = {path: path.read_bytes() for path in (model, *parts) if not is_script} | dict(changed)
     for path in changed:
         if places[path].resolve() == path.resolve():
             raise OutputError(f"{folder}: holds {path.name} itself, want another folder by --out, or --in-place")
-    if any(path.suffix == ".py" for path in changed):  # the model stays where it is
-        contents = changed
     try:
         for path, content in contents.items():
             if places[path].resolve() != path.resolve():
