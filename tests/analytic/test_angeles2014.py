@@ -50,6 +50,7 @@ def test_count_of_loops_and_freedom() -> None:
     assert paper.degree_of_freedom(36, 32) == 6
 
 
+@pytest.mark.slow
 def test_the_document_closes_its_loops_where_the_assembly_does(
     case: Case, motion: Motion, p: paper.Parameters, states: tuple[tuple[Array, Array], Array]
 ) -> None:

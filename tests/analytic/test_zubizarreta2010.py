@@ -64,6 +64,7 @@ def test_the_mode_says_the_signs(mode: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", REGULAR)
 def test_P_goes_round_the_circle(mode: str) -> None:
     """Through the assembly of the loops, which knows nothing of inverse kinematics."""
@@ -217,6 +218,7 @@ def test_structure_of_the_model(uneven: paper.Parameters) -> None:
     assert np.abs(N + N.swapaxes(1, 2)).max() < 1e-7 * np.abs(N).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("configuration", ["horizontal", "vertical"])
 @pytest.mark.parametrize("mode", REGULAR)
 def test_the_redundant_model_gives_the_same_efforts(mode: str, configuration: str) -> None:
@@ -227,6 +229,7 @@ def test_the_redundant_model_gives_the_same_efforts(mode: str, configuration: st
     assert relative_error(paper.efforts(case, _motion(mode)), reference) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", SINGULAR)
 def test_singular_modes_are_refused_with_the_time(mode: str) -> None:
     """The determinant of the forces along the distal links says when, by another way to the same poses."""
