@@ -12,6 +12,7 @@ import pytest
 from analytic.dynamics.noc import Noc
 from analytic.motion.prescribe import prescribe
 from engines.tuning import STEPS, Family
+from robots.errors import OutputError
 from tests.plain_loop import plain_loop
 from tests.validation.conftest import Command
 from validation.execution.workers import ALONE
@@ -20,6 +21,7 @@ from validation.studies.judge.study import case_of_file
 from validation.studies.study import run_study
 from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 from validation.studies.tune.study import Tune, tuned_case
+from validation.studies.tune.writing import write_tuned
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -173,6 +175,23 @@ def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopche
     arguments = (tmp_path / "forged/tuned.xml", "--certificate", tmp_path / "forged/certificate.json", "--jobs", "1")
     status, out, _ = loopcheck("check", *arguments, "--out", tmp_path / "out")
     assert (status, "own motion: error" in out) == (1, True)
+
+
+def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
+    """What the model includes is changed too, so it is written elsewhere, or by --in-place, or not at all."""
+    text = FOUR_BAR.read_text(encoding="utf-8")
+    begin, end = text.index("<equality>"), text.index("</equality>") + len("</equality>")
+    (tmp_path / "loops.xml").write_text(f"<mujocoinclude>{text[begin:end]}</mujocoinclude>")
+    model = tmp_path / "robot.xml"
+    model.write_text(text[:begin] + '<include file="loops.xml"/>' + text[end:])
+    case = case_of_file(model)
+    settings = {"timestep": "0.002", "solref": "0.004 1"}
+    with pytest.raises(OutputError, match=r"holds loops\.xml itself"):
+        write_tuned(case, "mujoco", settings, tmp_path)
+    main, lines = write_tuned(case, "mujoco", settings, tmp_path / "out")
+    assert mujoco.MjModel.from_xml_path(str(main)).eq_solref[0].tolist() == [0.004, 1]
+    assert 'solref="0.004 1"' not in (tmp_path / "loops.xml").read_text()
+    assert len([line for line in lines if line.startswith("+ ")]) == 1
 
 
 def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_path: Path) -> None:

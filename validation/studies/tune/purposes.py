@@ -18,7 +18,7 @@ from validation.execution.journal import Task
 from validation.execution.workers import WorkerPool
 from validation.studies.tune.engine import tuning_of
 
-OWN, MADE = "own motion", "automatic motion"
+OWN, MADE, RANDOM = "own motion", "automatic motion", "random motion, seed "
 PERTURBED = 0.05
 """How far from the motion a perturbed run starts, over the stroke [-]."""
 OTHER_WIDTHS = (0.3, 2.0)
@@ -37,9 +37,6 @@ class Purpose:
     """Of the controller, over its usual one [-]."""
     pose: Array | None = None
     """Joint positions at which the run starts, at rest, instead of the motion's first state [m or rad]."""
-
-
-RANDOM = "random motion, seed "
 
 
 def names_of(purposes: Sequence[Purpose]) -> list[str]:

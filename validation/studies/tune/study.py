@@ -1,7 +1,6 @@
 """The cheapest settings with which a simulation as its user runs it reaches an accuracy, with a certificate."""
 
 import importlib.metadata
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -172,7 +171,7 @@ class Tune(Study):
         tuned = tuned_case(self.case, main if main.suffix == ".xml" else model)
         difference = inertial_difference(self.case, tuned)
         if motion_file := self.case.robot.motion.parameters.get("file"):
-            shutil.copyfile(str(motion_file), folder / MOTION)
+            (folder / MOTION).write_bytes(Path(str(motion_file)).read_bytes())
         beside = [main, *files_of(tuned.mechanism.model.path)] if main.suffix == ".xml" else [main]
         certificate = Certificate(
             loopcheck=importlib.metadata.version("loopcheck"),

@@ -2,7 +2,6 @@
 
 import difflib
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,22 +34,22 @@ def write_tuned(case: Case, engine: str, settings: Settings, folder: Path) -> tu
     changed = tuning_of(engine).files(case.mechanism, settings)
     parts = [path.absolute() for path in files_of(model) if path.is_file()]
     home = Path(os.path.commonpath([path.parent for path in (model, *parts)]))
+    places = {path: _place(path, home, folder, model) for path in (model, *parts, *changed)}
+    contents = {**{path: path.read_bytes() for path in (model, *parts)}, **changed}
+    for path in changed:
+        if places[path].resolve() == path.resolve():
+            raise OutputError(f"{folder}: holds {path.name} itself, want another folder by --out, or --in-place")
+    if any(path.suffix == ".py" for path in changed):  # the model stays where it is
+        contents = changed
     try:
-        for path in parts:
-            if path != model and path not in changed:
-                _place(path, home, folder, model).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, _place(path, home, folder, model))
-        for path, content in changed.items():
-            place = _place(path, home, folder, model)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-        main = _place(model, home, folder, model)
-        if model not in changed and model.suffix == ".xml" and not any(path.suffix == ".py" for path in changed):
-            shutil.copyfile(model, main)
+        for path, content in contents.items():
+            if places[path].resolve() != path.resolve():
+                places[path].parent.mkdir(parents=True, exist_ok=True)
+                places[path].write_bytes(content)
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the tuned files: {error.strerror}") from error
-    scripts = [_place(path, home, folder, model) for path in changed if path.suffix == ".py"]
-    return (scripts or [main])[0], [line for path, new in changed.items() for line in difference(path, new)]
+    main = next((places[path] for path in contents if path.suffix == ".py"), places[model])
+    return main, [line for path, new in changed.items() for line in difference(path, new)]
 
 
 def replace_files(changed: Mapping[Path, bytes]) -> None:
