@@ -27,6 +27,7 @@ def changed(folder: Path, old: str, new: str, name: str = "changed.xml") -> Path
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "counts", "actuation"),
     [
@@ -44,6 +45,7 @@ def test_robots_of_the_catalogue_are_what_their_papers_say(name: str, counts: tu
     assert found.unactuated == ()
 
 
+@pytest.mark.slow
 def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
     found = seen(MODELS / "spinning_rod.xml")
     assert (found.dof, found.driven, found.actuation) == (3, 1, "underactuated")

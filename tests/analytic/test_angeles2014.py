@@ -50,6 +50,7 @@ def test_count_of_loops_and_freedom() -> None:
     assert paper.degree_of_freedom(36, 32) == 6
 
 
+@pytest.mark.slow
 def test_the_document_closes_its_loops_where_the_assembly_does(
     case: Case, motion: Motion, p: paper.Parameters, states: tuple[tuple[Array, Array], Array]
 ) -> None:
@@ -143,12 +144,19 @@ LEAST = {
 """A cost that each erratum exceeds, upright [-]."""
 
 
+@pytest.fixture(scope="module")
+def reference(case: Case, motion: Motion) -> Array:
+    return Noc().compute_efforts(case, motion).effort
+
+
+def test_the_corrected_model_is_right(case: Case, motion: Motion, reference: Array) -> None:
+    assert relative_error(paper.efforts(case, motion), reference) < 1e-11
+
+
 @pytest.mark.parametrize("key", SWITCHABLE)
-def test_what_an_erratum_costs(key: str, case: Case, motion: Motion) -> None:
-    reference = Noc().compute_efforts(case, motion).effort
+def test_what_an_erratum_costs(key: str, case: Case, motion: Motion, reference: Array) -> None:
     error = relative_error(paper.efforts(case, motion, frozenset({key})), reference)
     assert error > LEAST[key]
-    assert relative_error(paper.efforts(case, motion), reference) < 1e-11
 
 
 def test_a_slide_taken_for_a_revolute_repeats_the_third_axis(

@@ -37,6 +37,7 @@ def motion(case: Case) -> Motion:
     return prescribe(case)
 
 
+@pytest.mark.slow
 def test_the_reference_has_no_internal_part(case: Case, motion: Motion) -> None:
     Pi = moving_part(case.mechanism, motion)
     assert Pi is not None
@@ -185,6 +186,7 @@ def test_efforts_of_different_units_are_weighed_by_their_scales(weighed: tuple[C
         assert relative_error(sources.load(source).compute_efforts(case, motion).effort, effort) < 1e-10
 
 
+@pytest.mark.slow
 def test_the_part_that_moves_the_robot_has_the_least_weighed_norm(weighed: tuple[Case, Motion, Case]) -> None:
     """Whatever an engine adds to the reference without moving the robot is taken off again."""
     case, motion, _ = weighed

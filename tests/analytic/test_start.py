@@ -120,6 +120,7 @@ def test_a_joint_that_touches_its_limit_is_inside_it(tmp_path: Path) -> None:
     assert not motion.notes
 
 
+@pytest.mark.slow
 def test_a_limit_that_leaves_no_room_is_named_and_left(tmp_path: Path) -> None:
     bodies = rocking(coupler='range="-0.05 0.05"')
     motion = prescribe(case_of(tmp_path, bodies, "crank"))
@@ -132,6 +133,7 @@ ROD = '<body name="rod"><joint name="leg" type="slide" axis="1 0 0" range="0.55 
 """A leg that can be 0.55 m to 0.68 m long, and has no length in the file."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lever", ["", 'range="20 95" ref="100"'])
 def test_a_start_outside_the_limits_moves_inside_them(tmp_path: Path, lever: str) -> None:
     """Also where the lever that the leg holds has limits of its own."""

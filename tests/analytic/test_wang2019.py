@@ -54,6 +54,7 @@ def test_law_is_printed_right() -> None:
         np.testing.assert_allclose(getattr(before, part), getattr(after, part), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_tool_follows_the_helix(case: Case, motion: Motion) -> None:
     """The assembled robot against the path (42) to (44): the law goes through (45) to (47) and (39)."""
     phi = modified_trapezoid(motion.t, 10.0).x

@@ -73,6 +73,7 @@ def momentum_errors(record: Record, case: Case) -> tuple[Array, Array]:
     return acted, reported
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_the_effort_that_acted_is_what_changed_the_momentum(
     integrator: str, model_case: CaseMaker, tmp_path: Path
@@ -87,6 +88,7 @@ def test_the_effort_that_acted_is_what_changed_the_momentum(
         np.testing.assert_array_less(1e-3, reported[damped])
 
 
+@pytest.mark.slow
 def test_what_acted_is_of_second_order_with_runge_kutta(model_case: CaseMaker, tmp_path: Path) -> None:
     errors = []
     for step in (4e-3, 2e-3, 1e-3):

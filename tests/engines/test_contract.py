@@ -158,6 +158,7 @@ def test_own_mechanisms_agree(name: str, mechanism: str, moving: Moving, request
         want_right(name, case, motion)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*JUDGED, "analytic/lagrange"} - {*SIMULATING}))
 def test_efforts_of_redundant_motors_agree(name: str, own: Own, request: pytest.FixtureRequest) -> None:
     loaded(name, request)

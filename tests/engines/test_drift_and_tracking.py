@@ -77,14 +77,21 @@ def test_a_displaced_start_is_reported(name: str, joint: str, prr: Case, prr_mot
     assert all(rung.tracking_error == pytest.approx((SHIFT, 0), rel=1e-2) for rung in history.ladder)
 
 
+@pytest.fixture(scope="module")
+def welded(model_case: CaseMaker) -> tuple[Case, Motion]:
+    """A four-bar closed by a weld, and the beginning of its motion."""
+    case = model_case(MODELS / "welded_four_bar.xml", amplitude=0.1)
+    motion = prescribe(case)
+    return case, motion.assemble(motion.t[:6])
+
+
 @pytest.mark.parametrize("joint", ["crank", "foot"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_weld_that_is_open_is_reported(engine: str, joint: str, model_case: CaseMaker) -> None:
+def test_a_weld_that_is_open_is_reported(engine: str, joint: str, welded: tuple[Case, Motion]) -> None:
     """One joint moves its end in the plane and turns it, the other turns it alone."""
-    case = model_case(MODELS / "welded_four_bar.xml", amplitude=0.1)
+    case, motion = welded
     names = [each.name for each in case.mechanism.joints]
-    motion = prescribe(case)
-    spoilt = displaced(motion.assemble(motion.t[:6]), names.index(joint))
+    spoilt = displaced(motion, names.index(joint))
     history = route(f"{engine}/forward").compute_efforts(case, spoilt)
     assert history.closure_drift == pytest.approx(opening(case.mechanism, spoilt.q[0]), rel=1e-3, abs=1e-5 * SHIFT)
     assert history.tracking_error == pytest.approx((0, SHIFT if joint == "crank" else 0), abs=1e-2 * SHIFT)

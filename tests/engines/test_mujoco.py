@@ -87,6 +87,7 @@ def test_an_ordinary_robot_keeps_the_compliances(prr_forward: EffortHistory) -> 
     assert "twice as soft" not in prr_forward.note
 
 
+@pytest.mark.slow
 def test_loops_that_the_model_closes_only_so_far_are_named(own: Own) -> None:
     """A hinge out of line by 2e-6 rad: two points of the coupler cannot both be where they are to be."""
     text = PLAIN_FOUR_BAR.replace('pos="0.566 0 0"', 'pos="0.566 0 0" euler="1e-4 0 1e-4"')

@@ -41,6 +41,7 @@ def run(route: str, case: Case, motion: Motion) -> EffortHistory:
     return engines.load(f"pybullet/{route}").compute_efforts(case, motion)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ["kkt", "forward"])
 def test_a_joint_held_at_a_constant_is_held(own: Own, route: str) -> None:
     joint = '<joint name="held" axis="0 0 1" pos="0 0.05 0" ref="0.2"/>'

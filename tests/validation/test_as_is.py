@@ -216,6 +216,7 @@ def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) ->
     assert "not followed" in settled(case.mechanism, route).reason
 
 
+@pytest.mark.slow
 def test_the_log_of_a_run_says_the_same_again(four_bar: tuple[Case, Motion], tmp_path: Path) -> None:
     """On its own motion, and on the random one beside it, which has a mode, a reference and a motion of its own."""
     case, motion = four_bar
@@ -291,6 +292,7 @@ def test_a_log_of_loops_that_are_open_by_a_millimetre_keeps_its_dofs() -> None:
     assert len(closed_log(case.mechanism, log, log.q[0]).drives) == 3
 
 
+@pytest.mark.slow
 def test_pybullet_is_stepped_as_it_comes(model_case: CaseMaker) -> None:
     """A spatial loop with a ball joint, whose log is in the coordinates of the model."""
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1)

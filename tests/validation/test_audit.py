@@ -389,6 +389,7 @@ def test_loops_that_accelerate_otherwise_are_not_compared(
     assert causes(table_of(prr, prr_motion, engine)) == ["closure acceleration"]
 
 
+@pytest.mark.slow
 def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = [evaluate(prr, prr_motion, name) for name in ("analytic/noc", "mujoco/kkt", "mujoco/as_is")]
     request = Request(dt=None, tolerances=registered())

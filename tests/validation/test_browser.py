@@ -219,6 +219,7 @@ def test_the_robot_moves_when_asked_to(page: Page) -> None:
     assert movie.evaluate(pose) != first
 
 
+@pytest.mark.slow
 def test_pictures_of_the_robot_move_when_asked_to(chromium: Browser, rendered: str) -> None:
     with _opened(chromium, rendered) as page:
         movie = page.locator("figure.movie").first

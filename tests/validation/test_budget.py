@@ -50,6 +50,7 @@ def test_what_the_order_decides_is_shown_as_one(together: float, is_one: bool) -
     assert rows.loc[rows["part"] != "all", "share"].sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(causes_of_mujoco, "FINER", 8)
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
@@ -63,6 +64,7 @@ def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatc
     assert largest[f"start without {SOFTNESS}"] < largest["start"]
 
 
+@pytest.mark.slow
 def test_a_robot_that_cannot_be_judged_has_no_budget() -> None:
     """PyBullet as it comes does not follow this one upright."""
     pytest.importorskip("pybullet")

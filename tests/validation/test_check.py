@@ -171,6 +171,7 @@ def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, 
     assert set(results.free_motion["configuration"]) == {"given", "turned"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

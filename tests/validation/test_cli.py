@@ -238,6 +238,7 @@ def test_a_missing_model_is_one_line(loopcheck: Command, own_robot: Path, tmp_pa
     _is_refused(loopcheck("run", "mine", "--out", tmp_path / "out"), "3prr.xml: no such file, want an MJCF")
 
 
+@pytest.mark.slow
 def test_a_singular_motion_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
     toml = own_robot / "robot.toml"
     law = 'motion = { law = "sine", parameters = { amplitude = 0.05, duration = 1.0 } }'
@@ -273,6 +274,7 @@ def test_help_shows_an_example_on_a_line_of_its_own(loopcheck: Command, command:
     assert any(line.strip().startswith(f"loopcheck {command} ") for line in examples)
 
 
+@pytest.mark.slow
 def test_the_installed_command_answers() -> None:
     """The entry point in a process of its own: help, and bad input without a traceback."""
     command = [sys.executable, "-m", "validation"]

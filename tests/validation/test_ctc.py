@@ -97,6 +97,7 @@ def test_kinds_part_the_parameters() -> None:
     assert not changed["geometry"] & changed["inertia"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", REGULAR)
 def test_plant_against_the_reference(mode: str) -> None:
     """A perturbed MJCF goes round the circle: the efforts of analytic/noc give the plant the accelerations wanted."""
@@ -146,6 +147,7 @@ def test_on_the_nominal_robot_the_torque_is_that_of_inverse_dynamics(controller:
         np.testing.assert_allclose(tau, wanted[k], atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_on_the_nominal_robot_the_error_is_that_of_holding_the_torque(controller: str) -> None:
     """It falls with the time between two control actions."""
@@ -281,6 +283,7 @@ def test_unknown_names_are_refused(tmp_path: Path) -> None:
         run_study(replace(SMALL, modes=("pmm",)), tmp_path)
 
 
+@pytest.mark.slow
 def test_the_report_says_what_the_tables_say(folder: Path, tmp_path: Path) -> None:
     text = (folder / "ctc.md").read_text(encoding="utf-8")
     assert "18 runs, 0 diverged." in text

@@ -60,12 +60,14 @@ def test_what_is_locked_beside_a_robot_that_moves_is_named(tmp_path: Path) -> No
         run(cases_of_file(tmp_path / "two.xml"), source_names=EXACT[:1], workers=ALONE)
 
 
+@pytest.mark.slow
 def test_a_linkage_at_its_change_point_moves(tmp_path: Path) -> None:
     (tmp_path / "linkage.xml").write_text(linkage((0.2, 0.5, -0.2, 0.5)))
     results = run(cases_of_file(tmp_path / "linkage.xml"), source_names=EXACT[:2], workers=ALONE)
     assert exit_status(results) == 0
 
 
+@pytest.mark.slow
 def test_a_tip_that_comes_to_rest_at_once_is_followed(tmp_path: Path) -> None:
     """A damper on next to no inertia slows it within a hundredth of a nanosecond; explicit steps would take hours."""
     inertial = '<inertial pos="0 0 0" mass="1e-12" diaginertia="1e-12 1e-12 1e-12"/>'

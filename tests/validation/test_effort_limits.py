@@ -25,6 +25,7 @@ def effort() -> float:
     return max(float(np.abs(Noc().compute_efforts(case, prescribe(case)).effort).max()) for case in cases)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "old", "new"),
     [

@@ -24,6 +24,7 @@ def costs() -> pd.DataFrame:
         return computed(Errata(robots=(ROBOT,)), Path(), pool).tables["errata"]
 
 
+@pytest.mark.slow
 def test_the_command_writes_them(loopcheck: Command, tmp_path: Path, costs: pd.DataFrame) -> None:
     with in_this_process():
         status, out, _ = loopcheck("errata", ROBOT, "--jobs", "1", "--out", tmp_path)

@@ -8,6 +8,7 @@ from validation.judge.evaluate import START, evaluate
 from validation.studies.check.cases import cases_of_file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "source", "is_said"),
     [

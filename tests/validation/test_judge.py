@@ -75,6 +75,7 @@ def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Cas
     assert said(finer, 1.25e-6)[0] == "agree"
 
 
+@pytest.mark.slow
 def test_undeclared_efforts_are_never_said_to_disagree_if_another_time_explains_them(case: Case, exact: Log) -> None:
     every = planar_four_bar.held_log(1e-3, 1001, hertz=1.0)
     assert every.qd is not None
@@ -154,6 +155,7 @@ def test_shipped_logs_are_what_their_truth_makes(case: Case) -> None:
         assert (kept.name, kept.joints, kept.effort_time) == (name, log.joints, log.effort_time)
 
 
+@pytest.mark.slow
 def test_shipped_logs_are_judged_as_their_truth_is(case: Case) -> None:
     logs = {name: read_log(planar_four_bar.LOGS / f"{name}.csv", case.mechanism) for name in ("clean", "noisy")}
     assert said(judge_log(case, logs["clean"]), 1e-4)[0] == "agree"
@@ -241,6 +243,7 @@ def test_tables_as_adams_writes_them_are_judged(mass: float, verdict: str, tmp_p
     assert said(found.judged, 1e-4)[0] == verdict
 
 
+@pytest.mark.slow
 def test_bad_input_is_refused(tmp_path: Path, exact: Log) -> None:
     path = tmp_path / "run.csv"
     write_log(exact, path)

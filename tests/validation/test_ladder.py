@@ -199,6 +199,7 @@ def test_ladders_are_told_apart_and_ever_finer(prr_motion: Motion, dt: float) ->
         np.testing.assert_allclose(counts, np.round(counts), rtol=1e-12, err_msg=ladder.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ["exudyn/forward", "mujoco/forward", "pinocchio/forward", "pybullet/forward"])
 def test_the_own_setting_is_that_of_the_route(route: str, prr: Case, prr_motion: Motion) -> None:
     if not engines.installed(route.split("/")[0]):

@@ -90,6 +90,7 @@ def test_all_that_is_missing_is_said(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_it_is_said_on_the_console(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = cases_of_file(_write(tmp_path / "model.xml"))
     show(summary(run(cases, source_names=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))))
@@ -100,6 +101,7 @@ BOX_AND_MESH = '<geom size="0.1 0.1 0.2" type="box"/><geom class="eye"/>'
 """Inertia from geoms: of both, or of the box alone where the group of the mesh is out of range."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

@@ -71,6 +71,7 @@ def test_an_exact_route_notices_every_fault_it_can_have(prepared: PreparedCase, 
     assert all(row["effect"] > row["tolerance"] for key, row in found.items() if key not in without)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", EXACT)
 def test_the_error_of_a_route_is_the_effect_on_the_reference(prepared: PreparedCase, source: str) -> None:
     """Two codes, given the same wrong robot, are wrong alike: the fault did reach the engine."""
@@ -79,6 +80,7 @@ def test_the_error_of_a_route_is_the_effect_on_the_reference(prepared: PreparedC
         assert row["relative_error"] == pytest.approx(row["effect"], rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "mutant", "result"),
     [

@@ -52,6 +52,7 @@ def test_a_new_robot_is_listed_run_and_tested(
     assert "test_agrees_with_the_reference[mine-default-home-vertical-mujoco/forward]" in found
 
 
+@pytest.mark.slow
 def test_parts_are_copied_and_meshes_only_where_they_matter(
     loopcheck: Command, tmp_path: Path, catalogue: Path
 ) -> None:
@@ -85,6 +86,7 @@ def test_parts_are_copied_and_meshes_only_where_they_matter(
             np.testing.assert_array_equal(body.inertia, other.inertia)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [

@@ -104,6 +104,7 @@ def test_all_commands_behave_alike(
         assert loopcheck("report", tmp_path / "whole")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"versions"}))
 def test_an_error_of_our_own_is_70_after_all_is_written(
     name: str, loopcheck: Command, tmp_path: Path, small_studies: pytest.MonkeyPatch

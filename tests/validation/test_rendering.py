@@ -50,6 +50,7 @@ def page(results: Results, folder: Path) -> str:
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_movie_follows_the_motion(results: Results, spatial: Case) -> None:
     frames = results.frames
     assert set(zip(frames["robot"], frames["mode"], strict=True)) == {("spinning_rod", "home")}

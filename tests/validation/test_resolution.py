@@ -72,6 +72,7 @@ def route_of(name: str) -> Refinable:
     return route
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_all_of_a_motion_moves_by_two_units_in_the_last_place(prr_motion: Motion, seed: int) -> None:
     other = moved(prr_motion, np.random.default_rng(seed))
@@ -163,6 +164,7 @@ def test_a_limit_below_the_resolution_leaves_nothing_to_compare(prr: Case) -> No
     assert results.run["seeds"] == {"resolution": 0}
 
 
+@pytest.mark.slow
 def test_nothing_is_measured_where_nothing_is_beyond(
     crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_effort_scales_and_wrenches_stay() -> None:
     assert len(found.wrenches) == len(mechanism.wrenches)
 
 
+@pytest.mark.slow
 def test_samples_closed_at_once_are_those_closed_one_after_the_other() -> None:
     """A random motion of a perturbed robot, against the continuation along time."""
     wide = Variation(robot="3rrr", spread=2.0, motions=("random",))
