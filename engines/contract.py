@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import ClassVar, Protocol, TypeAlias
 
 from engines.ladder import Ladder
+from engines.tuning import Tuning
 from robots.arrays import AnyArray, Array
 from robots.efforts import Fault
 from robots.inventory import Inventory, Matrices
@@ -228,6 +229,10 @@ class Engine(ABC):
 
     def causes(self) -> Causes | None:
         """The module that takes the error of its route `as_is` apart, if it has one."""
+        return None
+
+    def tuning(self) -> Tuning | None:
+        """The module of other settings for its route `as_is`, if it has one."""
         return None
 
     def renderer(self) -> Renderer | None:

@@ -90,11 +90,10 @@ def loop_motions(J: Array, W: Array) -> LoopMotions:
     U, values, V_T = np.linalg.svd(H)
     rank = _rank(values)
     inverse = (V_T[:rank].T / values[:rank]) @ U[:, :rank].T
-    D = inverse[:, nc:]
     # Newton's step for an inverse: motions that have nothing to do with each other are mixed by the SVD at round-off
     # of the larger, which is much for the smaller; the step leaves the square of that.
-    D = D - inverse @ (H @ D - np.eye(len(H))[:, nc:])
-    return LoopMotions(W=W, D=D * factors[nc:], J_inverse=inverse[:, :nc] * factors[:nc], Z=V_T[rank:].T)
+    inverse = inverse - inverse @ (H @ inverse - np.eye(len(H)))
+    return LoopMotions(W=W, D=inverse[:, nc:] * factors[nc:], J_inverse=inverse[:, :nc] * factors[:nc], Z=V_T[rank:].T)
 
 
 def independent_drives(J: Array, W: Array) -> list[int]:

@@ -8,11 +8,19 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import qr
 
-from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, null_space, row_factors, solve_dependent
+from analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian_at,
+    null_space,
+    pseudo_inverse,
+    row_factors,
+    solve_dependent,
+)
 from analytic.kinematics.state import State
 from robots.arrays import AnyArray, Array
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
+from robots.size import unit_rates
 
 WELL_CONDITIONED = 1e-2
 """What a driven dof must add to those before it to be an independent coordinate [-]."""
@@ -82,14 +90,17 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Arr
     Returns:
         Joint velocities per rate of each actuator [-, or ratios of the units], shape (nt, nv, na).
     """
-    middle, J = len(Phi) // 2, row_factors(Phi) * Phi
-    gears = np.linalg.norm(mechanism.selection, axis=1)
-    S = mechanism.selection / gears[:, None]
+    units = unit_rates(mechanism)  # a slide in millimetres would hide what turns, and one in kilometres be hidden
+    middle, J = len(Phi) // 2, Phi * units
+    J = row_factors(J) * J
+    gears = np.linalg.norm(mechanism.selection * units, axis=1)
+    S = mechanism.selection * units / gears[:, None]
     dof = null_space(J[middle]).shape[1]
     if dof == mechanism.na == len(independent_rows(S @ null_space(J[middle]))):
-        constraints = np.concatenate([Phi, np.broadcast_to(S, (len(Phi), *S.shape))], axis=1)
-        return solve_dependent(constraints, -np.eye(constraints.shape[1])[:, Phi.shape[1] :]) / gears
-    P = np.eye(mechanism.nv) - np.linalg.pinv(J, rcond=RANK_TOLERANCE) @ J if J.size else np.eye(mechanism.nv)[None]
+        constraints = np.concatenate([J, np.broadcast_to(S, (len(J), *S.shape))], axis=1)
+        D = solve_dependent(constraints, -np.eye(constraints.shape[1])[:, J.shape[1] :]) / gears
+        return units[:, None] * D
+    P = np.eye(mechanism.nv) - pseudo_inverse(J) @ J if J.size else np.eye(mechanism.nv)[None]
     A = np.broadcast_to(S @ P, (len(Phi), *S.shape))
     idle = np.linalg.norm(A[middle], axis=1) <= RANK_TOLERANCE  # moves nothing: of what is left, round-off is made
     A = np.where(idle[:, None], 0.0, A)
@@ -100,11 +111,11 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Arr
     D = V @ np.linalg.pinv(weights[:, None] * (A @ V)) * (weights / gears)
     undriven = dof - driven
     if not undriven:
-        return D
+        return units[:, None] * D
     stacked = np.concatenate([J, np.broadcast_to(S, A.shape)], axis=1)
     Z_T = np.linalg.svd(stacked)[2][:, mechanism.nv - undriven :]
-    Z, M = Z_T.swapaxes(1, 2), inertia()
-    return D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D)
+    Z, M = Z_T.swapaxes(1, 2), inertia() * units[:, None] * units
+    return units[:, None] * (D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D))
 
 
 def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]:
@@ -114,8 +125,8 @@ def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]
         mechanism: Robot.
         q: Closed pose [m or rad], shape (nq,).
     """
-    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
-    return tuple(mechanism.drives[k] for k in independent_rows(rates_of_drives(mechanism) @ N))
+    N = free_motions(mechanism, q)
+    return tuple(mechanism.drives[k] for k in independent_rows(unit_rates_of_drives(mechanism) @ N))
 
 
 def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
@@ -141,7 +152,7 @@ def independent_dofs_at(mechanism: Mechanism, q: Array) -> AnyArray:
     Returns:
         Mask [-], shape (nv,); as many as the robot has dofs.
     """
-    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
+    N = free_motions(mechanism, q)
     driven = mechanism.selection.any(axis=0)
     mask = np.zeros(mechanism.nv, dtype=bool)
     for candidates, least in ((np.flatnonzero(driven), WELL_CONDITIONED), (np.arange(mechanism.nv), RANK_TOLERANCE)):
@@ -174,12 +185,12 @@ def _conditioning(state: State, mask: AnyArray) -> Array:
     """Smallest rate of dofs in any motion of unit size that keeps the loops closed [-], shape (nt,)."""
     if not mask.any():
         return np.ones(len(state.q))
-    dependent = state.dependent_rates(mask)
-    rates = dependent(state.Phi[..., mask])
+    dependent, units = state.dependent_rates(mask), unit_rates(state.mechanism)
+    rates = dependent(state.Phi[..., mask] * units[mask]) / units[~mask, None]
     worst = 1 / np.sqrt(1 + np.linalg.eigvalsh(rates.swapaxes(1, 2) @ rates)[:, -1])
     singular = ~dependent.is_regular  # there rates of least norm do not tell
     if singular.any():
-        Phi = state.Phi[singular]
+        Phi = state.Phi[singular] * units
         N = np.linalg.svd(row_factors(Phi) * Phi)[2][:, state.mechanism.nv - int(mask.sum()) :].swapaxes(1, 2)
         worst[singular] = np.linalg.svd(N[:, mask], compute_uv=False)[:, -1]
     return worst
@@ -192,8 +203,21 @@ def undriven_dofs(mechanism: Mechanism, q: Array) -> int:
         mechanism: Robot.
         q: Closed pose [m or rad], shape (nq,).
     """
-    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
-    return N.shape[1] - len(independent_rows(rates_of_drives(mechanism) @ N))
+    N = free_motions(mechanism, q)
+    return N.shape[1] - len(independent_rows(unit_rates_of_drives(mechanism) @ N))
+
+
+def free_motions(mechanism: Mechanism, q: Array) -> Array:
+    """Orthonormal basis of the motions that keep the loops closed in a pose, in unit rates, lest units decide ranks.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+
+    Returns:
+        Basis, rates over `unit_rates` [-], shape (nv, dof).
+    """
+    return null_space(closure_jacobian_at(mechanism, q[None])[0] * unit_rates(mechanism))
 
 
 def rates_of_drives(mechanism: Mechanism) -> Array:
@@ -205,6 +229,16 @@ def rates_of_drives(mechanism: Mechanism) -> Array:
         Rows in the order of `Mechanism.drives` [-], shape (drives, nv).
     """
     W = mechanism.rates_of(mechanism.drives)
+    return W / np.linalg.norm(W, axis=1, keepdims=True)
+
+
+def unit_rates_of_drives(mechanism: Mechanism) -> Array:
+    """Rates of all driven coordinates per unit rate of each dof, in rows of length one.
+
+    Returns:
+        Rows in the order of `Mechanism.drives` [-], shape (drives, nv).
+    """
+    W = mechanism.rates_of(mechanism.drives) * unit_rates(mechanism)
     return W / np.linalg.norm(W, axis=1, keepdims=True)
 
 
@@ -233,11 +267,9 @@ def drive_motions(mechanism: Mechanism, q: Array) -> Array:
         q: Closed poses [m or rad], shape (nt, nq).
 
     Returns:
-        Rows of length one times the projector on these motions [-], shape (nt, drives, nv).
+        Rows of length one times the projector on these motions, of unit rates [-], shape (nt, drives, nv).
     """
-    Phi = closure_jacobian_at(mechanism, q)
+    Phi = closure_jacobian_at(mechanism, q) * unit_rates(mechanism)
     rows = row_factors(Phi) * Phi
-    free = (
-        np.eye(mechanism.nv) - np.linalg.pinv(rows, rcond=RANK_TOLERANCE) @ rows if rows.size else np.eye(mechanism.nv)
-    )
-    return np.broadcast_to(rates_of_drives(mechanism) @ free, (len(q), len(mechanism.drives), mechanism.nv))
+    free = np.eye(mechanism.nv) - pseudo_inverse(rows) @ rows if rows.size else np.eye(mechanism.nv)
+    return np.broadcast_to(unit_rates_of_drives(mechanism) @ free, (len(q), len(mechanism.drives), mechanism.nv))

@@ -7,6 +7,7 @@ from analytic.kinematics.closures import DependentRates, closure_jacobian, closu
 from analytic.kinematics.tree import Poses, Twists, poses, twist_matrices, twists
 from robots.arrays import AnyArray, Array
 from robots.mechanism import Mechanism
+from robots.size import unit_rates
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # without slots: what follows is kept in its dictionary
@@ -52,7 +53,7 @@ class State:
         """
         solvers, key = self._solvers, independent.tobytes()
         if key not in solvers:
-            solvers[key] = DependentRates(self.Phi[..., ~independent])
+            solvers[key] = DependentRates(self.Phi[..., ~independent], unit_rates(self.mechanism)[~independent])
         return solvers[key]
 
     @cached_property

@@ -130,7 +130,7 @@ class _Family:
             return np.zeros(0)
         start = max(float(np.ceil(first)), *(bases[0] for bases in every))
         common = np.arange(start, max(min(bases[-1] for bases in every) + 1, start))
-        return common[_evenly(len(common), FEW)]
+        return evenly(common, FEW)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,12 @@ def _relative(values: Array, size: Array) -> float:
 
 
 def residual_efforts(
-    closed: ClosedLog, effort_time: EffortTime, *, start: float = -np.inf, noiseless: bool = False
+    closed: ClosedLog,
+    effort_time: EffortTime,
+    *,
+    start: float = -np.inf,
+    noiseless: bool = False,
+    most: int | None = None,
 ) -> Residual:
     """Residual efforts of a log, by the filter of which noise and truncation together are least.
 
@@ -169,6 +174,7 @@ def residual_efforts(
         effort_time: When its efforts acted.
         start: What is before does not count [s].
         noiseless: Whether the log is known to have no noise, as that of a simulation: nothing is smoothed.
+        most: How many samples are judged at most, evenly spread; by default all.
 
     Raises:
         ShapeError: If the log is too short.
@@ -187,7 +193,7 @@ def residual_efforts(
         )
     best = min(expected, key=lambda e: e.cost)
     chosen = best.filter
-    bases = chosen.bases(len(log.t))
+    bases = evenly(chosen.bases(len(log.t)), most)
     evaluation = evaluate(closed, chosen, bases)
     kept = evaluation.t >= start
     states = evaluation.states if kept.all() else evaluation.states.rows(kept)
@@ -264,9 +270,16 @@ def acting_after(effort_time: EffortTime, dt: float) -> float | None:
     return None if effort_time.seconds > 0.999 * dt else effort_time.seconds / (2 * dt)
 
 
-def _evenly(count: int, most: int) -> AnyArray:
-    """At most so many numbers below a count, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int))
+def evenly(values: AnyArray, most: int | None) -> AnyArray:
+    """At most so many of some values, evenly spread; all without a limit.
+
+    Args:
+        values: The values [any unit], shape (n,).
+        most: How many.
+    """
+    if most is None or len(values) <= most:
+        return values
+    return values[np.unique(np.linspace(0, len(values) - 1, most).astype(int))]
 
 
 def _expected(closed: ClosedLog, family: _Family, first: float) -> list[_Expected]:
@@ -280,7 +293,7 @@ def _expected(closed: ClosedLog, family: _Family, first: float) -> list[_Expecte
         for kernels, of_filter in zip(family.filters, shifts, strict=True)
     ]
     residuals = [np.mean([one.residual for one in several], axis=0) for several in evaluations]
-    middle, few = evaluations[len(evaluations) // 2][0], _evenly(len(bases), FEWER)
+    middle, few = evaluations[len(evaluations) // 2][0], evenly(np.arange(len(bases)), FEWER)
     derivatives = slopes(closed, middle.states.rows(few))
     size = np.sqrt((middle.needed**2).mean(axis=0))
     reach = max(kernels.reach for kernels in family.filters) + max(family.shifts)

@@ -114,8 +114,9 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array, *, rank: int | 
     factors = row_factors(constraints)
     U, values, V_T = np.linalg.svd(factors * constraints, full_matrices=True)
     rank = _rank(tracer, t, values) if rank is None else rank
-    particular = (U[..., :rank].swapaxes(1, 2) @ (factors * right[..., None]))[..., 0] / values[:, :rank]
-    qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
+    inverse = (V_T[:, :rank].swapaxes(1, 2) / values[:, None, :rank]) @ U[..., :rank].swapaxes(1, 2)
+    qdd = inverse @ (factors * right[..., None])
+    qdd = (qdd - inverse @ (factors * (constraints @ qdd - right[..., None])))[..., 0]  # less round-off of the SVD
     tree, Z_T = tree_model(state), V_T[:, rank:]
     force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
     try:

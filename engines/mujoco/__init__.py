@@ -1,6 +1,7 @@
 """MuJoCo, from the MJCF itself."""
 
 from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
+from engines.tuning import Tuning
 
 
 class Mujoco(Engine):
@@ -54,6 +55,12 @@ class Mujoco(Engine):
         from engines.mujoco import causes
 
         return causes
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.mujoco import tuning
+
+        return tuning
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""

@@ -1,6 +1,7 @@
 """PyBullet (Bullet's multibody), from a URDF generated from the `Mechanism`."""
 
 from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements
+from engines.tuning import Tuning
 
 
 class Pybullet(Engine):
@@ -49,6 +50,12 @@ class Pybullet(Engine):
         from engines.pybullet import causes
 
         return causes
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.pybullet import tuning
+
+        return tuning
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""

@@ -1,7 +1,7 @@
 """What routes cannot carry of the zoo and of our own mechanisms, by route and mechanism: what they must say of it."""
 
 _TENDON = "pinocchio: armature of tendon 'both': its rotors are on single dofs"
-_ROTORS = "pybullet: armature of free joint 'base'"
+_ROTORS = "pybullet: armature of tendon 'both'"
 _FRAMES = "of coordinates: its constraints hold points and frames"
 
 REFUSALS = {

@@ -75,7 +75,7 @@ def run(case: Case, motion: Motion, *edits: Edit, width: float = 1.0) -> AsIs:
     """The route's own run of an edited file, at some part of the bandwidth that it would take."""
     model, plan = model_of(case, edits), as_is.plan(case.mechanism, motion)
     w = width * bandwidth(model.opt.timestep, as_is.timeconst(model))
-    first, second = (as_is.simulate(plan, model, w, sample=sample) for sample in (0, len(motion.t) // 2))
+    first, second = (as_is.simulate(plan, model, w, start=sample) for sample in (0, len(motion.t) // 2))
     timeconst = as_is.timeconst(model)
     result = history("mujoco/as_is", case, motion, (first, second), timeconst=timeconst, settings={}).as_is
     assert result is not None
@@ -154,7 +154,13 @@ def test_the_start_is_off_by_what_the_impedance_lacks(four_bar: tuple[Case, Moti
 def series(t: Array, residual: Array) -> Series:
     ones = np.ones(1)
     return Series(
-        t=t, residual=residual[:, None], scale=ones, floor=0 * ones, floor_of_largest=0 * ones, left_out=0 * ones
+        t=t,
+        residual=residual[:, None],
+        needed=np.ones((len(t), 1)),
+        scale=ones,
+        floor=0 * ones,
+        floor_of_largest=0 * ones,
+        left_out=0 * ones,
     )
 
 

@@ -48,7 +48,7 @@ def wrong(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
 
 FAULTS = {
     ("geared_pair", "mujoco"): [("instantaneous", "closure acceleration in its solver", "cam")],
-    ("floating_rotors", "pybullet"): [("static", "all", "robot")],  # it has no such rotors, and says so
+    ("floating_rotors", "pybullet"): [("static", "all", "robot")],  # it has no rotor of a tendon, and says so
     ("floating_rotors", "pinocchio"): [("static", "all", "robot")],  # nor has it one of a tendon
     **{(name, "exudyn"): [("static", "all", "robot")] for name in ZOO if ("exudyn/forward", name) in REFUSALS},
 }

@@ -11,6 +11,7 @@ import engines
 from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
+from robots.efforts import Deviation
 from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS
@@ -41,7 +42,9 @@ def rows_of(source: str, effort: Array, model: str) -> pd.DataFrame:
     """The verdicts on some efforts, given as those of a source that keeps to the motion."""
     expected = reference(model)
     assert expected.history is not None
-    history = replace(expected.history, source=source, effort=effort, closure_drift=0.0, tracking_error=0.0)
+    history = replace(
+        expected.history, source=source, effort=effort, closure_drift=Deviation(), tracking_error=Deviation()
+    )
     outcome = Outcome(case=expected.case, source=source, history=history, power_imbalance=0.0)
     summary = summarize([expected, outcome])
     return summary[summary["source"] == source]

@@ -27,6 +27,7 @@ from validation.execution import cluster as dask
 from validation.execution.workers import ALL_CORES, worker_pool
 from validation.judge import sources
 from validation.judge.logs import judge_log
+from validation.studies.preload import PRELOAD
 from validation.studies.study import computed, run_study
 from validation.studies.sweep import study
 from validation.studies.sweep.cases import COMPUTED, Variation, compute_cases, drawn, nominal, prepare
@@ -215,7 +216,7 @@ def test_quantiles_of_a_histogram_are_those_of_its_errors() -> None:
 def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
     """Against central differences of the reference by hand, for the parameters with the largest effects."""
     small = replace(OWN, spread=1e-3)  # what is not linear leaves an error in proportion to it
-    with worker_pool(ALL_CORES) as pool:
+    with worker_pool(ALL_CORES, preload=PRELOAD) as pool:
         result = computed(Sweep(variation=small, cases=60), tmp_path, pool)  # of the reference alone, which has no page
     said = gather(small, result.folder, len(chunks(60)), nominal_efforts(small)).sensitivity
     assert (said["told"] > 1 - 1e-6).all()

@@ -7,7 +7,7 @@ import numpy as np
 from analytic.logs.closed_log import ClosedLog, closed_log
 from analytic.logs.evaluation import evaluate
 from analytic.logs.filters import Filter
-from analytic.logs.residual import residual_efforts
+from analytic.logs.residual import evenly, residual_efforts
 from robots.arrays import Array
 from robots.efforts import AsIs
 from robots.errors import HarnessError
@@ -35,6 +35,8 @@ class Series:
     """Times [s], shape (n,)."""
     residual: Array
     """What acted less what the closed loop needs [N or N m], shape (n, na)."""
+    needed: Array
+    """What the closed loop needs [N or N m], shape (n, na)."""
     scale: Array
     """What errors of each actuator are divided by [N or N m], shape (na,)."""
     floor: Array
@@ -67,6 +69,8 @@ class Settled:
     """Below this the largest tells nothing [N or N m], shape (na,)."""
     scale: Array
     """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that was made."""
+    peak: Array
+    """Largest effort that the motion needs in the window [N or N m], shape (na,)."""
     start_peak: Array
     """Largest residual effort before the window [N or N m], shape (na,)."""
     window: float
@@ -91,15 +95,16 @@ def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
     return _series(closed_log(mechanism, log, guess))[0]
 
 
-def _series(closed: ClosedLog) -> tuple[Series, Filter]:
-    """Residual efforts of a log of every step, and the filter by which they were found."""
+def _series(closed: ClosedLog, most: int | None = None) -> tuple[Series, Filter]:
+    """Residual efforts of a log of every step, of so many at most, and the filter by which they were found."""
     log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
-    judged = residual_efforts(closed, effort_time, noiseless=True)
+    judged = residual_efforts(closed, effort_time, noiseless=True, most=most)
     forces = log.readings.get("left_out", np.zeros((1, closed.mechanism.na)))
     series = Series(
         t=judged.motion.t,
         residual=judged.residual,
+        needed=judged.needed,
         scale=judged.scale,
         floor=judged.floor.rms,
         floor_of_largest=judged.floor.largest,
@@ -108,7 +113,7 @@ def _series(closed: ClosedLog) -> tuple[Series, Filter]:
     return series, judged.filter
 
 
-def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
+def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Settled:
     """What is left of the error of a run when its start is over.
 
     The run is started again from the exact state in the middle of the motion: how long the two differ by more than a
@@ -117,12 +122,13 @@ def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
     Args:
         mechanism: Robot.
         as_is: The run.
+        most: How many samples of each run are judged at most, evenly spread; by default all.
     """
     try:
         closed = closed_log(mechanism, as_is.log, as_is.log.q[0])
-        whole, kernels = _series(closed)
+        whole, kernels = _series(closed, most)
         again = closed_log(mechanism, as_is.restarted, as_is.restarted.q[0], alike=closed)
-        second = evaluate(again, kernels, kernels.bases(len(again.log.t)))
+        second = evaluate(again, kernels, evenly(kernels.bases(len(again.log.t)), most))
     except HarnessError as error:
         return _nothing(mechanism.na, f"its log cannot be judged: {error}")
     window = start_window(whole, second.t, second.residual)
@@ -137,6 +143,7 @@ def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
         floor=whole.floor,
         floor_of_largest=whole.floor_of_largest,
         scale=whole.scale,
+        peak=np.abs(whole.needed[judged]).max(axis=0),
         start_peak=np.abs(before).max(axis=0, initial=0.0),
         window=window,
         reason="; ".join(reason for reason in reasons if reason),
@@ -206,6 +213,7 @@ def _nothing(na: int, reason: str) -> Settled:
         floor=none,
         floor_of_largest=none,
         scale=none,
+        peak=none,
         start_peak=none,
         window=float("nan"),
         reason=reason,

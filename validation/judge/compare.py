@@ -15,6 +15,7 @@ import pandas as pd
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.motion import Motion
+from robots.size import size
 from validation.judge import sources
 from validation.judge.evaluate import Outcome
 from validation.judge.resolution import Resolution, measure_resolution
@@ -150,8 +151,8 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> lis
                 "relative_error": relative_error(rung.effort, reference.effort, scale),
                 "change": changes[k],
                 "order": float(order),
-                "closure_drift": rung.closure_drift,
-                "tracking_error": rung.tracking_error,
+                "closure_drift": rung.closure_drift.largest,
+                "tracking_error": rung.tracking_error.largest,
                 "wall_time": rung.wall_time,
             }
         )
@@ -181,8 +182,7 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
                 **numbers,
                 "tolerance": tolerance.relative_error if tolerance else None,
                 "verdict": verdict,
-                "closure_drift": history.closure_drift if history else None,
-                "tracking_error": history.tracking_error if history else None,
+                **_kept_to_motion(history),
                 "wall_time": outcome.wall_time,
                 "note": "; ".join(part for part in parts if part),
             }
@@ -302,10 +302,7 @@ def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[
 
 def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
     """The first limit besides the effort error that an outcome exceeds, or nothing."""
-    history = outcome.history
     measured = {
-        "closure_drift": history.closure_drift if history else None,
-        "tracking_error": history.tracking_error if history else None,
         "power_imbalance": 0.0 if outcome.at_rest else outcome.power_imbalance,
         "term_sum": outcome.term_sum,
     }
@@ -314,7 +311,30 @@ def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
         if limit is not None and not (value is not None and value <= limit):
             got = "not reported" if value is None else f"{value:.3g}"
             return f"{name.replace('_', ' ')} {got}, want at most {limit:g}"
+    return _off_the_motion(outcome, tolerance)
+
+
+def _off_the_motion(outcome: Outcome, tolerance: Tolerance) -> str:
+    """The first limit of the source's own state that an outcome exceeds, or nothing."""
+    length = size(outcome.case.mechanism) if outcome.size is None else outcome.size
+    for name in ("closure_drift", "tracking_error"):
+        deviation, limit = getattr(outcome.history, name, None), getattr(tolerance, name)
+        if limit is None or (deviation is not None and deviation.over(length) <= limit):
+            continue
+        words = name.replace("_", " ")
+        if deviation is None:
+            return f"{words} not reported, want at most {limit:g} rad, or of the size"
+        figures = (deviation.length, limit * length, "m"), (deviation.angle, limit, "rad")
+        got, most, unit = next(figure for figure in figures if not figure[0] <= figure[1])
+        return f"{words} {got:.3g} {unit}, want at most {most:.3g} {unit}"
     return ""
+
+
+def _kept_to_motion(history: EffortHistory | None) -> dict[str, float | None]:
+    """How well a source kept the loops closed and the drives to their motion, the larger of metres and radians."""
+    names = ("closure_drift", "tracking_error")
+    deviations = {name: getattr(history, name, None) for name in names}
+    return {name: None if deviation is None else deviation.largest for name, deviation in deviations.items()}
 
 
 def _balance(outcome: Outcome) -> str:

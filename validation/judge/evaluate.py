@@ -16,6 +16,7 @@ from robots.errors import HarnessError, NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
+from robots.size import size_in_motion
 from validation.execution.errors import internal_error
 from validation.judge import sources
 from validation.judge.as_is import Settled, settled
@@ -50,6 +51,8 @@ class Outcome:
     """What errors of each actuator are divided by [N or N m], shape (na,); the reference only."""
     settled: Settled | None = None
     """What is left of the error of a simulation as it is when its start is over; it is judged by that."""
+    size: float | None = None
+    """Size of the robot in its motion [m]; by default that of its links alone."""
     term_sum: float | None = None
     """Largest distance of the efforts from the signed sum of their terms, over the scale [-]; the reference only."""
 
@@ -90,6 +93,7 @@ def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], Ef
     history = outcome.history
     if history is None:
         return outcome
+    outcome = replace(outcome, size=size_in_motion(case.mechanism, motion))
     if source == sources.REFERENCE:
         outcome = _with_scale(outcome, case, motion, history)
     if source in sources.ANALYTIC:

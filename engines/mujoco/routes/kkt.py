@@ -12,13 +12,14 @@ from engines.mujoco.model import (
     constraint_jacobian,
     equality_rows,
     guarded,
+    opening,
     own_actuators_off,
     transmission,
     tree_terms,
 )
 from engines.projection import RANK_TOLERANCE, loop_motions
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Source
+from robots.efforts import Deviation, EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -33,7 +34,7 @@ class MujocoKkt(Source):
         model = build(case.mechanism)
         own_actuators_off(model)
         data, scale = mujoco.MjData(model), case.mechanism.effort_scales
-        effort, gap = np.zeros((len(motion.t), model.nu)), 0.0
+        effort, gap = np.zeros((len(motion.t), model.nu)), Deviation()
         with guarded(self.name):
             W = case.mechanism.rates_of(case.mechanism.drives)
             for k in range(len(motion.t)):
@@ -42,7 +43,7 @@ class MujocoKkt(Source):
                 M, bias, passive = tree_terms(case.mechanism, model, data)
                 qdd = loop.accelerations(motion.qdd[k], closure_bias(model, data))
                 effort[k] = loop.efforts(M, M @ qdd + bias - passive, transmission(model, data), scale)
-                gap = max(gap, float(np.abs(data.efc_pos[equality_rows(data)]).max(initial=0.0)))
+                gap = gap.or_worse(opening(model, data, equality_rows(data)))
         return EffortHistory(
             source=self.name,
             actuators=actuator_names(case.mechanism),

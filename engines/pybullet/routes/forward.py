@@ -18,6 +18,7 @@ from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
 from engines.pybullet._motors import Motors, motors
+from engines.pybullet._refusals import refuse
 from engines.pybullet._stepping import Driven, Run, Simulation, simulate
 from engines.pybullet._world import BASE_LINK, World, opened
 from robots.arrays import Array
@@ -84,6 +85,7 @@ class PybulletForward(Refinable):
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
+        refuse(mechanism, motion.q, closed=True)
         plan = _plan(mechanism, motion, self.settings)
         simulations = list(_simulations(mechanism, motion, plan))
         ladder = tuple(simulation.rung for simulation in simulations)

@@ -29,6 +29,7 @@ from validation.judge.results import TABLES, Results
 from validation.judge.tolerances import with_own_limits
 from validation.judge.verdicts import FILE, Key
 from validation.report.blocks import Section
+from validation.studies.preload import PRELOAD
 from validation.studies.run.collect import collect
 from validation.studies.run.interim import Interim
 from validation.studies.run.movies import NO_MOVIES, movies
@@ -111,7 +112,7 @@ def run(
             expected.
     """
     study = Run(cases=cases, sources=source_names, dt=dt, limits=own_limits or {}, writes_logs=False)
-    with worker_pool(workers) as pool:
+    with worker_pool(workers, preload=PRELOAD) as pool:
         return results_of(computed(study, Path(), pool))
 
 
