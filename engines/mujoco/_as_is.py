@@ -1,6 +1,7 @@
 """The user's own file in `mj_step`: its actuators, options and softness, driven along a motion and written down."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -18,12 +19,13 @@ from engines.mujoco.model import (
     constraint_jacobian,
     equality_rows,
     guarded,
+    loop_jacobian,
     opening,
     own_actuators_off,
     transmission,
     tree_terms,
 )
-from engines.projection import independent_drives, loop_motions
+from engines.projection import drives_along, loop_motions
 from robots.arrays import AnyArray, Array
 from robots.efforts import Deviation
 from robots.errors import EngineError
@@ -80,10 +82,10 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     own_actuators_off(model)
     data = mujoco.MjData(model)
     W = mechanism.rates_of(mechanism.drives)
-    independent = independent_drives(_loop_jacobian(model, data, motion.q[len(motion.t) // 2]), W)
+    independent = drives_along(partial(loop_jacobian, model, data), motion.q, W)
     demands = []
     for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
-        loop = loop_motions(_loop_jacobian(model, data, q), W[independent])
+        loop = loop_motions(loop_jacobian(model, data, q), W[independent])
         data.qvel[:] = loop.velocities(qd)
         M, bias, passive = tree_terms(mechanism, model, data)
         force = M @ loop.accelerations(qdd, closure_bias(model, data)) + bias - passive
@@ -268,13 +270,6 @@ def acted(integrator: int, known: Actuators, log: dict[str, Array], moved: tuple
         )
         return (first + last) / 2
     return force
-
-
-def _loop_jacobian(model: Any, data: Any, q: Array) -> Array:
-    """MuJoCo's Jacobian of its equalities [m/rad or m/m], shape (rows, nv); the position is set."""
-    data.qpos[:] = q
-    mujoco.mj_fwdPosition(model, data)
-    return constraint_jacobian(model, data)[equality_rows(data)]
 
 
 def _dofs_of_actuators(model: Any) -> AnyArray:

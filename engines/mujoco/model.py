@@ -91,6 +91,19 @@ def rows_of_drives(model: Any, data: Any, drives: int) -> tuple[AnyArray, AnyArr
     return rows[is_drive], rows[~is_drive]
 
 
+def loop_jacobian(model: Any, data: Any, q: Array) -> Array:
+    """The engine's Jacobian of its equalities [m/rad or m/m], shape (rows, nv).
+
+    Args:
+        model: MuJoCo's.
+        data: Its state; the position and what depends on it is set.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    data.qpos[:] = q
+    mujoco.mj_fwdPosition(model, data)
+    return constraint_jacobian(model, data)[equality_rows(data)]
+
+
 def opening(model: Any, data: Any, rows: AnyArray) -> Deviation:
     """How far the widest of some equalities is open where positions were computed last.
 

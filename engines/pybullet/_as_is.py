@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from engines.as_is import Record
 from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices
-from engines.projection import independent_drives, loop_motions
+from engines.projection import drives_along, loop_motions
 from engines.pybullet._angles import from_angles, in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_bias, closure_jacobian
@@ -57,7 +58,7 @@ def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list
     q, qd, qdd = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:
         W = world.mechanism.rates_of(world.mechanism.drives)
-        independent = independent_drives(closure_jacobian(world, q[len(q) // 2]), W)
+        independent = drives_along(partial(closure_jacobian, world), q, W)
         S, scale, efforts = world.mechanism.selection, mechanism.effort_scales, []
         for k, x in enumerate(q):
             loop = loop_motions(closure_jacobian(world, x), W[independent])

@@ -163,6 +163,26 @@ PARALLEL_CRANKS = """
   <actuator><motor name="a" joint="a"/>{}</actuator>
 </mujoco>"""
 
+# Two motors of which the rocker's is the faster in the middle of a long swing, and at a dead centre towards its end.
+#
+#      o=============O end
+#     / crank       / rocker
+#    @             @
+#    #             #
+TWO_CRANKS = """
+<mujoco><compiler angle="radian"/><option gravity="0 -9.81 0"/><default><joint axis="0 0 1"/></default>
+  <worldbody>
+    <body name="crank"><joint name="crank"/><inertial pos=".2 0 0" mass="1" diaginertia=".01 .01 .01"/>
+      <body name="coupler" pos=".4 0 0"><joint name="coupler"/>
+        <inertial pos=".5 0 0" mass="1" diaginertia=".1 .1 .1"/><site name="coupler_end" pos="1 0 0"/></body></body>
+    <body name="rocker" pos="1 0 0"><joint name="rocker"/>
+      <inertial pos=".2 0 0" mass="1" diaginertia=".01 .01 .01"/><site name="end" pos=".45 0 0"/></body>
+  </worldbody>
+  <equality><connect name="end" site1="coupler_end" site2="end"/></equality>
+  <actuator><motor name="crank" joint="crank"/>{}</actuator>
+  <keyframe><key name="home" qpos="4.3 -3.64 2.55"/></keyframe>
+</mujoco>"""
+
 OWN = {
     "spatial": SPATIAL,
     "five_bar": FIVE_BAR,
@@ -181,6 +201,12 @@ class Own(Protocol):
     """Makes a case of one of the models above, or of any text."""
 
     def __call__(self, name: str, text: str = "") -> Case: ...
+
+
+class Moving(Protocol):
+    """One of the models above and its motion, made once for all tests of a process."""
+
+    def __call__(self, name: str) -> tuple[Case, Motion]: ...
 
 
 def reference(case: Case, motion: Motion) -> Array:

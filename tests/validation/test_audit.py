@@ -241,7 +241,7 @@ def test_a_wrong_urdf_is_named(
     _world = module("pybullet", "_world")
 
     right = _world.urdf
-    monkeypatch.setattr(_world, "urdf", lambda mechanism: right(mechanism).replace(written, instead))
+    monkeypatch.setattr(_world, "urdf", lambda *of_robot: right(*of_robot).replace(written, instead))
     assert causes(table_of(prr, prr_motion, "pybullet")) == [quantity]
 
 

@@ -117,11 +117,11 @@ def step_residuals(mechanism: Mechanism, log: Log, guess: Array) -> Array:
     return np.concatenate([evaluate(closed, kernels, part).residual for part in parts])
 
 
-def _series(closed: ClosedLog, most: int | None = None) -> tuple[Series, Filter]:
-    """Residual efforts of a log of every step, of so many at most, and the filter by which they were found."""
+def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) -> tuple[Series, Filter]:
+    """Residual efforts of every step from a time on, of so many at most, and the filter by which they were found."""
     log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
-    judged = residual_efforts(closed, effort_time, noiseless=True, most=most)
+    judged = residual_efforts(closed, effort_time, start=start, noiseless=True, most=most)
     forces = log.readings.get("left_out", np.zeros((1, closed.mechanism.na)))
     series = Series(
         t=judged.motion.t,
@@ -159,11 +159,12 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
     if judged.sum() < FEWEST:
         judged[:] = True
     residual, before = whole.residual[judged], whole.residual[~judged]
+    later = whole if judged.all() else _series(closed, FEWEST, whole.t[judged][0])[0]  # a start has floors of its own
     return Settled(
         rms=np.sqrt((residual**2).mean(axis=0)),
         largest=np.abs(residual).max(axis=0),
-        floor=whole.floor,
-        floor_of_largest=whole.floor_of_largest,
+        floor=later.floor,
+        floor_of_largest=later.floor_of_largest,
         scale=whole.scale,
         peak=np.abs(whole.needed[judged]).max(axis=0),
         start_peak=np.abs(before).max(axis=0, initial=0.0),

@@ -162,6 +162,8 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> lis
 def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
     """The rows of one source in one case, as the table of verdicts has them."""
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
+    if outcome is not reference:
+        outcome = replace(outcome, contradiction=reference.contradiction)
     peaks = _peaks(reference, mechanism.actuator_units)
     resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
     doubt = evidence.doubts.get(outcome.case.key, "") or _own_doubt(reference, evidence.tolerances)
@@ -170,6 +172,8 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
         numbers = {**peaks[k], **_errors(outcome, reference, k)}
         resolved = resolution.effort.get(actuator.name) if resolution else None
         verdict, reason = _verdict(outcome, k, doubt, evidence, numbers, resolved)
+        if verdict == "disagree" and _is_undetermined(outcome, tolerance, numbers):
+            verdict, reason = "not comparable", _undetermined(outcome, numbers)
         history = outcome.history
         unmeasured = resolution.note if resolution else ""
         parts = (reason, unmeasured, outcome.note, _balance(outcome), _cancellation(tolerance, numbers))
@@ -188,6 +192,21 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
             }
         )
     return rows
+
+
+def _is_undetermined(outcome: Outcome, tolerance: Tolerance | None, numbers: Mapping[str, float]) -> bool:
+    """Whether it is an effort that is beyond its limit, by less than the closures themselves leave open."""
+    if tolerance is None or _beyond(outcome, tolerance):
+        return False
+    return numbers["max_error"] <= outcome.contradiction * numbers["scale"]
+
+
+def _undetermined(outcome: Outcome, numbers: Mapping[str, float]) -> str:
+    """Why an error beyond its limit says nothing: the closures themselves leave the effort open."""
+    return (
+        f"below what the model determines: its redundant closures fit only to {outcome.contradiction:.2g}, "
+        f"error {numbers['max_error']:.3g}, scale {numbers['scale']:.3g}"
+    )
 
 
 def _peaks(reference: Outcome, units: Sequence[str]) -> list[dict[str, float]]:
@@ -308,7 +327,7 @@ def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
     }
     for name, value in measured.items():
         limit = getattr(tolerance, name)
-        if limit is not None and not (value is not None and value <= limit):
+        if limit is not None and not (value is not None and value <= max(limit, outcome.contradiction)):
             got = "not reported" if value is None else f"{value:.3g}"
             return f"{name.replace('_', ' ')} {got}, want at most {limit:g}"
     return _off_the_motion(outcome, tolerance)

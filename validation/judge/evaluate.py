@@ -8,7 +8,7 @@ import numpy as np
 
 from analytic.dynamics.energy import power_imbalance
 from analytic.dynamics.powers import effort_scale
-from analytic.kinematics.redundancy import moving_part, undriven_dofs
+from analytic.kinematics.redundancy import contradiction, moving_part, undriven_dofs
 from analytic.motion.prescribe import depends_on_gravity, prescribe
 from robots.arrays import Array
 from robots.efforts import EffortHistory
@@ -51,6 +51,8 @@ class Outcome:
     """What errors of each actuator are divided by [N or N m], shape (na,); the reference only."""
     settled: Settled | None = None
     """What is left of the error of a simulation as it is when its start is over; it is judged by that."""
+    contradiction: float = 0.0
+    """How far redundant closures are from following from the others [-]; found with the reference."""
     size: float | None = None
     """Size of the robot in its motion [m]; by default that of its links alone."""
     term_sum: float | None = None
@@ -112,7 +114,12 @@ def _with_scale(outcome: Outcome, case: Case, motion: Motion, history: EffortHis
     terms = effort_scale(case.mechanism, motion)
     difference = np.abs(terms.effort - history.effort).max(0, initial=0.0)
     smallest = np.finfo(float).tiny  # an effort where nothing acts must be zero
-    return replace(outcome, scale=terms.scale, term_sum=float((difference / np.maximum(terms.scale, smallest)).max()))
+    return replace(
+        outcome,
+        scale=terms.scale,
+        term_sum=float((difference / np.maximum(terms.scale, smallest)).max()),
+        contradiction=contradiction(case.mechanism, motion.q),
+    )
 
 
 def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Outcome:

@@ -34,15 +34,15 @@ from engines.mujoco._stepping import stepping
 from engines.mujoco.model import (
     actuator_names,
     build,
-    constraint_jacobian,
     driven,
     equality_rows,
     gearing,
     guarded,
+    loop_jacobian,
     opening,
     rows_of_drives,
 )
-from engines.projection import independent_drives, null_space
+from engines.projection import drives_along, null_space
 from robots.arrays import Array
 from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from robots.errors import EngineError
@@ -275,12 +275,9 @@ def own_steps(report: float, finest: float = FINEST) -> list[float]:
 def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
     """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
     model = build(mechanism)
-    data = mujoco.MjData(model)
-    data.qpos[:] = motion.q[len(motion.t) // 2]
-    mujoco.mj_fwdPosition(model, data)
-    J = constraint_jacobian(model, data)[equality_rows(data)]
-    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
-    return drives, null_space(J).shape[1] - len(drives)
+    jacobian = partial(loop_jacobian, model, mujoco.MjData(model))
+    drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+    return drives, null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1] - len(drives)
 
 
 def _of_softness(mechanism: Mechanism, motion: Motion, choice: _Choice) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """MuJoCo's mass matrix, bias, passive forces, loop Jacobian, its rate and actuator moments at the exact state."""
 
-from typing import Any
-
 import mujoco
 import numpy as np
 
@@ -9,16 +7,15 @@ from engines.mujoco._loops import closure_bias
 from engines.mujoco.model import (
     actuator_names,
     build,
-    constraint_jacobian,
     equality_rows,
     guarded,
+    loop_jacobian,
     opening,
     own_actuators_off,
     transmission,
     tree_terms,
 )
 from engines.projection import RANK_TOLERANCE, loop_motions
-from robots.arrays import Array
 from robots.efforts import Deviation, EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
@@ -57,16 +54,3 @@ class MujocoKkt(Source):
             },
             note="state given; drift is the gap the engine sees in it",
         )
-
-
-def loop_jacobian(model: Any, data: Any, q: Array) -> Array:
-    """The engine's Jacobian of its equalities [m/rad or m/m], shape (rows, nv).
-
-    Args:
-        model: MuJoCo's.
-        data: Its state; the position and what depends on it is set.
-        q: Joint positions [m or rad], shape (nq,).
-    """
-    data.qpos[:] = q
-    mujoco.mj_fwdPosition(model, data)
-    return constraint_jacobian(model, data)[equality_rows(data)]

@@ -13,6 +13,7 @@ that moves the robot as it is.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from engines.ladder import own_steps
 from engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
 from engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, want_rigid
 from engines.pinocchio._tree import build, guarded
-from engines.projection import independent_drives, null_space
+from engines.projection import drives_along, null_space
 from robots.arrays import Array
 from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from robots.errors import EngineError
@@ -167,9 +168,9 @@ def in_words(settings: Settings) -> dict[str, str]:
 def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
     """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
     tree = build(mechanism)
-    J = closure_jacobian(tree, gathered(loop_constraints(tree)), motion.q[len(motion.t) // 2])
-    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
-    return drives, null_space(J).shape[1] - len(drives)
+    jacobian = partial(closure_jacobian, tree, gathered(loop_constraints(tree)))
+    drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+    return drives, null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1] - len(drives)
 
 
 def _note(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> str:
