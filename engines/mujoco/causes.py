@@ -33,7 +33,7 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
     for name, change in _CHANGES.items():
         if name in removed:
             change(model)
-    return log_of("mujoco/as_is", case, simulate(plan(case.mechanism, motion), model, width))
+    return log_of("mujoco/as_is", case, simulate(plan(case.mechanism, motion), model, width, reads_joints=False))
 
 
 def _finer(model: Any) -> None:

@@ -23,7 +23,7 @@ from robots.robot import Case, load, representative_case
 from tests.conftest import MODELS, CaseMaker
 from tests.plain_loop import plain_loop
 from validation.execution.workers import ALONE
-from validation.judge.as_is import Series, residual_series, settled, start_window
+from validation.judge.as_is import Series, residual_series, settled, start_window, step_residuals
 from validation.judge.compare import Evidence, summarize
 from validation.judge.evaluate import Outcome, evaluate
 from validation.judge.logs import judge_log, verdicts
@@ -304,3 +304,14 @@ def test_pybullet_is_stepped_as_it_comes(model_case: CaseMaker) -> None:
     assert "ball" in log.kinds
     assert outcome.settled is not None
     assert np.isfinite(outcome.settled.rms).all()
+
+
+def test_many_steps_are_judged_in_parts_as_at_once(
+    four_bar: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, motion = four_bar
+    log = run(case, motion).log
+    series = residual_series(case.mechanism, log, log.q[0])
+    monkeypatch.setattr("validation.judge.as_is.AT_ONCE", 37)
+    parts = step_residuals(case.mechanism, log, log.q[0])
+    np.testing.assert_allclose(series.relative(parts), series.relative(series.residual), atol=1e-12)

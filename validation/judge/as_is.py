@@ -6,7 +6,7 @@ import numpy as np
 
 from analytic.logs.closed_log import ClosedLog, closed_log
 from analytic.logs.evaluation import evaluate
-from analytic.logs.filters import Filter
+from analytic.logs.filters import Filter, step_filter
 from analytic.logs.residual import evenly, residual_efforts
 from robots.arrays import Array
 from robots.efforts import AsIs
@@ -23,6 +23,8 @@ LEAST = 1e-6
 """It is never looked for below this, over the scale [-]."""
 SAME = 1e-9
 """Readings that are nearer to the effort are the effort [-]."""
+AT_ONCE = 2000
+"""Steps that are evaluated at once: thirty bodies with as many dofs take 100 kB each."""
 FEWEST = 6
 """Samples that must be left after the start."""
 
@@ -93,6 +95,26 @@ def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
         HarnessError: If the log is not one of this robot, or too short.
     """
     return _series(closed_log(mechanism, log, guess))[0]
+
+
+def step_residuals(mechanism: Mechanism, log: Log, guess: Array) -> Array:
+    """Residual efforts of each step of a log with velocities, and nothing else; of any number of steps.
+
+    Args:
+        mechanism: Robot.
+        log: The log.
+        guess: Joint positions near those at its first time [m or rad], shape (nq,).
+
+    Returns:
+        What acted less what the closed loop needs [N or N m], shape (n, na).
+
+    Raises:
+        HarnessError: If the log is not one of this robot, or too short.
+    """
+    closed, kernels = closed_log(mechanism, log, guess), step_filter(log.dt, uses_velocities=True)
+    bases = kernels.bases(len(log.t))
+    parts = np.array_split(bases, -(-len(bases) // AT_ONCE))
+    return np.concatenate([evaluate(closed, kernels, part).residual for part in parts])
 
 
 def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) -> tuple[Series, Filter]:

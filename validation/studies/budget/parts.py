@@ -12,7 +12,7 @@ from analytic.motion.prescribe import prescribe
 from robots.arrays import Array, root_mean_square
 from robots.errors import HarnessError
 from robots.robot import Case
-from validation.judge.as_is import Series, residual_series
+from validation.judge.as_is import residual_series, step_residuals
 from validation.judge.evaluate import evaluate
 
 REST = "rest"
@@ -95,26 +95,25 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
     whole = residual_series(case.mechanism, as_is.log, motion.q[0])
     judged = whole.t >= whole.t[0] + left.window
     causes = tuple(module.CAUSES)
-    runs: dict[frozenset[str], Series] = {frozenset(): whole}
+    runs: dict[frozenset[str], Array] = {frozenset(): whole.residual}
     for removed in _wanted(causes):
         log = module.log(case, motion, removed)
-        runs[removed] = _averaged(
-            residual_series(case.mechanism, log, motion.q[0]), whole, round(as_is.log.dt / log.dt)
-        )
-    of_parts = parts({removed: series.residual[judged] for removed, series in runs.items()}, causes)
+        residual = step_residuals(case.mechanism, log, motion.q[0])
+        runs[removed] = _averaged(residual, len(whole.t), round(as_is.log.dt / log.dt))
+    of_parts = parts({removed: residual[judged] for removed, residual in runs.items()}, causes)
     for k, (actuator, unit) in enumerate(zip(case.mechanism.actuators, case.mechanism.actuator_units, strict=True)):
         row = {**_case(case, source), "actuator": actuator.name, "unit": unit, "scale": float(whole.scale[k])}
         yield from _of_actuator(row, of_parts, k)
         for name in causes:
-            tried = runs[frozenset({name})].residual[judged, k]
+            tried = runs[frozenset({name})][judged, k]
             figures = {
                 "rms": root_mean_square(tried),
                 "largest": float(np.abs(tried).max()),
                 "setting": module.CAUSES[name],
             }
             yield {**row, "part": f"without {name}", **figures}
-        for name, series in (("", whole), (f" without {SOFTNESS}", runs[frozenset({SOFTNESS})])):
-            largest = float(np.abs(series.residual[~judged, k]).max(initial=0.0))
+        for name, residual in (("", whole.residual), (f" without {SOFTNESS}", runs[frozenset({SOFTNESS})])):
+            largest = float(np.abs(residual[~judged, k]).max(initial=0.0))
             yield {**row, "part": f"{START}{name}", "largest": largest}
 
 
@@ -152,20 +151,12 @@ def _wanted(causes: Sequence[str]) -> list[frozenset[str]]:
     return list(dict.fromkeys([*chain, *alone]))
 
 
-def _averaged(series: Series, whole: Series, finer: int) -> Series:
+def _averaged(residual: Array, steps: int, finer: int) -> Array:
     """Residual efforts of a run with causes removed, averaged over each step of the one with none removed."""
-    count = min(len(series.t) // finer, len(whole.t))
-    averaged = series.residual[: count * finer].reshape(count, finer, -1).mean(axis=1)
-    rest = np.repeat(averaged[-1:], len(whole.t) - count, axis=0)  # a step at the end that has no finer ones
-    return Series(
-        t=whole.t,
-        residual=np.concatenate([averaged, rest]),
-        needed=whole.needed,
-        scale=whole.scale,
-        floor=series.floor,
-        floor_of_largest=series.floor_of_largest,
-        left_out=series.left_out,
-    )
+    count = min(len(residual) // finer, steps)
+    averaged = residual[: count * finer].reshape(count, finer, -1).mean(axis=1)
+    rest = np.repeat(averaged[-1:], steps - count, axis=0)  # a step at the end that has no finer ones
+    return np.concatenate([averaged, rest])
 
 
 def _case(case: Case, source: str) -> dict[str, Any]:
