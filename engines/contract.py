@@ -204,8 +204,6 @@ class Engine(ABC):
     """Its routes that move the robot by themselves; all others take the state as given."""
     on_request: ClassVar[str] = ""
     """Why it runs only where one of its sources is named; empty if it always does."""
-    advice: ClassVar[str] = ""
-    """How a user gets the settings of its refinements, for the report; empty if there is nothing to say."""
 
     @abstractmethod
     def audit(self) -> Audit:

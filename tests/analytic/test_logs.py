@@ -71,6 +71,16 @@ def test_of_instantaneous_efforts_too_to_the_order_of_the_nodes(late: float, use
         assert np.abs(acceleration - kernels.effort.applied(effort, bases)).max() < 1e-7 * RATE**2
 
 
+@pytest.mark.parametrize(("samples", "size", "scatter"), [(51, 1e-3, 0.17), (201, 1e-5, 0.075)])
+def test_noise_is_known_without_bias_and_better_than_by_differences(samples: int, size: float, scatter: float) -> None:
+    """Sixth differences alone know it to 18 and 9 %, and the least of many orders is 7 and 2 % low."""
+    t, rng = np.linspace(0, 1, samples)[:, None], np.random.default_rng(0)
+    smooth = np.sin(2 * np.pi * t + np.arange(5)) + 0.1 * np.sin(6 * np.pi * t)
+    estimates = np.array([noise(smooth + size * rng.normal(size=smooth.shape)) for _ in range(40)]) / size
+    assert np.sqrt((estimates**2).mean()) == pytest.approx(1, abs=0.04)
+    assert estimates.std() < scatter
+
+
 def test_noise_is_told_from_what_moves_smoothly() -> None:
     t, rng = np.arange(400) * 0.02, np.random.default_rng(1)
     smooth = np.stack([np.sin(RATE * t), np.exp(t / 8)], axis=1)

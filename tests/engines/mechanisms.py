@@ -203,6 +203,12 @@ class Own(Protocol):
     def __call__(self, name: str, text: str = "") -> Case: ...
 
 
+class Moving(Protocol):
+    """One of the models above and its motion, made once for all tests of a process."""
+
+    def __call__(self, name: str) -> tuple[Case, Motion]: ...
+
+
 def reference(case: Case, motion: Motion) -> Array:
     return Noc().compute_efforts(case, motion).effort
 

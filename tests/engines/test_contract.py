@@ -22,7 +22,7 @@ from robots.mechanism import Wrench
 from robots.motion import Drive, Motion
 from robots.robot import Case, MotionSpec
 from tests.conftest import CaseMaker
-from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, TWO_CRANKS, Own, reference, want_right
+from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, TWO_CRANKS, Moving, Own, reference, want_right
 from tests.engines.refusals import REFUSALS
 from tests.errors import relative_error
 from validation.judge import sources
@@ -147,11 +147,10 @@ def test_the_zoo_agrees(name: str, zoo_case: Case, zoo_motion: Motion, request: 
 @pytest.mark.slow
 @EXACT
 @pytest.mark.parametrize("mechanism", OWN)
-def test_own_mechanisms_agree(name: str, mechanism: str, own: Own, request: pytest.FixtureRequest) -> None:
+def test_own_mechanisms_agree(name: str, mechanism: str, moving: Moving, request: pytest.FixtureRequest) -> None:
     """Full tensors, joints away from the origins of bodies, references, gears, armature, dampers, springs."""
     source = loaded(name, request)
-    case = own(mechanism)
-    motion = prescribe(case)
+    case, motion = moving(mechanism)
     if refusal := REFUSALS.get((name, mechanism)):
         with pytest.raises(NotRepresentableError, match=refusal):
             source.compute_efforts(case, motion)

@@ -1,5 +1,6 @@
 """Fixtures of the tests of the judge."""
 
+import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -20,6 +21,9 @@ from validation.studies import study
 from validation.studies.preload import PRELOAD
 from validation.studies.run.study import Run
 from validation.studies.run.terminal import verdicts
+
+if "forkserver" in multiprocessing.get_all_start_methods():
+    multiprocessing.set_forkserver_preload([*PRELOAD])  # whichever test of this process starts the first pool
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""

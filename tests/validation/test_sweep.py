@@ -25,6 +25,8 @@ from robots.robot import Case, load, make_case
 from tests.validation.conftest import Command, in_this_process
 from validation.execution import cluster as dask
 from validation.execution.workers import ALL_CORES, worker_pool
+from validation.judge import sources
+from validation.judge.logs import judge_log
 from validation.studies.preload import PRELOAD
 from validation.studies.study import computed, run_study
 from validation.studies.sweep import study
@@ -156,6 +158,19 @@ def test_motions_are_what_they_are_said_to_be() -> None:
         if kind == "random":
             np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=1e-12)
             np.testing.assert_allclose(motion.qdd[-1], motion.qdd[0], atol=1e-9)
+
+
+def test_a_simulation_as_it_is_is_judged_by_the_motion_it_made() -> None:
+    """By `judge` on its log, which knows nothing of the sweep; against the prescribed motion it is twice as far."""
+    variation = replace(OWN, sources=("mujoco/as_is",))
+    row = compute_cases(variation, (0,)).to_pandas().set_index("source").loc["mujoco/as_is"]
+    case, motion = prepare(variation, 0)
+    history = sources.load("mujoco/as_is").compute_efforts(case, motion)
+    assert history.as_is is not None
+    (whole,) = judge_log(case, history.as_is.log).residuals
+    errors = np.abs(whole.residual / whole.scale).max(axis=1)
+    assert row["relative_error"] == pytest.approx(errors[len(errors) // 2 :].max(), rel=0.5)
+    assert row["relative_error"] <= errors.max()
 
 
 def test_an_engine_with_another_robot_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

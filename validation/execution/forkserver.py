@@ -24,7 +24,8 @@ def worker_context(preload: Sequence[str] = ()) -> Any:
     from multiprocessing import forkserver  # which some systems do not have
 
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*preload])  # of one that is there already nothing changes
+    if preload:  # of a process that is there already nothing changes
+        context.set_forkserver_preload([*preload])
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with patch.dict(os.environ, PYTHONPATH=path, PYTHONSAFEPATH="1"):  # a user may have packages of the same names
         forkserver.ensure_running()

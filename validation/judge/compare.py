@@ -110,8 +110,18 @@ def relative_error(candidate: Array, reference: Array, scale: Array) -> float:
     Returns:
         The error of the actuators on which something acts; NaN if there is none.
     """
+    return largest_of_acting(np.abs(candidate - reference).max(0), scale)
+
+
+def largest_of_acting(errors: Array, scale: Array) -> float:
+    """The largest error of the actuators on which something acts, over their scales [-]; NaN if there is none.
+
+    Args:
+        errors: Of each actuator [N or N m], shape (na,).
+        scale: What they are divided by [N or N m], shape (na,).
+    """
     acting = scale > 0
-    return float((np.abs(candidate - reference).max(0)[acting] / scale[acting]).max()) if acting.any() else np.nan
+    return float((errors[acting] / scale[acting]).max()) if acting.any() else np.nan
 
 
 def case_and_source(outcome: Outcome) -> dict[str, str]:

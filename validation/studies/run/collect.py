@@ -76,7 +76,7 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
                 for row in point_rows(case.mechanism, motions[case.key], case.robot.trace)
             ],
         ),
-        frames=output.movies.frames,
+        frames=table("frames", output.movies.frames),
         run=run_record(cases, output, request, _descriptions(cases, motions, references.values())),
     )
 

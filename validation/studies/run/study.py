@@ -117,7 +117,8 @@ def run(
 
 
 def _prepare_page() -> None:
-    """Import what the page is made with, and pack what every page carries, while engines run."""
+    """Import what checks the tables and makes the page, and pack what every page carries, while engines run."""
+    _ = TABLES["summary"].schema
     import_module("validation.studies.run.report")
     import_module("validation.report.pages").plotly_script()
 

@@ -4,7 +4,6 @@ import importlib.metadata
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ import numpy as np
 import engines
 from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
-from engines.tuning import Family, Settings
+from engines.tuning import Settings
 from robots.errors import ToleranceError
 from robots.mechanism import ModelFile
 from robots.mjcf import files_of
@@ -26,7 +25,7 @@ from validation.studies.tune.certificate import FILE, Certificate, Claim, hashes
 from validation.studies.tune.engine import tuning_of
 from validation.studies.tune.obstacle import obstacle
 from validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
-from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
+from validation.studies.tune.search import Scored, choice
 from validation.studies.tune.trial import Trial
 from validation.studies.tune.trials import Trials
 from validation.studies.tune.writing import write_tuned
@@ -112,17 +111,11 @@ class Tune(Study):
         self, trials: Trials, base: Trial, shown: Sequence[Purpose], pool: WorkerPool, folder: Path
     ) -> Mapping[str, Any]:
         """Search and prove, until what the search has not seen stays below the accuracy too."""
-        own = Candidate(family=Family(method="as it is", stages=trials.given.stages, fixed={}), step=trials.given.step)
-        families, finest = tuning_of(self.engine).families(self.case.mechanism), self._finest_steps()
-        span, target = float(shown[0].motion.t[-1] - shown[0].motion.t[0]), self.accuracy
+        target = self.accuracy
         searched = [*shown, *random_purposes(self.case, self.engine, pool, [self.seed])[0]]
         seeds = range(self.seed + 1, self.seed + 1 + HELD_OUT)
         for _ in range(ROUNDS):
-            tried = trials.scored(searched, [own])
-            good = [one.cost for one in tried if one.error <= target]
-            tried += cheapest(
-                families, Reach(span, min(good, default=np.inf), finest), target, partial(trials.scored, searched)
-            )
+            tried = trials.search(searched, target, self._finest_steps())
             best = choice(tried, target)
             if best is None and not np.isfinite([one.error for one in tried]).any():
                 words = f"no settings can be judged; as it is: {base.reason}"

@@ -1,18 +1,21 @@
 """All runs of a tuning, in worker processes, and the rows that say what came of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from engines.tuning import Given, Settings
+from engines.tuning import Family, Given, Settings
+from robots.arrays import Array
 from robots.robot import Case
 from validation.execution.journal import Task
 from validation.execution.workers import WorkerPool
+from validation.studies.tune.engine import tuning_of
 from validation.studies.tune.purposes import Purpose
-from validation.studies.tune.search import Candidate, Scored
+from validation.studies.tune.search import Candidate, Reach, Scored, cheapest
 from validation.studies.tune.trial import Trial, try_settings
 
 SEARCHED = 150
@@ -70,6 +73,23 @@ class Trials:
             self._known[name] = Scored(candidate=candidate, error=max(errors), cost=trials[0].cost)
         return [self._known[name] for name in names]
 
+    def search(
+        self, purposes: Sequence[Purpose], target: float, finest: Mapping[str, float] = MappingProxyType({})
+    ) -> list[Scored]:
+        """All that is tried until the cheapest settings are found that stay below an error; the file as it is first.
+
+        Args:
+            purposes: The motions.
+            target: Error to stay below [-].
+            finest: Finest step that a budget leaves to a method [s].
+        """
+        own = Candidate(family=Family(method="as it is", stages=self.given.stages, fixed={}), step=self.given.step)
+        tried = self.scored(purposes, [own])
+        most = min((one.cost for one in tried if one.error <= target), default=np.inf)
+        reach = Reach(max(_span(purpose.motion.t) for purpose in purposes), most, finest)
+        families = tuning_of(self.engine).families(self.case.mechanism)
+        return [*tried, *cheapest(families, reach, target, partial(self.scored, purposes))]
+
     def choose(self, settings: Settings) -> None:
         """Mark the rows of the settings that are chosen."""
         for row in self.rows:
@@ -100,6 +120,11 @@ class Trials:
                     **trial.columns,
                 }
             )
+
+
+def _span(t: Array) -> float:
+    """How long times (nt,) last [s]."""
+    return float(t[-1] - t[0])
 
 
 def in_text(settings: Settings) -> str:
