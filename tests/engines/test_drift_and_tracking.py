@@ -21,7 +21,7 @@ from robots.motion import Drive, Motion
 from robots.robot import Case
 from tests.conftest import MODELS, CaseMaker
 
-ENGINES = ("exudyn", "mujoco", "pinocchio", "pybullet")
+ENGINES = ("dart", "exudyn", "mujoco", "pinocchio", "pybullet", "simbody")
 SHIFT = 1e-3
 """By how much a joint is displaced [m or rad]."""
 
@@ -34,6 +34,11 @@ def route(name: str) -> Source:
         from engines.pybullet.routes.forward import PybulletForward, Settings
 
         return PybulletForward(Settings(lead=0))
+    if name == "dart/forward":  # as its servos
+        from engines.dart.routes.forward import DartForward
+        from engines.dart.routes.forward import Settings as DartSettings
+
+        return DartForward(DartSettings(lead=0))
     return engines.load(name)
 
 
@@ -104,12 +109,12 @@ def test_a_displaced_target_is_reported(engine: str, prr: Case, short: Motion) -
     assert history.closure_drift < SHIFT / 1000
 
 
-@pytest.mark.parametrize(("engine", "order"), [("exudyn", 2), ("pinocchio", 4), ("pybullet", 2)])
+@pytest.mark.parametrize(("engine", "order"), [("dart", 2), ("exudyn", 2), ("pinocchio", 4), ("pybullet", 2)])
 def test_drift_is_that_of_all_samples(engine: str, order: int, prr: Case, prr_motion: Motion) -> None:
     """From a start that is right, the loops open as a power of the step."""
     ladder = route(f"{engine}/forward").compute_efforts(prr, prr_motion).ladder
     np.testing.assert_allclose(_orders([rung.closure_drift for rung in ladder]), order, atol=0.05)
-    if engine != "pybullet":  # whose motors meet the motion at the end of every step
+    if engine not in ("dart", "pybullet"):  # whose motors meet the motion at the end of every step
         np.testing.assert_allclose(_orders([rung.tracking_error for rung in ladder]), order, atol=0.05)
 
 
@@ -129,7 +134,7 @@ def test_drift_of_mujoco_is_that_of_its_compliance(prr: Case, prr_motion: Motion
         assert figure(both) == figure(soft)  # the worst of what is extrapolated
 
 
-@pytest.mark.parametrize("name", ["mujoco/kkt", "pinocchio/kkt"])
+@pytest.mark.parametrize("name", ["dart/kkt", "mujoco/kkt", "pinocchio/kkt", "simbody/kkt"])
 def test_a_state_that_does_not_close_is_reported(name: str, prr: Case, short: Motion) -> None:
     """At one sample, along the axis of the first slider."""
     spoilt = np.array(short.q)

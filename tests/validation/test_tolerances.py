@@ -5,12 +5,13 @@ import pytest
 from validation.judge import sources
 from validation.judge.tolerances import Tolerance, audits, registered
 
-EXACT, FOURTH_ORDER, EXTRAPOLATED, SINGLE = 1e-11, 1e-6, 5e-6, 1e-4
+EXACT, PROJECTED, FOURTH_ORDER, EXTRAPOLATED, SINGLE = 1e-11, 1e-7, 1e-6, 5e-6, 1e-4
 CONTRACT = {
     **dict.fromkeys(("analytic/lagrange", "analytic/paper"), EXACT),
-    **dict.fromkeys(("mjx/kkt", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt"), EXACT),
+    **dict.fromkeys(("dart/kkt", "mjx/kkt", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt", "simbody/kkt"), EXACT),
     **dict.fromkeys(("mujoco/forward", "pinocchio/forward"), FOURTH_ORDER),
-    **dict.fromkeys(("exudyn/forward", "mjx/forward", "pybullet/forward"), EXTRAPOLATED),
+    **dict.fromkeys(("dart/forward", "exudyn/forward", "mjx/forward", "pybullet/forward"), EXTRAPOLATED),
+    "simbody/forward": PROJECTED,
     "mjx/kkt_single": SINGLE,
 }
 """Limits of the effort error by the kind of route [-]; no result has ever been a reason to loosen one."""
