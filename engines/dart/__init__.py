@@ -13,7 +13,7 @@ class Dart(Engine):
     packages = frozenset({"dartpy"})
     lineage = "DART"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
-    simulating = frozenset({"forward"})
+    simulating = frozenset({"as_is", "forward"})
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""

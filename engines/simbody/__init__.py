@@ -13,7 +13,7 @@ class Simbody(Engine):
     packages = frozenset({"opensim"})
     lineage = "Simbody"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
-    simulating = frozenset({"forward"})
+    simulating = frozenset({"as_is", "forward"})
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""

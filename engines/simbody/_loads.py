@@ -46,6 +46,14 @@ def add_efforts(model: Any, mechanism: Mechanism, joints: Sequence[Any], efforts
         model.addForce(force)
 
 
+def add_actuator(model: Any, joint: Any) -> Any:
+    """Add an actuator on the coordinate of OpenSim's joint."""
+    actuator = opensim.CoordinateActuator(joint.getCoordinate().getName())
+    actuator.setName(f"actuator_{joint.getName()}")
+    model.addForce(actuator)
+    return actuator
+
+
 def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
     """External wrenches, and the force at the mass centre of each body with gravity compensation."""
     yield from (wrench for wrench in mechanism.wrenches if wrench.body != WORLD)

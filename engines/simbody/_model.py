@@ -6,14 +6,14 @@ body before it, that of a free joint along the world's: both differ from ours by
 drops out of the accelerations, as R (ω × ω) is zero.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.simbody._loads import add_efforts, add_loads
+from engines.simbody._loads import add_actuator, add_efforts, add_loads
 from engines.simbody._loops import add_couplers, add_loops
 from engines.simbody._opensim import angles, fixed_angles, opensim, vec3, vector
 from engines.simbody._support import want_representable
@@ -56,6 +56,8 @@ class Model:
     """Where the coordinates of each joint, then of each rotor, stand among Simbody's velocities."""
     q_places: tuple[tuple[int, ...], ...]
     """The same among its positions."""
+    actuators: Mapping[int, Any]
+    """OpenSim's actuator by the index of its joint, if it was asked for."""
     drives: int
     """How many rows of Simbody's constraints are drives; they come first."""
     loop_rows: int
@@ -116,13 +118,20 @@ class Model:
         self.state.setU(vector(self.rates(q) @ qd))
 
 
-def build(mechanism: Mechanism, driven: Sequence[tuple[Coordinate, Any]] = (), efforts: Array = NO_EFFORTS) -> Model:
+def build(
+    mechanism: Mechanism,
+    driven: Sequence[tuple[Coordinate, Any]] = (),
+    *,
+    efforts: Array = NO_EFFORTS,
+    actuated: bool = False,
+) -> Model:
     """A mechanism in Simbody, at rest where OpenSim puts it.
 
     Args:
         mechanism: Robot.
         driven: Coordinates whose motion is prescribed, with OpenSim's function of time.
         efforts: Constant forces on the joints, hinges and slides only [N or N m], shape (nv,); by default none.
+        actuated: Whether driven joints have actuators.
 
     Raises:
         NotRepresentableError: If something of the mechanism has no counterpart.
@@ -140,6 +149,7 @@ def build(mechanism: Mechanism, driven: Sequence[tuple[Coordinate, Any]] = (), e
     add_couplers(model, mechanism, joints, [(r.coordinate, axle) for r, axle in zip(rotors, axles, strict=True)])
     add_loads(model, mechanism, bodies, joints)
     add_efforts(model, mechanism, joints, efforts)
+    actuators = {j: add_actuator(model, joints[j]) for j in mechanism.actuated_joints} if actuated else {}
     by_name = {rotor.coordinate.name: axle for rotor, axle in zip(rotors, axles, strict=True)}
     for coordinate, function in driven:
         own = joints[coordinate.joints[0]] if coordinate.is_joint else by_name[coordinate.name]
@@ -157,6 +167,7 @@ def build(mechanism: Mechanism, driven: Sequence[tuple[Coordinate, Any]] = (), e
         rotor_coordinates=tuple(axle.getCoordinate() for axle in axles),
         places=tuple(place for place, _ in places),
         q_places=tuple(place for _, place in places),
+        actuators=actuators,
         drives=len(driven),
         loop_rows=rows,
     )

@@ -81,6 +81,8 @@ def measures(
         "pybullet-anchors": partial(_anchor_from_origin, tmp_path),
         "dart-servo-force-is-the-command": partial(_force_of_servos, prr, prr_motion),
         "dart-short-rotations": _short_rotation,
+        "drake-inverse-dynamics": partial(_inverse_dynamics_off, prr, prr_motion),
+        "drake-start": partial(_start_left, prr, prr_motion),
         "simbody-point-of-an-open-loop": partial(_directions_of_an_open_loop, model_case, tmp_path),
     }
 
@@ -357,3 +359,30 @@ def _short_rotation() -> float:
     joint.setPositions([0.0, angle, 0.0])
     right = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
     return float(np.abs(body.getWorldTransform().rotation() - right).max())
+
+
+def _inverse_dynamics_off(prr: Case, motion: Motion) -> float:
+    pytest.importorskip("pydrake")
+    from engines.drake._plant import build, trees
+
+    drake, k = build(prr.mechanism), 30
+    T = drake.rates(motion.q[k])
+    drake.put(motion.q[k], motion.qd[k])
+    forces = trees.MultibodyForces(drake.plant)
+    drake.plant.CalcForceElementsContribution(drake.context, forces)
+    tree = T.T @ drake.plant.CalcInverseDynamics(drake.context, T @ motion.qdd[k], forces)
+    wanted = Noc().compute_efforts(prr, motion).effort[k]
+    driven = [prr.mechanism.dof_slices[drive.joints[0]].start for drive in prr.mechanism.drives]
+    return float(np.abs(tree[driven] - wanted).max() / np.abs(wanted).max())
+
+
+def _start_left(prr: Case, motion: Motion) -> float:
+    pytest.importorskip("pydrake")
+    from engines.drake.routes.forward import DrakeForward, Settings
+
+    start, wanted = motion.assemble(motion.t[:5]), Noc().compute_efforts(prr, motion).effort[0]
+    five, ten = (
+        np.abs(DrakeForward(Settings(parts=(32,), lead=lead)).compute_efforts(prr, start).effort[0] - wanted).max()
+        for lead in (5, 10)
+    )
+    return float(five / ten)

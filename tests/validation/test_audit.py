@@ -55,7 +55,7 @@ FAULTS = {
     **{(name, "exudyn"): [("static", "all", "robot")] for name in ZOO if ("exudyn/forward", name) in REFUSALS},
     **{
         (name, engine): [("static", "all", "robot")]
-        for engine in ("dart", "simbody")
+        for engine in ("dart", "drake", "simbody")
         for name in ZOO
         if (f"{engine}/kkt", name) in REFUSALS
     },
