@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.computed_torque import ComputedTorque, following
 from robots.arrays import Array
-from robots.efforts import AsIs, EffortHistory
+from robots.efforts import AsIs, Deviation, EffortHistory, deviation_of
 from robots.errors import EngineError, NotRepresentableError, ShapeError
 from robots.log import FEWEST, Held, Log
 from robots.motion import Motion
@@ -21,8 +21,10 @@ class Record:
 
     controller: ComputedTorque
     """What drove it; its times are those at which steps begin."""
+    independent: tuple[int, ...]
+    """Places among `Mechanism.drives` of those that it holds."""
     positions: Array
-    """Positions of the drives that it holds, at those times [m or rad], shape (nt, drives)."""
+    """Their positions at those times [m or rad], shape (nt, drives)."""
     q: Array
     """Joint positions [m or rad], shape (nt, nq)."""
     qd: Array
@@ -33,8 +35,10 @@ class Record:
     """What else can be read for them, each of shape (nt, na); NaN where there is none."""
     at_limits: int
     """How many controls and forces were at an end of their range."""
-    drift: float
-    """Largest opening of a loop [m or rad]."""
+    drift: Deviation
+    """Largest opening of a loop."""
+    iterations: float = np.nan
+    """Iterations of the engine's solver in a step, on average [-]; NaN where it does not tell."""
 
     holds_itself: bool
     """Whether servos of the file hold the drives, so that how far these stay behind is their own affair."""
@@ -84,13 +88,15 @@ def history(
             f"{source}: half of the motion lasts {steps} steps of {1e3 * whole.step:.3g} ms, a log wants {FEWEST}"
         )
     distance, relative = following(whole.controller, whole.positions)
+    mechanism = case.mechanism
+    drives = [mechanism.drives[k] for k in whole.independent]
     return EffortHistory(
         source=source,
-        actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
+        actuators=tuple(actuator.name for actuator in mechanism.actuators),
         t=motion.t,
         effort=_between_steps(whole, motion.t),
         closure_drift=whole.drift,
-        tracking_error=float(distance.max()),
+        tracking_error=deviation_of(mechanism, drives, distance),
         settings={
             "step": f"{1e3 * whole.step:g} ms",
             **settings,

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import ClassVar, Protocol, TypeAlias
 
 from engines.ladder import Ladder
+from engines.tuning import Tuning
 from robots.arrays import AnyArray, Array
 from robots.efforts import Fault
 from robots.inventory import Inventory, Matrices
@@ -203,8 +204,6 @@ class Engine(ABC):
     """Its routes that move the robot by themselves; all others take the state as given."""
     on_request: ClassVar[str] = ""
     """Why it runs only where one of its sources is named; empty if it always does."""
-    advice: ClassVar[str] = ""
-    """How a user gets the settings of its refinements, for the report; empty if there is nothing to say."""
 
     @abstractmethod
     def audit(self) -> Audit:
@@ -228,6 +227,10 @@ class Engine(ABC):
 
     def causes(self) -> Causes | None:
         """The module that takes the error of its route `as_is` apart, if it has one."""
+        return None
+
+    def tuning(self) -> Tuning | None:
+        """The module of other settings for its route `as_is`, if it has one."""
         return None
 
     def renderer(self) -> Renderer | None:

@@ -1,5 +1,6 @@
 """What routes do with the matrices they read from their engine: linear algebra alone, of no engine and no model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,9 @@ from robots.arrays import Array
 
 RANK_TOLERANCE = 1e-5
 """Singular values below this count as zero where rows have length one [-]: CAD models never close below 1e-7 m."""
+
+LOOKED_AT = 25
+"""Samples at which redundant drives are looked at, lest one is chosen that passes a dead centre [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +94,10 @@ def loop_motions(J: Array, W: Array) -> LoopMotions:
     U, values, V_T = np.linalg.svd(H)
     rank = _rank(values)
     inverse = (V_T[:rank].T / values[:rank]) @ U[:, :rank].T
-    D = inverse[:, nc:]
     # Newton's step for an inverse: motions that have nothing to do with each other are mixed by the SVD at round-off
     # of the larger, which is much for the smaller; the step leaves the square of that.
-    D = D - inverse @ (H @ D - np.eye(len(H))[:, nc:])
-    return LoopMotions(W=W, D=D * factors[nc:], J_inverse=inverse[:, :nc] * factors[:nc], Z=V_T[rank:].T)
+    inverse = inverse - inverse @ (H @ inverse - np.eye(len(H)))
+    return LoopMotions(W=W, D=inverse[:, nc:] * factors[nc:], J_inverse=inverse[:, :nc] * factors[:nc], Z=V_T[rank:].T)
 
 
 def independent_drives(J: Array, W: Array) -> list[int]:
@@ -113,6 +116,34 @@ def independent_drives(J: Array, W: Array) -> list[int]:
     unit_rows = W / np.linalg.norm(W, axis=1, keepdims=True)
     R, order = qr((unit_rows @ null_space(J)).T, pivoting=True, mode="r")
     return sorted(int(place) for place in order[: _rank(np.abs(np.diag(R)))])
+
+
+def drives_along(jacobian: Callable[[Array], Array], q: Array, W: Array) -> list[int]:
+    """The driven coordinates to drive all along a motion: of those that are best somewhere, the ones that stay so.
+
+    Redundant drives pass their dead centres at different times, and who drives by one is lost there.
+
+    Args:
+        jacobian: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv), at joint positions of shape (nq,).
+        q: Joint positions at the samples [m or rad], shape (nt, nq).
+        W: Rates of all driven coordinates per joint velocity [-, or m per rad], shape (drives, nv).
+
+    Returns:
+        Places among the driven coordinates, ascending.
+    """
+    middle = independent_drives(jacobian(q[len(q) // 2]), W)
+    if len(middle) == len(W):
+        return middle
+    rows = [jacobian(q[k]) for k in np.unique(np.linspace(0, len(q) - 1, LOOKED_AT).round().astype(int))]
+    choices: set[tuple[int, ...]] = {tuple(middle), *(tuple(independent_drives(J, W)) for J in rows)}
+    unit_rows, spaces = W / np.linalg.norm(W, axis=1, keepdims=True), [null_space(J) for J in rows]
+
+    def worst(choice: tuple[int, ...]) -> float:
+        values = [np.linalg.svd(unit_rows[list(choice)] @ N, compute_uv=False) for N in spaces]
+        return float(min(value.min(initial=1.0) for value in values))
+
+    best = max(sorted(choice for choice in choices if len(choice) == len(middle)), key=worst)
+    return list(best)
 
 
 def null_space(J: Array) -> Array:

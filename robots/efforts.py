@@ -1,13 +1,55 @@
 """What a source returns: the effort of every actuator over time, and how well the source kept to the motion."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
-from robots.arrays import Array, frozen
+import numpy as np
+
+from robots.arrays import AnyArray, Array, frozen
 from robots.log import Log
+from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
+
+
+class Deviation(NamedTuple):
+    """How far something is off at most, metres and radians apart."""
+
+    length: float = 0.0
+    """[m]."""
+    angle: float = 0.0
+    """[rad]."""
+
+    @property
+    def largest(self) -> float:
+        """The larger of both numbers [m or rad]; NaN if one is."""
+        return float(np.max(self))
+
+    def over(self, size: float) -> float:
+        """The larger of both where a length counts by the size of the robot [-]; NaN if one is.
+
+        Args:
+            size: The robot's [m].
+        """
+        return float(np.max([self.length / size, self.angle]))
+
+    def or_worse(self, *others: "Deviation") -> Self:
+        """The larger of each, of this and others; NaN if one is."""
+        return type(self)(*(float(np.max(column)) for column in zip(self, *others, strict=True)))
+
+
+def deviation_of(mechanism: Mechanism, coordinates: Sequence[Coordinate], miss: AnyArray) -> Deviation:
+    """How far some coordinates are off at most.
+
+    Args:
+        mechanism: Robot.
+        coordinates: The coordinates.
+        miss: How far each is off at some times [m or rad], shape (..., coordinates).
+    """
+    turns = np.array([mechanism.effort_unit(coordinate) == "N m" for coordinate in coordinates], dtype=bool)
+    largest = np.abs(miss).reshape(-1, len(turns)).max(axis=0, initial=0.0)
+    return Deviation(float(largest[~turns].max(initial=0.0)), float(largest[turns].max(initial=0.0)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,10 +60,10 @@ class Rung:
     """Step of the engine [s]."""
     effort: Array
     """Efforts read at this step [N or N m], shape (nt, na)."""
-    closure_drift: float
-    """Largest opening of a loop [m or rad]."""
-    tracking_error: float
-    """Largest distance of an actuated joint from its prescribed position [m or rad]."""
+    closure_drift: Deviation
+    """Largest opening of a loop."""
+    tracking_error: Deviation
+    """Largest distance of a drive from its prescribed position."""
     wall_time: float
     """Time it took [s]."""
 
@@ -60,10 +102,10 @@ class EffortHistory:
     """Time [s], shape (nt,)."""
     effort: Array
     """Efforts [N or N m], shape (nt, na)."""
-    closure_drift: float | None = None
-    """Largest opening of a loop in the source's own state [m or rad]; None if the state was given."""
-    tracking_error: float | None = None
-    """Largest distance of an actuated joint from its prescribed position [m or rad]; None if the state was given."""
+    closure_drift: Deviation | None = None
+    """Largest opening of a loop in the source's own state; None if the state was given."""
+    tracking_error: Deviation | None = None
+    """Largest distance of a drive from its prescribed position; None if the state was given."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Every setting that matters, as text."""
     ladder: tuple[Rung, ...] = ()

@@ -175,6 +175,11 @@ def _cost_of_solve(args: Any, result: Any) -> float:
     return batch * 2 / 3 * n**3 + 2 * n * np.size(result)
 
 
+def _cost_of_inverse(args: Any, result: Any) -> float:
+    """Elimination, and the solution for each column of the identity."""
+    return 2.0 * np.size(result) * result.shape[-1]
+
+
 def _cost_of_pinv(args: Any, result: Any) -> float:
     """Singular value decomposition, and the product V Σ⁻¹ Uᵀ."""
     *batch, rows, columns = args[0].shape
@@ -187,6 +192,8 @@ COSTS: dict[str, Callable[[Any, Any], float]] = {
     "cross": lambda args, result: 3.0 * np.size(result),
     "qr": _cost_of_qr,
     "solve": _cost_of_solve,
+    "inv": _cost_of_inverse,
+    "norm": lambda args, result: 2.0 * np.size(args[0]),
     "pinv": _cost_of_pinv,
 }
 """Cost of functions that are more than arrangements of numbers."""

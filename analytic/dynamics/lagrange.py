@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian, closure_residual, row_factors
+from analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_residual,
+    pseudo_inverse,
+    row_factors,
+)
 from analytic.kinematics.redundancy import independent_drives, undriven_dofs
 from analytic.kinematics.tree import Poses, point_of, poses, retract, rotation_of, skew, twist_matrices
 from robots.arrays import AnyArray, Array
@@ -19,6 +25,7 @@ from robots.efforts import EffortHistory
 from robots.mechanism import Joint, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
+from robots.size import unit_rates
 
 STEP = 1e-40
 """Imaginary step [m or rad]: its square vanishes beside 1, so the derivative has no truncation error."""
@@ -56,8 +63,10 @@ class _RateSolver:
     """Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv)."""
     driven: int
     """How many degrees of freedom the drives move; fewer than drives where they are redundant."""
+    units: Array
+    """What counts as one in the rate of each dof [m or rad], shape (nv,)."""
     Z_T: Array
-    """Orthonormal basis of the rates that nothing holds, in rows [-], shape (nt, undriven, nv)."""
+    """Basis of the rates that nothing holds, orthonormal over the units, in rows [-], shape (nt, undriven, nv)."""
 
     @property
     def closed(self) -> Array:
@@ -75,7 +84,7 @@ class _RateSolver:
 
     def free(self, rates: Array) -> Array:
         """The part of rates that nothing holds (nt, nv)."""
-        return (self.Z_T.swapaxes(1, 2) @ (self.Z_T @ rates[..., None]))[..., 0]
+        return (self.Z_T.swapaxes(1, 2) @ (self.Z_T @ (rates / self.units**2)[..., None]))[..., 0]
 
 
 class Lagrange:
@@ -144,14 +153,16 @@ def _partials(function: Callable[[AnyArray], AnyArray], nt: int, nv: int) -> Arr
 def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
     middle, W = q[len(q) // 2], mechanism.rates_of(mechanism.drives)
     Phi = _partials(lambda step: _residual_near(mechanism, q, step), len(q), mechanism.nv)
-    rows = np.concatenate([Phi, np.broadcast_to(W, (len(q), *W.shape))], axis=1)
+    units = unit_rates(mechanism)
+    rows = np.concatenate([Phi, np.broadcast_to(W, (len(q), *W.shape))], axis=1) * units
     factors = row_factors(rows)
     undriven = undriven_dofs(mechanism, middle)
     return _RateSolver(
-        inverse=np.linalg.pinv(factors * rows, rcond=RANK_TOLERANCE) * factors.swapaxes(1, 2),
+        inverse=units[:, None] * pseudo_inverse(factors * rows) * factors.swapaxes(1, 2),
+        units=units,
         W=W,
         driven=len(independent_drives(mechanism, middle)),
-        Z_T=np.linalg.svd(factors * rows)[2][:, mechanism.nv - undriven :],
+        Z_T=np.linalg.svd(factors * rows)[2][:, mechanism.nv - undriven :] * units,
     )
 
 
@@ -329,10 +340,11 @@ def _eliminate_multipliers(Phi: Array, mechanism: Mechanism, force: Array, drive
     What no multipliers can balance is left to the actuators: P = 1 − Φ⁺Φ takes the rest away, also where constraints
     are redundant. Gears are taken off first, lest the rank of P Sᵀ depends on them.
     """
-    S = mechanism.selection
+    units = unit_rates(mechanism)
+    S, Phi, force = mechanism.selection * units, Phi * units, force * units
     gear = np.linalg.norm(S, axis=1)
     rows = row_factors(Phi) * Phi
-    P = np.eye(Phi.shape[2]) - np.linalg.pinv(rows, rcond=RANK_TOLERANCE) @ rows
+    P = np.eye(Phi.shape[2]) - pseudo_inverse(rows) @ rows
     A = P @ (S / gear[:, None]).T
     effort = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ (P @ force[..., None])
     internal = np.linalg.svd(A)[2][:, driven:].swapaxes(1, 2)  # efforts that move nothing

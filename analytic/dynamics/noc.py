@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.closures import RANK_TOLERANCE, solve_dependent
+from analytic.kinematics.closures import RANK_TOLERANCE
 from analytic.kinematics.redundancy import independent_choices, minimum_norm, rates_of_drives, undriven_dofs
 from analytic.kinematics.state import State
 from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, skew
@@ -43,7 +43,7 @@ class Noc:
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
-        needed = needed_efforts(mechanism, motion.q, motion.qd, motion.qdd)
+        needed = needed_efforts(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
@@ -70,20 +70,20 @@ class NeededEfforts:
     """Masks of the independent dofs (nv,) and of the samples (nt,) that they were taken at."""
 
 
-def needed_efforts(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> NeededEfforts:
+def needed_efforts(state: State, qdd: Array) -> NeededEfforts:
     """The efforts that states need, whatever the accelerations of dofs that nothing drives.
 
     Args:
-        mechanism: Robot.
-        q: Joint positions with closed loops [m or rad], shape (nt, nq).
-        qd: Joint velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
+        state: Positions with closed loops, and velocities that keep them closed.
         qdd: Joint accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
     """
+    mechanism, q, qd = state.mechanism, state.q, state.qd
     effort, unactuated = np.zeros((len(q), mechanism.na)), np.zeros((len(q), mechanism.nv))
     undriven = undriven_dofs(mechanism, q[len(q) // 2])
-    choices = independent_choices(mechanism, q)
+    choices = independent_choices(state)
     for independent, samples in choices:
-        model = noc_model(State(mechanism=mechanism, q=q[samples], qd=qd[samples]), independent)
+        part = state if samples.all() else State(mechanism=mechanism, q=q[samples], qd=qd[samples])
+        model = noc_model(part, independent)
         acceleration, velocity = qdd[samples][:, independent, None], qd[samples][:, independent, None]
         force = (model.M @ acceleration + model.C @ velocity)[..., 0] + model.G
         A = mechanism.selection @ model.L
@@ -118,7 +118,7 @@ def noc_model(state: State, independent: AnyArray) -> NocModel:
         state: Positions, and velocities that keep the loops closed.
         independent: Mask of the independent dofs [-], shape (nv,).
     """
-    return _model(state, *_joint_orthogonal_complement(state.Phi, state.Phi_dot, independent))
+    return _model(state, *_joint_orthogonal_complement(state, independent))
 
 
 def tree_model(state: State) -> NocModel:
@@ -170,14 +170,14 @@ def _force_of_coasting(M: Array, coasting: Array, force: Array) -> Array:
     return (M @ coasting @ accelerations)[..., 0]
 
 
-def _joint_orthogonal_complement(Phi: Array, Phi_dot: Array, independent: AnyArray) -> tuple[Array, Array]:
+def _joint_orthogonal_complement(state: State, independent: AnyArray) -> tuple[Array, Array]:
     """L and its rate (equations (8), (9)), both of shape (nt, nv, n); redundant closure rows drop out by rank."""
-    nt, _, nv = Phi.shape
-    Phi_a, Phi_u = Phi[..., independent], Phi[..., ~independent]
-    L, L_dot = np.zeros((nt, nv, Phi_a.shape[-1])), np.zeros((nt, nv, Phi_a.shape[-1]))
-    L[:, independent] = np.eye(Phi_a.shape[-1])
-    L[:, ~independent] = solve_dependent(Phi_u, Phi_a)
-    L_dot[:, ~independent] = solve_dependent(Phi_u, Phi_dot @ L)  # Φ L = 0, differentiated
+    (nt, _, nv), n = state.Phi.shape, int(independent.sum())
+    L, L_dot = np.zeros((nt, nv, n)), np.zeros((nt, nv, n))
+    dependent = state.dependent_rates(independent)
+    L[:, independent] = np.eye(n)
+    L[:, ~independent] = dependent(state.Phi[..., independent])
+    L_dot[:, ~independent] = dependent(state.Phi_dot @ L)  # Φ L = 0, differentiated
     return L, L_dot
 
 

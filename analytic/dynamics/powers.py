@@ -9,6 +9,7 @@ this effort belongs to, however much cancels in it.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -53,8 +54,18 @@ def effort_scale(mechanism: Mechanism, motion: Motion) -> EffortScale:
         mechanism: Robot.
         motion: Its motion; accelerations along undriven motions do not matter.
     """
-    state = State(mechanism=mechanism, q=motion.q, qd=motion.qd)
-    powers = _powers(state, motion.qdd, actuator_motions(mechanism, state.Phi, tree_inertia(state)))
+    return scale_of(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd)
+
+
+def scale_of(state: State, qdd: Array) -> EffortScale:
+    """The scale of each actuator's effort.
+
+    Args:
+        state: States of a motion.
+        qdd: Its accelerations [m/s² or rad/s²], shape (nt, nv).
+    """
+    mechanism = state.mechanism
+    powers = _powers(state, qdd, actuator_motions(mechanism, state.Phi, partial(tree_inertia, state)))
     largest = np.abs(powers.signed).sum(1).max(0, initial=0.0)
     return EffortScale(
         scale=np.maximum(largest, LEAST * powers.magnitude.sum(1).max(0, initial=0.0)), effort=powers.signed.sum(1)

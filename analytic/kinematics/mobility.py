@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, closure_names, null_space
-from analytic.kinematics.redundancy import independent_rows, rates_of_drives
+from analytic.kinematics.redundancy import free_motions, independent_rows, unit_rates_of_drives
 from analytic.kinematics.tree import poses
 from robots.arrays import Array
 from robots.mechanism import WORLD, Mechanism
+from robots.size import unit_rates
 
 LINKAGE = re.compile(r"link(age)?s?\b|(four|five|six|4|5|6)[-_ ]?bar|parallel|delta|stewart|hexapod|closed|loop", re.I)
 """Words in a file's name by which it claims to have loops."""
@@ -56,9 +57,8 @@ def mobility(mechanism: Mechanism, q: Array) -> Mobility:
         mechanism: Robot.
         q: Closed pose [m or rad], shape (nq,).
     """
-    Phi = closure_jacobian_at(mechanism, q[None])[0]
-    N = null_space(Phi)
-    driven = len(independent_rows(rates_of_drives(mechanism) @ N))
+    Phi, N = closure_jacobian_at(mechanism, q[None])[0] * unit_rates(mechanism), free_motions(mechanism, q)
+    driven = len(independent_rows(unit_rates_of_drives(mechanism) @ N))
     return Mobility(
         bodies=len(mechanism.bodies),
         joints=len(mechanism.joints),
@@ -96,7 +96,7 @@ def _loops(mechanism: Mechanism) -> int:
 
 def _unactuated(mechanism: Mechanism, N: Array) -> Iterator[str]:
     """A phrase for each dof that nothing drives; floating bases first, then what springs hold, then the rest."""
-    left = N @ null_space(rates_of_drives(mechanism) @ N)
+    left = N @ null_space(unit_rates_of_drives(mechanism) @ N)
     dofs = [
         (joint, dof)
         for joint, s in zip(mechanism.joints, mechanism.dof_slices, strict=True)
@@ -121,9 +121,10 @@ def _warnings(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[
     yield from _missing_loops(mechanism, q)
     yield from _idle_closures(mechanism, Phi)
     yield from _radians_as_degrees(mechanism)
-    moved = np.linalg.norm(mechanism.selection @ N, axis=1)
-    for actuator, size in zip(mechanism.actuators, moved, strict=True):
-        if size <= RANK_TOLERANCE * abs(actuator.gear):
+    S = mechanism.selection * unit_rates(mechanism)
+    idle = np.linalg.norm(S @ N, axis=1) <= RANK_TOLERANCE * np.linalg.norm(S, axis=1)
+    for actuator, is_idle in zip(mechanism.actuators, idle, strict=True):
+        if is_idle:
             yield f"actuator '{actuator.name}' acts on nothing that can move: the loops lock its joint"
     masses = np.array([body.mass for body in mechanism.bodies])
     moving = {b for b, joints in enumerate(mechanism.joints_of) if joints}

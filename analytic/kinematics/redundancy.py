@@ -3,13 +3,24 @@
 The norm is over the efforts divided by their scales, `Actuator.effort_scale`, so that newtons and newton metres add up.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import qr
 
-from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, null_space, row_factors, solve_dependent
+from analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian_at,
+    null_space,
+    pseudo_inverse,
+    row_factors,
+    solve_dependent,
+)
+from analytic.kinematics.state import State
 from robots.arrays import AnyArray, Array
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
+from robots.size import unit_rates
 
 WELL_CONDITIONED = 1e-2
 """What a driven dof must add to those before it to be an independent coordinate [-]."""
@@ -62,7 +73,7 @@ def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
     return scale[:, None] * (U @ U.swapaxes(-1, -2)) / scale
 
 
-def actuator_motions(mechanism: Mechanism, Phi: Array, M: Array) -> Array:
+def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Array]) -> Array:
     """The motions that move one actuator at unit rate and all others not, and keep the loops closed.
 
     D = N pinv(W S N) W with N = null(Φ) and W the scales of the efforts: of a redundantly actuated robot the motions
@@ -74,30 +85,37 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, M: Array) -> Array:
     Args:
         mechanism: Robot.
         Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
-        M: Inertia matrix of the spanning tree [kg, kg m or kg m²], shape (nt, nv, nv).
+        inertia: Gives the inertia matrix of the spanning tree [kg, kg m or kg m²], of shape (nt, nv, nv), if needed.
 
     Returns:
         Joint velocities per rate of each actuator [-, or ratios of the units], shape (nt, nv, na).
     """
-    middle, J = len(Phi) // 2, row_factors(Phi) * Phi
-    gears = np.linalg.norm(mechanism.selection, axis=1)
-    S = mechanism.selection / gears[:, None]
-    P = np.eye(mechanism.nv) - np.linalg.pinv(J, rcond=RANK_TOLERANCE) @ J if J.size else np.eye(mechanism.nv)[None]
+    units = unit_rates(mechanism)  # a slide in millimetres would hide what turns, and one in kilometres be hidden
+    middle, J = len(Phi) // 2, Phi * units
+    J = row_factors(J) * J
+    gears = np.linalg.norm(mechanism.selection * units, axis=1)
+    S = mechanism.selection * units / gears[:, None]
+    dof = null_space(J[middle]).shape[1]
+    if dof == mechanism.na == len(independent_rows(S @ null_space(J[middle]))):
+        constraints = np.concatenate([J, np.broadcast_to(S, (len(J), *S.shape))], axis=1)
+        D = solve_dependent(constraints, -np.eye(constraints.shape[1])[:, J.shape[1] :]) / gears
+        return units[:, None] * D
+    P = np.eye(mechanism.nv) - pseudo_inverse(J) @ J if J.size else np.eye(mechanism.nv)[None]
     A = np.broadcast_to(S @ P, (len(Phi), *S.shape))
     idle = np.linalg.norm(A[middle], axis=1) <= RANK_TOLERANCE  # moves nothing: of what is left, round-off is made
     A = np.where(idle[:, None], 0.0, A)
-    values, V_T = np.linalg.svd(A)[1:]
+    values, V_T = np.linalg.svd(A, full_matrices=False)[1:]
     driven = int((values[middle] > RANK_TOLERANCE).sum())
     V = V_T[:, :driven].swapaxes(1, 2)
     weights = np.ones(mechanism.na) if driven == mechanism.na else mechanism.effort_scales * gears
     D = V @ np.linalg.pinv(weights[:, None] * (A @ V)) * (weights / gears)
-    undriven = null_space(J[middle]).shape[1] - driven
+    undriven = dof - driven
     if not undriven:
-        return D
+        return units[:, None] * D
     stacked = np.concatenate([J, np.broadcast_to(S, A.shape)], axis=1)
     Z_T = np.linalg.svd(stacked)[2][:, mechanism.nv - undriven :]
-    Z = Z_T.swapaxes(1, 2)
-    return D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D)
+    Z, M = Z_T.swapaxes(1, 2), inertia() * units[:, None] * units
+    return units[:, None] * (D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D))
 
 
 def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]:
@@ -107,8 +125,8 @@ def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]
         mechanism: Robot.
         q: Closed pose [m or rad], shape (nq,).
     """
-    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
-    return tuple(mechanism.drives[k] for k in independent_rows(rates_of_drives(mechanism) @ N))
+    N = free_motions(mechanism, q)
+    return tuple(mechanism.drives[k] for k in independent_rows(unit_rates_of_drives(mechanism) @ N))
 
 
 def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
@@ -134,7 +152,7 @@ def independent_dofs_at(mechanism: Mechanism, q: Array) -> AnyArray:
     Returns:
         Mask [-], shape (nv,); as many as the robot has dofs.
     """
-    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
+    N = free_motions(mechanism, q)
     driven = mechanism.selection.any(axis=0)
     mask = np.zeros(mechanism.nv, dtype=bool)
     for candidates, least in ((np.flatnonzero(driven), WELL_CONDITIONED), (np.arange(mechanism.nv), RANK_TOLERANCE)):
@@ -143,29 +161,39 @@ def independent_dofs_at(mechanism: Mechanism, q: Array) -> AnyArray:
     return mask
 
 
-def independent_choices(mechanism: Mechanism, q: Array) -> list[tuple[AnyArray, AnyArray]]:
+def independent_choices(state: State) -> list[tuple[AnyArray, AnyArray]]:
     """Dofs to take as independent coordinates along a motion: where a choice gets ill conditioned, another is made.
 
     Args:
-        mechanism: Robot.
-        q: Closed poses [m or rad], shape (nt, nq).
+        state: Closed poses; velocities do not matter.
 
     Returns:
         Mask of the dofs (nv,) and of the samples (nt,) that it is taken at, for each choice; every sample has one.
     """
-    Phi = closure_jacobian_at(mechanism, q)
-    dof = null_space(Phi[len(q) // 2]).shape[1]
-    N = np.linalg.svd(row_factors(Phi) * Phi)[2][:, mechanism.nv - dof :] if Phi.size else np.eye(mechanism.nv)[None]
-    choices, left = [], np.arange(len(q))
+    choices, left = [], np.arange(len(state.q))
     while left.size:
         middle = left[len(left) // 2]
-        mask = independent_dofs_at(mechanism, q[middle])
-        values = np.linalg.svd(np.broadcast_to(N, (len(q), *N.shape[1:]))[:, :, mask], compute_uv=False)
-        worst = values[:, -1] if dof else np.ones(len(q))
+        mask = independent_dofs_at(state.mechanism, state.q[middle])
+        worst = _conditioning(state, mask)
         sound = left[worst[left] >= worst[middle] * WORSE]
-        choices.append((mask, np.isin(np.arange(len(q)), sound)))
+        choices.append((mask, np.isin(np.arange(len(state.q)), sound)))
         left = np.setdiff1d(left, sound)
     return choices
+
+
+def _conditioning(state: State, mask: AnyArray) -> Array:
+    """Smallest rate of dofs in any motion of unit size that keeps the loops closed [-], shape (nt,)."""
+    if not mask.any():
+        return np.ones(len(state.q))
+    dependent, units = state.dependent_rates(mask), unit_rates(state.mechanism)
+    rates = dependent(state.Phi[..., mask] * units[mask]) / units[~mask, None]
+    worst = 1 / np.sqrt(1 + np.linalg.eigvalsh(rates.swapaxes(1, 2) @ rates)[:, -1])
+    singular = ~dependent.is_regular  # there rates of least norm do not tell
+    if singular.any():
+        Phi = state.Phi[singular] * units
+        N = np.linalg.svd(row_factors(Phi) * Phi)[2][:, state.mechanism.nv - int(mask.sum()) :].swapaxes(1, 2)
+        worst[singular] = np.linalg.svd(N[:, mask], compute_uv=False)[:, -1]
+    return worst
 
 
 def undriven_dofs(mechanism: Mechanism, q: Array) -> int:
@@ -175,8 +203,50 @@ def undriven_dofs(mechanism: Mechanism, q: Array) -> int:
         mechanism: Robot.
         q: Closed pose [m or rad], shape (nq,).
     """
-    N = null_space(closure_jacobian_at(mechanism, q[None])[0])
-    return N.shape[1] - len(independent_rows(rates_of_drives(mechanism) @ N))
+    N = free_motions(mechanism, q)
+    return N.shape[1] - len(independent_rows(unit_rates_of_drives(mechanism) @ N))
+
+
+def free_motions(mechanism: Mechanism, q: Array) -> Array:
+    """Orthonormal basis of the motions that keep the loops closed in a pose, in unit rates, lest units decide ranks.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+
+    Returns:
+        Basis, rates over `unit_rates` [-], shape (nv, dof).
+    """
+    return null_space(closure_jacobian_at(mechanism, q[None])[0] * unit_rates(mechanism))
+
+
+def contradiction(mechanism: Mechanism, q: Array) -> float:
+    """How far redundant closures are from following from the others, at most.
+
+    Loops that are closed more often than they need be, as planar ones in space, leave the rates of the joints open by
+    as much if the closures do not fit to the last digit: where a file rounds, or a drawing does.
+
+    Args:
+        mechanism: Robot.
+        q: Closed poses [m or rad], shape (nt, nq).
+
+    Returns:
+        Largest singular value of Φ in unit rates, rows of length one, that counts as zero, or length of a row that does
+        over the longest [-].
+    """
+    return contradiction_of(closure_jacobian_at(mechanism, q) * unit_rates(mechanism))
+
+
+def contradiction_of(Phi: Array) -> float:
+    """The same of closure Jacobians.
+
+    Args:
+        Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
+    """
+    length, factors = np.linalg.norm(Phi, axis=2, keepdims=True), row_factors(Phi)
+    values = np.asarray(np.linalg.svd(factors * Phi, compute_uv=False), dtype=np.float64)
+    rows = (length / np.maximum(length.max(axis=1, keepdims=True, initial=0.0), np.finfo(float).tiny))[factors == 0]
+    return float(max(values[values <= RANK_TOLERANCE].max(initial=0.0), rows.max(initial=0.0)))
 
 
 def rates_of_drives(mechanism: Mechanism) -> Array:
@@ -188,6 +258,16 @@ def rates_of_drives(mechanism: Mechanism) -> Array:
         Rows in the order of `Mechanism.drives` [-], shape (drives, nv).
     """
     W = mechanism.rates_of(mechanism.drives)
+    return W / np.linalg.norm(W, axis=1, keepdims=True)
+
+
+def unit_rates_of_drives(mechanism: Mechanism) -> Array:
+    """Rates of all driven coordinates per unit rate of each dof, in rows of length one.
+
+    Returns:
+        Rows in the order of `Mechanism.drives` [-], shape (drives, nv).
+    """
+    W = mechanism.rates_of(mechanism.drives) * unit_rates(mechanism)
     return W / np.linalg.norm(W, axis=1, keepdims=True)
 
 
@@ -216,11 +296,9 @@ def drive_motions(mechanism: Mechanism, q: Array) -> Array:
         q: Closed poses [m or rad], shape (nt, nq).
 
     Returns:
-        Rows of length one times the projector on these motions [-], shape (nt, drives, nv).
+        Rows of length one times the projector on these motions, of unit rates [-], shape (nt, drives, nv).
     """
-    Phi = closure_jacobian_at(mechanism, q)
+    Phi = closure_jacobian_at(mechanism, q) * unit_rates(mechanism)
     rows = row_factors(Phi) * Phi
-    free = (
-        np.eye(mechanism.nv) - np.linalg.pinv(rows, rcond=RANK_TOLERANCE) @ rows if rows.size else np.eye(mechanism.nv)
-    )
-    return np.broadcast_to(rates_of_drives(mechanism) @ free, (len(q), len(mechanism.drives), mechanism.nv))
+    free = np.eye(mechanism.nv) - pseudo_inverse(rows) @ rows if rows.size else np.eye(mechanism.nv)
+    return np.broadcast_to(unit_rates_of_drives(mechanism) @ free, (len(q), len(mechanism.drives), mechanism.nv))

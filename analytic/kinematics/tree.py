@@ -6,11 +6,13 @@ which has no cancellation. Twists stack the angular velocity and the velocity of
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from robots.arrays import AnyArray, Array
-from robots.mechanism import WORLD, Joint, Mechanism
+from robots.mechanism import WORLD, Joint, JointKind, Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,20 @@ class Poses:
     """Direction of each dof [-], shape (nt, nv, 3)."""
     anchors: AnyArray
     """Point about which each rotational dof turns [m], shape (nt, nv, 3)."""
+
+    def rows(self, samples: AnyArray) -> "Poses":
+        """Those at some samples.
+
+        Args:
+            samples: Their numbers, or a mask of them [-], shape (any,).
+        """
+        return Poses(
+            R=self.R[samples],
+            p=self.p[samples],
+            c=self.c[samples],
+            axes=self.axes[samples],
+            anchors=self.anchors[samples],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +84,7 @@ def cross(a: AnyArray, b: AnyArray) -> AnyArray:
     Returns:
         Vectors, shape (..., 3).
     """
-    c = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
+    c = np.empty(np.broadcast(a, b).shape, np.result_type(a, b))
     c[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
     c[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
     c[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
@@ -76,17 +92,17 @@ def cross(a: AnyArray, b: AnyArray) -> AnyArray:
 
 
 def rotation_about(axis: Array, angle: AnyArray) -> AnyArray:
-    """Rotation about a fixed axis (Rodrigues' formula).
+    """Rotations about fixed axes (Rodrigues' formula).
 
     Args:
-        axis: Unit axis [-], shape (3,).
-        angle: Angles [rad], shape (nt,).
+        axis: Unit axis of all angles, or of each column of them [-], shape (..., 3).
+        angle: Angles [rad], shape (nt, ...).
 
     Returns:
-        Rotation matrices [-], shape (nt, 3, 3).
+        Rotation matrices [-], shape (nt, ..., 3, 3).
     """
     X = skew(axis)
-    return np.eye(3) + np.sin(angle)[:, None, None] * X + (1 - np.cos(angle))[:, None, None] * (X @ X)
+    return np.eye(3) + np.sin(angle)[..., None, None] * X + (1 - np.cos(angle))[..., None, None] * (X @ X)
 
 
 def rotation_of(quaternion: AnyArray) -> AnyArray:
@@ -153,9 +169,10 @@ def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
     nt, nb = len(q), len(mechanism.bodies)
     R, p = np.zeros((nt, nb, 3, 3), q.dtype), np.zeros((nt, nb, 3), q.dtype)
     axes, anchors = np.zeros((nt, mechanism.nv, 3), q.dtype), np.zeros((nt, mechanism.nv, 3), q.dtype)
+    turned = _rotations_of_hinges(mechanism, q)
     for b, body in enumerate(mechanism.bodies):
         if body.parent == WORLD:
-            R_b, p_b = np.broadcast_to(body.rotation, (nt, 3, 3)), np.broadcast_to(body.position, (nt, 3))
+            R_b, p_b = body.rotation[None], body.position[None]
         else:
             R_parent = R[:, body.parent]
             R_b, p_b = R_parent @ body.rotation, p[:, body.parent] + R_parent @ body.position
@@ -164,11 +181,12 @@ def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
             x = q[:, columns]
             anchors[:, dofs] = anchor[:, None]
             if joint.kind == "slide":
-                axes[:, dofs] = (R_b @ joint.axis)[:, None]
-                p_b = p_b + (R_b @ joint.axis) * (x - joint.rest_position)
+                axis = R_b @ joint.axis
+                axes[:, dofs] = axis[:, None]
+                p_b = p_b + axis * (x - joint.rest_position)
             elif joint.kind == "hinge":
                 axes[:, dofs] = (R_b @ joint.axis)[:, None]
-                R_b = R_b @ rotation_about(joint.axis, (x - joint.rest_position)[:, 0])
+                R_b = R_b @ turned[dofs.start]
                 p_b = anchor - R_b @ joint.anchor
             elif joint.kind == "ball":
                 R_b = R_b @ rotation_of(x)
@@ -181,6 +199,18 @@ def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
         R[:, b], p[:, b] = R_b, p_b
     c = p + np.einsum("tbij,bj->tbi", R, np.array([body.center for body in mechanism.bodies]).reshape(nb, 3))
     return Poses(R=R, p=p, c=c, axes=axes, anchors=anchors)
+
+
+def _rotations_of_hinges(mechanism: Mechanism, q: AnyArray) -> dict[int, AnyArray]:
+    """Rotation of each hinge by its dof, (nt, 3, 3); all at once, as numpy takes as long for one as for some."""
+    places = zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True)
+    hinges = [(joint, column.start, dof.start) for joint, column, dof in places if joint.kind == "hinge"]
+    if not hinges:
+        return {}
+    joints, columns, dofs = zip(*hinges, strict=True)
+    angle = q[:, columns] - np.concatenate([joint.rest_position for joint in joints])
+    rotations = rotation_about(np.array([joint.axis for joint in joints]), angle)
+    return {dof: rotations[:, k] for k, dof in enumerate(dofs)}
 
 
 def joints_of(mechanism: Mechanism, body: int) -> Iterator[tuple[Joint, slice, slice]]:
@@ -205,23 +235,6 @@ def point_of(body_poses: Poses, body: int, point: Array) -> AnyArray:
     return body_poses.p[:, body] + body_poses.R[:, body] @ point
 
 
-def rotational_dofs(mechanism: Mechanism) -> AnyArray:
-    """Which dofs turn a body; the others displace it. Shape (nv,), boolean."""
-    turns = {"slide": [False], "hinge": [True], "ball": [True] * 3, "free": [False] * 3 + [True] * 3}
-    return np.array([turn for joint in mechanism.joints for turn in turns[joint.kind]], dtype=bool)
-
-
-def supports(mechanism: Mechanism) -> AnyArray:
-    """Which dofs move which body: those of its own joints and of its ancestors'. Shape (nb, nv), boolean."""
-    moved = np.zeros((len(mechanism.bodies), mechanism.nv), dtype=bool)
-    for b, body in enumerate(mechanism.bodies):
-        if body.parent != WORLD:
-            moved[b] = moved[body.parent]
-        for _, _, dofs in joints_of(mechanism, b):
-            moved[b, dofs] = True
-    return moved
-
-
 def twist_matrices(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     """Twist of each body per joint velocity, K in t = K qd (Kordjazi and Akbarzadeh 2011, equation (7)).
 
@@ -232,16 +245,58 @@ def twist_matrices(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     Returns:
         K, angular part first [-, m or 1/m], shape (nt, nb, 6, nv).
     """
-    turns, moved = rotational_dofs(mechanism), supports(mechanism)
-    arm = body_poses.c[:, :, None] - body_poses.anchors[:, None]  # from each joint to each mass centre, (nt, nb, nv, 3)
-    axes = np.broadcast_to(body_poses.axes[:, None], arm.shape)
-    angular = np.where(turns[:, None], axes, 0)
-    linear = np.where(turns[:, None], cross(axes, arm), axes)
-    K = np.concatenate([angular, linear], axis=-1) * moved[:, :, None]
-    return K.swapaxes(2, 3)
+    body, dof, *_ = _pairs(mechanism)
+    axes = body_poses.axes[:, dof]
+    arm = body_poses.c[:, body] - body_poses.anchors[:, dof]  # from the joint to the mass centre
+    return _as_twists(mechanism, axes, cross(axes, arm), axes)
 
 
-def twists(mechanism: Mechanism, body_poses: Poses, qd: Array) -> Twists:
+class _Pairs(NamedTuple):
+    """Bodies and the dofs that move them, those of their own joints and of their ancestors': few of all, with legs."""
+
+    body: AnyArray
+    """Body of each pair [-], shape (pairs,)."""
+    dof: AnyArray
+    """Dof of each pair [-], shape (pairs,)."""
+    turns: AnyArray
+    """Whether the dof turns the body; else it displaces it. Shape (pairs, 1), boolean."""
+    places: AnyArray
+    """Of the components of their twists among all of a sample's [-], shape (pairs, 6)."""
+
+
+def _pairs(mechanism: Mechanism) -> _Pairs:
+    """Which dofs move which body."""
+    parents = tuple(body.parent for body in mechanism.bodies)
+    return _pairs_of(parents, tuple((joint.kind, joint.body) for joint in mechanism.joints))
+
+
+@lru_cache(maxsize=256)
+def _pairs_of(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Pairs:
+    """As `_pairs`, from the parent of each body, and kind and body of each joint; Newton's method asks often."""
+    turning = {"slide": [False], "hinge": [True], "ball": [True] * 3, "free": [False] * 3 + [True] * 3}
+    turns = np.array([turn for kind, _ in joints for turn in turning[kind]], dtype=bool)
+    bodies = np.array([body for kind, body in joints for _ in turning[kind]], dtype=int)
+    moved = np.zeros((len(parents), len(turns)), dtype=bool)
+    for b, parent in enumerate(parents):
+        moved[b] = bodies == b
+        if parent != WORLD:
+            moved[b] |= moved[parent]
+    body, dof = np.nonzero(moved)
+    places = (6 * body[:, None] + np.arange(6)) * len(turns) + dof[:, None]
+    return _Pairs(body=body, dof=dof, turns=turns[dof][:, None], places=places)
+
+
+def _as_twists(mechanism: Mechanism, angular: AnyArray, turning: AnyArray, sliding: AnyArray) -> AnyArray:
+    """Columns of twists (nt, nb, 6, nv) from the parts (nt, pairs, 3) of `_pairs`: angular, linear of both kinds."""
+    _, _, turns, places = _pairs(mechanism)
+    nt, nb, nv = len(angular), len(mechanism.bodies), mechanism.nv
+    parts = np.concatenate([np.where(turns, angular, 0), np.where(turns, turning, sliding)], axis=2)
+    columns = np.zeros((nt, nb * 6 * nv), angular.dtype)
+    columns[:, places] = parts
+    return columns.reshape(nt, nb, 6, nv)
+
+
+def twists(mechanism: Mechanism, body_poses: Poses, qd: Array, K: Array | None = None) -> Twists:
     """Twist matrices and their time derivatives.
 
     The direction of a dof and its anchor are fixed in a body, or between two joints of a body, and move with it.
@@ -250,21 +305,20 @@ def twists(mechanism: Mechanism, body_poses: Poses, qd: Array) -> Twists:
         mechanism: Robot.
         body_poses: Its poses.
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+        K: Its twist matrices, if they are known [-, m or 1/m], shape (nt, nb, 6, nv).
 
     Returns:
         K, its rate, and the velocities of the bodies.
     """
-    K = twist_matrices(mechanism, body_poses)
+    K = twist_matrices(mechanism, body_poses) if K is None else K
     t = np.einsum("tbij,tj->tbi", K, qd)
     w, v = t[..., :3], t[..., 3:]
     axes_dot, anchors_dot = _rates_of_joints(mechanism, body_poses, qd, w, v)
-    turns, moved = rotational_dofs(mechanism), supports(mechanism)
-    arm, arm_dot = body_poses.c[:, :, None] - body_poses.anchors[:, None], v[:, :, None] - anchors_dot[:, None]
-    axes, axes_dot = (np.broadcast_to(a[:, None], arm.shape) for a in (body_poses.axes, axes_dot))
-    angular = np.where(turns[:, None], axes_dot, 0)
-    linear = np.where(turns[:, None], cross(axes_dot, arm) + cross(axes, arm_dot), axes_dot)
-    K_dot = np.concatenate([angular, linear], axis=-1) * moved[:, :, None]
-    return Twists(K=K, K_dot=K_dot.swapaxes(2, 3), w=w, v=v)
+    body, dof, *_ = _pairs(mechanism)
+    arm, arm_dot = body_poses.c[:, body] - body_poses.anchors[:, dof], v[:, body] - anchors_dot[:, dof]
+    axes, axes_dot = body_poses.axes[:, dof], axes_dot[:, dof]
+    K_dot = _as_twists(mechanism, axes_dot, cross(axes_dot, arm) + cross(axes, arm_dot), axes_dot)
+    return Twists(K=K, K_dot=K_dot, w=w, v=v)
 
 
 def _rates_of_joints(mechanism: Mechanism, body_poses: Poses, qd: Array, w: Array, v: Array) -> tuple[Array, Array]:

@@ -101,13 +101,14 @@ class ClosedLog:
         return closed_states(self.mechanism, self.drives, Drive(q=x, qd=v, qdd=a), near), np.nan
 
 
-def closed_log(mechanism: Mechanism, log: Log, guess: Array) -> ClosedLog:
+def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | None = None) -> ClosedLog:
     """A log in the order of a mechanism, once it is seen to fit.
 
     Args:
         mechanism: Robot.
         log: The log.
         guess: Joint positions near those at the first time [m or rad], shape (nq,); where all are logged they count.
+        alike: A log of all joints along the same motion or more of it: singularities are not looked for again.
 
     Raises:
         NotFoundError: If a joint or an actuator of the log is unknown; the message lists the known ones.
@@ -123,7 +124,7 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array) -> ClosedLog:
         if name not in names and name not in tendons:
             raise NotFoundError(f"joint of {mechanism.model.path.name} in log '{log.name}'", name, [*names, *tendons])
     if set(names) <= set(log.joints):
-        return _full(mechanism, log, effort)
+        return _full(mechanism, log, effort, alike)
     return _of_drives(mechanism, log, effort, guess)
 
 
@@ -148,7 +149,7 @@ def as_motion(mechanism: Mechanism, t: Array, states: States) -> Motion:
     )
 
 
-def _full(mechanism: Mechanism, log: Log, effort: Array) -> ClosedLog:
+def _full(mechanism: Mechanism, log: Log, effort: Array, alike: ClosedLog | None) -> ClosedLog:
     """A log of all joints."""
     columns = [log.columns_of(joint.name) for joint in mechanism.joints]
     for joint in mechanism.joints:
@@ -168,14 +169,17 @@ def _full(mechanism: Mechanism, log: Log, effort: Array) -> ClosedLog:
             tolerance=MOST_OPEN,
             time=float(log.t[sample]),
         )
-    # rows that are redundant where the loops are closed are none beside it, and would hold dofs that are free
-    middle = close(mechanism, q[[len(q) // 2]], np.ones(mechanism.nv, dtype=bool))[0][0]
-    drives = independent_drives(mechanism, middle)
+    if alike is None:
+        # rows that are redundant where the loops are closed are none beside it, and would hold dofs that are free
+        middle = close(mechanism, q[[len(q) // 2]], np.ones(mechanism.nv, dtype=bool))[0][0]
+        drives, unactuated = independent_drives(mechanism, middle), undriven_dofs(mechanism, middle)
+    else:
+        drives, unactuated = alike.drives, alike.unactuated
     closed = ClosedLog(
         log=log,
         mechanism=mechanism,
         drives=drives,
-        unactuated=undriven_dofs(mechanism, middle),
+        unactuated=unactuated,
         q=q,
         qd=qd,
         effort=effort,
@@ -183,7 +187,8 @@ def _full(mechanism: Mechanism, log: Log, effort: Array) -> ClosedLog:
         gap=gap,
         gap_time=float(log.t[sample]),
     )
-    _refuse_singularities(closed)
+    if alike is None:
+        _refuse_singularities(closed)
     return closed
 
 

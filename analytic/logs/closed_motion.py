@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.kinematics.closures import (
+    DependentRates,
     closure_jacobian,
-    closure_jacobian_at,
     closure_names,
     closure_residual,
     solve_dependent,
@@ -35,6 +35,15 @@ class States:
     """Velocities [m/s or rad/s], shape (n, nv)."""
     qdd: Array
     """Accelerations [m/s² or rad/s²], shape (n, nv)."""
+    kinematics: State | None = None
+    """What follows from positions and velocities, as far as it has been computed."""
+
+    def kinematics_of(self, mechanism: Mechanism) -> State:
+        """What follows from positions and velocities, of a mechanism that may differ from theirs in its dynamics."""
+        known = self.kinematics
+        if known is None or known.mechanism is not mechanism:
+            return State(mechanism=mechanism, q=self.q, qd=self.qd)
+        return known
 
     def rows(self, samples: AnyArray) -> "States":
         """The states at some samples.
@@ -72,12 +81,15 @@ def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: D
         LoopClosureError: If the loops of a sample cannot be closed; `time` is its number.
     """
     W = mechanism.rates_of(drives)
-    q = _closed_poses(mechanism, drives, drive.q, near.q)
-    constraints = _held(closure_jacobian_at(mechanism, q), W)
-    closed = np.zeros((len(q), constraints.shape[1] - len(W)))
-    qd = _nearest(constraints, np.concatenate([closed, drive.qd], axis=1), near.qd)
-    bias = (State(mechanism=mechanism, q=q, qd=qd).Phi_dot @ qd[..., None])[..., 0]
-    return States(q=q, qd=qd, qdd=_nearest(constraints, np.concatenate([-bias, drive.qdd], axis=1), near.qdd))
+    state = State(mechanism=mechanism, q=_closed_poses(mechanism, drives, drive.q, near.q), qd=near.qd)
+    constraints = _held(state.Phi, W)
+    rates = DependentRates(constraints)
+    closed = np.zeros((len(state.q), constraints.shape[1] - len(W)))
+    qd = _nearest(constraints, rates, np.concatenate([closed, drive.qd], axis=1), near.qd)
+    state = state.with_velocities(qd)
+    bias = (state.Phi_dot @ qd[..., None])[..., 0]
+    qdd = _nearest(constraints, rates, np.concatenate([-bias, drive.qdd], axis=1), near.qdd)
+    return States(q=state.q, qd=qd, qdd=qdd, kinematics=state)
 
 
 def widest_gap(mechanism: Mechanism, q: Array) -> tuple[float, int, str]:
@@ -95,19 +107,24 @@ def widest_gap(mechanism: Mechanism, q: Array) -> tuple[float, int, str]:
 
 
 def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets: Array, q: Array) -> Array:
-    """Newton's method from poses (n, nq) on closures and drives, until no residual falls."""
+    """Newton's method from poses (n, nq) on closures and drives, in each until its residual does not fall."""
     W = mechanism.rates_of(drives)
-    best, least = q, np.full(len(q), np.inf)
+    best, least = q.copy(), np.full(len(q), np.inf)
+    left = np.arange(len(q))  # samples whose residual still falls
     for _ in range(MOST_ITERATIONS):
         body_poses = poses(mechanism, q)
         off = np.concatenate(
-            [closure_residual(mechanism, body_poses, q), mechanism.values_of(drives, q) - targets], axis=1
+            [closure_residual(mechanism, body_poses, q), mechanism.values_of(drives, q) - targets[left]], axis=1
         )
         residual = np.abs(off).max(axis=1, initial=0.0)
-        is_better, falls = residual < least, (residual < least / 2).any()
-        best, least = np.where(is_better[:, None], q, best), np.where(is_better, residual, least)
-        if not falls or least.max(initial=0.0) <= WELL_CLOSED:
+        falls = residual < least[left] / 2
+        is_better = residual < least[left]
+        best[left[is_better]], least[left[is_better]] = q[is_better], residual[is_better]
+        goes_on = falls & (residual > WELL_CLOSED)
+        if not goes_on.any():
             break
+        left, q, off = left[goes_on], q[goes_on], off[goes_on]
+        body_poses = body_poses.rows(goes_on)
         constraints = _held(closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q), W)
         step = solve_dependent(constraints, off[..., None])[..., 0]
         q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True, initial=0.0)))
@@ -128,7 +145,7 @@ def _held(Phi: Array, W: Array) -> Array:
     return np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
 
 
-def _nearest(constraints: Array, targets: Array, rates: Array) -> Array:
+def _nearest(constraints: Array, dependent: DependentRates, targets: Array, rates: Array) -> Array:
     """The rates (n, nv) nearest to some of which closures and drives hold what is wanted."""
     off = (constraints @ rates[..., None])[..., 0] - targets
-    return rates + solve_dependent(constraints, off[..., None])[..., 0]
+    return rates + dependent(off[..., None])[..., 0]

@@ -63,7 +63,7 @@ def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
     """
     mechanism, log = closed.mechanism, closed.log
     states, moved = closed.filtered(kernels, bases)
-    needed = needed_efforts(mechanism, states.q, states.qd, states.qdd)
+    needed = needed_efforts(states.kinematics_of(mechanism), states.qdd)
     t = log.t[0] + log.dt * (bases + kernels.late)
     acted = kernels.effort.applied(closed.effort, bases)
     effort = (moving_projector(closed, states) @ acted[..., None])[..., 0]
@@ -88,7 +88,7 @@ def efforts_of_states(mechanism: Mechanism, states: States) -> Array:
     Returns:
         Efforts [N or N m], shape (n, na).
     """
-    return needed_efforts(mechanism, states.q, states.qd, states.qdd).effort
+    return needed_efforts(states.kinematics_of(mechanism), states.qdd).effort
 
 
 def slopes(closed: ClosedLog, states: States) -> Slopes:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from analytic.dynamics.powers import effort_scale
+from analytic.dynamics.powers import scale_of
 from analytic.logs.closed_log import ClosedLog, as_motion
 from analytic.logs.evaluation import evaluate, noise_rms, slopes
 from analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
@@ -96,11 +96,6 @@ class Residual:
     """Largest move of a joint onto the closures [m or rad]; NaN where only the drives are logged."""
     start_peak: Array
     """Largest residual before what is judged [N or N m], shape (na,); 0 where all is."""
-    half_step_lag: Array
-    """Root mean square of what positions half a step late make of it [N or N m], shape (na,).
-
-    Semi-implicit integrators place them so; it is a part of the residual. 0 where not every held step is judged.
-    """
 
     @property
     def residual(self) -> Array:
@@ -135,7 +130,7 @@ class _Family:
             return np.zeros(0)
         start = max(float(np.ceil(first)), *(bases[0] for bases in every))
         common = np.arange(start, max(min(bases[-1] for bases in every) + 1, start))
-        return common[_evenly(len(common), FEW)]
+        return evenly(common, FEW)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +160,12 @@ def _relative(values: Array, size: Array) -> float:
 
 
 def residual_efforts(
-    closed: ClosedLog, effort_time: EffortTime, *, start: float = -np.inf, noiseless: bool = False
+    closed: ClosedLog,
+    effort_time: EffortTime,
+    *,
+    start: float = -np.inf,
+    noiseless: bool = False,
+    most: int | None = None,
 ) -> Residual:
     """Residual efforts of a log, by the filter of which noise and truncation together are least.
 
@@ -174,6 +174,7 @@ def residual_efforts(
         effort_time: When its efforts acted.
         start: What is before does not count [s].
         noiseless: Whether the log is known to have no noise, as that of a simulation: nothing is smoothed.
+        most: How many samples are judged at most, evenly spread; by default all.
 
     Raises:
         ShapeError: If the log is too short.
@@ -192,11 +193,12 @@ def residual_efforts(
         )
     best = min(expected, key=lambda e: e.cost)
     chosen = best.filter
-    bases = chosen.bases(len(log.t))
+    bases = evenly(chosen.bases(len(log.t)), most)
     evaluation = evaluate(closed, chosen, bases)
     kept = evaluation.t >= start
-    motion = as_motion(closed.mechanism, evaluation.t[kept], evaluation.states.rows(kept))
-    scale = effort_scale(closed.mechanism, motion).scale
+    states = evaluation.states if kept.all() else evaluation.states.rows(kept)
+    motion = as_motion(closed.mechanism, evaluation.t[kept], states)
+    scale = scale_of(states.kinematics_of(closed.mechanism), states.qdd).scale
     return Residual(
         effort_time=effort_time,
         filter=chosen,
@@ -217,16 +219,24 @@ def residual_efforts(
         gap=closed.gap,
         moved=evaluation.moved,
         start_peak=np.abs(evaluation.residual[~kept]).max(axis=0, initial=0.0),
-        half_step_lag=_half_step_lag(closed, chosen, bases[kept], evaluation.needed[kept]),
     )
 
 
-def _half_step_lag(closed: ClosedLog, chosen: Filter, bases: Array, needed: Array) -> Array:
-    """What is needed in the middle of each step less the same with the positions of its beginning, rms (na,)."""
-    if chosen.late != 0.5 or not chosen.uses_velocities:
+def half_step_lag(closed: ClosedLog, residual: Residual) -> Array:
+    """What of a residual positions half a step late make, as semi-implicit integrators place them, rms.
+
+    Args:
+        closed: The log.
+        residual: Its residual.
+
+    Returns:
+        Root mean square [N or N m], shape (na,); 0 where not every held step is judged.
+    """
+    kernels, needed = residual.filter, residual.needed
+    if kernels.late != 0.5 or not kernels.uses_velocities:
         return np.zeros(needed.shape[1])
-    early = replace(chosen, position=Kernel(begin=0, weights=np.ones(1)))
-    return np.sqrt(((needed - evaluate(closed, early, bases).needed) ** 2).mean(axis=0))
+    early = replace(kernels, position=Kernel(begin=0, weights=np.ones(1)))
+    return np.sqrt(((needed - evaluate(closed, early, residual.bases).needed) ** 2).mean(axis=0))
 
 
 def _exact_family(closed: ClosedLog, late: float | None) -> _Family:
@@ -260,9 +270,16 @@ def acting_after(effort_time: EffortTime, dt: float) -> float | None:
     return None if effort_time.seconds > 0.999 * dt else effort_time.seconds / (2 * dt)
 
 
-def _evenly(count: int, most: int) -> AnyArray:
-    """At most so many numbers below a count, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int))
+def evenly(values: AnyArray, most: int | None) -> AnyArray:
+    """At most so many of some values, evenly spread; all without a limit.
+
+    Args:
+        values: The values [any unit], shape (n,).
+        most: How many.
+    """
+    if most is None or len(values) <= most:
+        return values
+    return values[np.unique(np.linspace(0, len(values) - 1, most).astype(int))]
 
 
 def _expected(closed: ClosedLog, family: _Family, first: float) -> list[_Expected]:
@@ -276,7 +293,7 @@ def _expected(closed: ClosedLog, family: _Family, first: float) -> list[_Expecte
         for kernels, of_filter in zip(family.filters, shifts, strict=True)
     ]
     residuals = [np.mean([one.residual for one in several], axis=0) for several in evaluations]
-    middle, few = evaluations[len(evaluations) // 2][0], _evenly(len(bases), FEWER)
+    middle, few = evaluations[len(evaluations) // 2][0], evenly(np.arange(len(bases)), FEWER)
     derivatives = slopes(closed, middle.states.rows(few))
     size = np.sqrt((middle.needed**2).mean(axis=0))
     reach = max(kernels.reach for kernels in family.filters) + max(family.shifts)

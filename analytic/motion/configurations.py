@@ -6,6 +6,7 @@ upright, `vertical`, where it is across it.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +114,7 @@ def _beside(free: Tracer, q: Array) -> Array:
 def _normal_at(mechanism: Mechanism, q: Array) -> Array | None:
     """The normal at a closed pose (1, nq)."""
     state = State(mechanism=mechanism, q=q, qd=np.zeros((1, mechanism.nv)))
-    body_poses, D = state.poses, actuator_motions(mechanism, state.Phi, tree_inertia(state))[0]
+    body_poses, D = state.poses, actuator_motions(mechanism, state.Phi, partial(tree_inertia, state))[0]
     twist = state.twists.K[0] @ D  # (nb, 6, na)
     w, v = twist[:, :3].swapaxes(1, 2), twist[:, 3:].swapaxes(1, 2)
     extent = float(np.ptp(body_poses.c[0], axis=0).max(initial=0.0)) or 1.0

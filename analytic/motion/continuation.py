@@ -64,7 +64,7 @@ class Tracer:
     @property
     def of_tendons(self) -> list[int]:
         """Places in `drives` of the others, which are prescribed by further closures."""
-        return [k for k in range(len(self.drives)) if k not in self.of_joints]
+        return [k for k, drive in enumerate(self.drives) if not drive.is_joint]
 
     @property
     def dofs(self) -> list[int]:
@@ -80,11 +80,12 @@ class Tracer:
 
     def with_tendons_held(self, t: float) -> Mechanism:
         """The mechanism with a closure for each prescribed tendon that holds it at its length at a time [s]."""
-        if not self.of_tendons:
+        of_tendons = self.of_tendons
+        if not of_tendons:
             return self.mechanism
-        tendons = [self.drives[k] for k in self.of_tendons]
+        tendons = [self.drives[k] for k in of_tendons]
         rest = self.mechanism.values_of(tendons, self.mechanism.rest_position[None])[0]
-        lengths = self.law(np.array([t])).q[0, self.of_tendons] - rest
+        lengths = self.law(np.array([t])).q[0, of_tendons] - rest
         closures = [
             CoordinateClosure(name=tendon.name, follower=tendon, leader=None, coefficients=np.array([x, 0, 0, 0, 0]))
             for tendon, x in zip(tendons, lengths, strict=True)
@@ -146,17 +147,18 @@ class Tracer:
             drive: What is prescribed there.
         """
         mechanism, dofs, passive = self.with_tendons_held(0.0), self.dofs, self.passive
-        Phi = closure_jacobian_at(mechanism, q)
+        joints, tendons = self.of_joints, self.of_tendons
         qd, qdd = np.zeros((len(q), mechanism.nv)), np.zeros((len(q), mechanism.nv))
-        qd[:, dofs], qdd[:, dofs] = drive.qd[:, self.of_joints], drive.qdd[:, self.of_joints]
-        tendons = slice(Phi.shape[1] - len(self.of_tendons), None)
-        right = Phi @ qd[..., None]
-        right[:, tendons, 0] -= drive.qd[:, self.of_tendons]
-        qd[:, passive] = solve_dependent(Phi[..., passive], right)[..., 0]
+        qd[:, dofs], qdd[:, dofs] = drive.qd[:, joints], drive.qdd[:, joints]
         state = State(mechanism=mechanism, q=q, qd=qd)
-        right = state.Phi @ qdd[..., None] + state.Phi_dot @ qd[..., None]
-        right[:, tendons, 0] -= drive.qdd[:, self.of_tendons]
-        qdd[:, passive] = solve_dependent(Phi[..., passive], right)[..., 0]
+        Phi, dependent = state.Phi, state.dependent_rates(~passive)
+        last = slice(Phi.shape[1] - len(tendons), None)  # rows that hold them
+        right = Phi @ qd[..., None]
+        right[:, last, 0] -= drive.qd[:, tendons]
+        qd[:, passive] = dependent(right)[..., 0]
+        right = Phi @ qdd[..., None] + state.with_velocities(qd).Phi_dot @ qd[..., None]
+        right[:, last, 0] -= drive.qdd[:, tendons]
+        qdd[:, passive] = dependent(right)[..., 0]
         return qd, qdd
 
     def dependent_jacobian(self, q: Array) -> Array:
@@ -226,11 +228,11 @@ class Tracer:
 
     def _step(self, state: ClosedPose, t: float) -> Array | None:
         """Joint positions at the new time, shape (1, nq), or None if the step is too long to trust."""
-        dt = t - state.t
-        qd, qdd = self.rates(state.q, self.law(np.array([state.t])))
+        dt, drive = t - state.t, self.law(np.array([state.t, t]))
+        qd, qdd = self.rates(state.q, Drive(*(x[:1] for x in drive)))
         move = qd * dt + qdd * dt**2 / 2
         predicted = retract(self.mechanism, state.q, move)
-        q, residual = self.close(predicted, t)
+        q, residual = self._closed(predicted, t, drive.q[1:])
         trusted = 1e-4 + 0.5 * np.abs(move).max()  # a larger correction may be a jump to another working mode
         return q if residual <= CLOSED and np.abs(q - predicted).max() <= trusted else None
 
@@ -244,10 +246,15 @@ class Tracer:
         Returns:
             Joint positions, shape (1, nq), and the largest residual [m or rad].
         """
+        return self._closed(q, t, self.law(np.array([t])).q)
+
+    def _closed(self, q: Array, t: float, driven: Array) -> tuple[Array, float]:
+        """As `close`, given the prescribed coordinates at the time, shape (1, drives)."""
         q = q.copy()
-        joints = [self.drives[k].joints[0] for k in self.of_joints]
+        joints = self.of_joints
         if joints:
-            q[:, [self.mechanism.q_slices[j].start for j in joints]] = self.law(np.array([t])).q[:, self.of_joints]
+            columns = [self.mechanism.q_slices[self.drives[k].joints[0]].start for k in joints]
+            q[:, columns] = driven[:, joints]
         return close(self.with_tendons_held(t), q, self.passive)
 
     def _singular(self, what: str, state: ClosedPose, *more: ClosedPose) -> SingularityError:

@@ -114,15 +114,18 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array, *, rank: int | 
     factors = row_factors(constraints)
     U, values, V_T = np.linalg.svd(factors * constraints, full_matrices=True)
     rank = _rank(tracer, t, values) if rank is None else rank
-    particular = (U[..., :rank].swapaxes(1, 2) @ (factors * right[..., None]))[..., 0] / values[:, :rank]
-    qdd = (V_T[:, :rank].swapaxes(1, 2) @ particular[..., None])[..., 0]
+    inverse = (V_T[:, :rank].swapaxes(1, 2) / values[:, None, :rank]) @ U[..., :rank].swapaxes(1, 2)
+    qdd = inverse @ (factors * right[..., None])
+    qdd = (qdd - inverse @ (factors * (constraints @ qdd - right[..., None])))[..., 0]  # less round-off of the SVD
     tree, Z_T = tree_model(state), V_T[:, rank:]
-    force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
     try:
-        free = np.linalg.solve(Z_T @ tree.M @ Z_T.swapaxes(1, 2), Z_T @ force[..., None])
+        mobility = np.linalg.inv(Z_T @ tree.M @ Z_T.swapaxes(1, 2))
     except np.linalg.LinAlgError as error:
         raise _stuck(tracer, float(t[0]), "no mass moves with them") from error
-    return qdd - (Z_T.swapaxes(1, 2) @ free)[..., 0]
+    for _ in range(2):  # the second time less round-off, which is much where a heavy base floats and light links swing
+        force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
+        qdd = qdd - (Z_T.swapaxes(1, 2) @ (mobility @ (Z_T @ force[..., None])))[..., 0]
+    return qdd
 
 
 def _before(tracer: Tracer, first: MovingState, t: float) -> MovingState:

@@ -9,8 +9,10 @@ from engines.dart._loads import apply_loads
 from engines.dart._loops import closure_bias, closure_jacobian, opening
 from engines.dart._skeleton import build, guarded
 from engines.dart._stepping import close_loops, world_with
-from engines.projection import independent_drives, loop_motions
+from engines.projection import drives_along, loop_motions
 from engines.silence import silenced
+from robots.arrays import Array
+from robots.efforts import Deviation
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -27,8 +29,12 @@ def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list
         motion: The motion.
     """
     tree, W = build(mechanism), mechanism.rates_of(mechanism.drives)
-    tree.put(motion.q[len(motion.t) // 2], np.zeros(mechanism.nv))
-    independent = independent_drives(closure_jacobian(tree), W)
+
+    def jacobian(q: Array) -> Array:
+        tree.put(q, np.zeros(mechanism.nv))
+        return closure_jacobian(tree)
+
+    independent = drives_along(jacobian, motion.q, W)
     S, scale, every = mechanism.selection, mechanism.effort_scales, []
     for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
         tree.put(q, qd)
@@ -59,7 +65,7 @@ def simulate(
     steps = (begin, STEP, int(np.floor((motion.t[-1] - begin) / STEP + 1e-9)) + 1)
     controller = computed_torque(motion, known[1], independent, steps, bandwidth(STEP))
     A, W = drive_matrices(mechanism, independent)
-    positions, velocities, efforts, drift = [], [], [], 0.0
+    positions, velocities, efforts, drift = [], [], [], Deviation()
     with guarded("dart/as_is"), silenced():
         tree = build(mechanism)
         tree.put(motion.q[sample], motion.qd[sample])
@@ -72,13 +78,14 @@ def simulate(
             positions.append(tree.ours(x))
             velocities.append(np.array(tree.skeleton.getVelocities()))
             efforts.append(controller.efforts(k, A @ positions[-1], W @ velocities[-1]))
-            drift = max(drift, opening(tree))
+            drift = drift.or_worse(opening(tree))
             tree.skeleton.setForces(efforts[-1] @ mechanism.selection)
             apply_loads(tree)
             world.step(False)
     q, qd, acted = np.array(positions), np.array(velocities), np.array(efforts)
     return Record(
         controller=controller,
+        independent=independent,
         positions=q @ A.T,
         q=q,
         qd=qd,

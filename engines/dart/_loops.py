@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 from engines.dart._loads import point_motion
 from engines.dart._skeleton import Tree
 from robots.arrays import Array
+from robots.efforts import Deviation
 from robots.mechanism import WORLD, ConnectClosure, RigidClosure, WeldClosure
 
 
@@ -21,20 +22,20 @@ def closure_bias(tree: Tree) -> Array:
     return _rows(tree, "JacobianDeriv") @ np.array(tree.skeleton.getVelocities())
 
 
-def opening(tree: Tree) -> float:
-    """How far the widest loop is open in the state [m or rad]."""
-    widest = 0.0
+def opening(tree: Tree) -> Deviation:
+    """How far the widest loop is open in the state."""
+    widest = Deviation()
     for closure in tree.mechanism.rigid_closures:
         ends = (closure.body1, closure.point1), (closure.body2, closure.point2)
         p1, p2 = (point_motion(tree, *end)[0] for end in ends)
-        widest = max(widest, float(np.linalg.norm(p1 - p2)))
+        widest = widest.or_worse(Deviation(float(np.linalg.norm(p1 - p2))))
         match closure:
             case ConnectClosure():
                 continue
             case WeldClosure():
                 R1, R2 = (_axes(tree, body) for body, _ in ends)
                 turned = Rotation.from_matrix(R2.T @ R1 @ closure.rotation)
-                widest = max(widest, float(turned.magnitude()))
+                widest = widest.or_worse(Deviation(0.0, float(turned.magnitude())))
             case _:
                 assert_never(closure)
     return widest

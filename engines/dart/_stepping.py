@@ -13,7 +13,7 @@ from engines.dart._loops import opening
 from engines.dart._skeleton import Tree, build, guarded
 from engines.silence import silenced
 from robots.arrays import Array
-from robots.efforts import Rung
+from robots.efforts import Deviation, Rung, deviation_of
 from robots.errors import EngineError
 from robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
 from robots.motion import Motion
@@ -46,8 +46,7 @@ class _Log:
     """Of the joints that are driven, as DART counts them [m or rad], shape (nt, drives driven)."""
     forces: Array
     """Of their servos in the step from each sample [N or N m], shape (nt, drives driven)."""
-    drift: float
-    """[m or rad]."""
+    drift: Deviation
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
@@ -84,7 +83,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
         dt=run.dt,
         effort=on_drives @ np.linalg.pinv(mechanism.gearing),
         closure_drift=log.drift,
-        tracking_error=float(np.abs(miss).max(initial=0.0)),
+        tracking_error=deviation_of(mechanism, [mechanism.drives[k] for k in run.drives], miss),
         wall_time=perf_counter() - clock,
     )
 
@@ -127,12 +126,12 @@ def _march(tree: Tree, motion: Motion, run: Run) -> _Log:
     steps = range(-run.lead, (len(motion.t) - 1) * per_sample + 1)
     rest = [mechanism.joints[j].rest_position[0] for j in driven]
     targets = motion.law(motion.t[0] + run.dt * np.arange(steps.start, steps.stop + 1)).q[:, run.drives] - rest
-    positions, forces, drift = [], [], 0.0
+    positions, forces, drift = [], [], Deviation()
     for k, target in zip(steps, targets[1:], strict=True):
         x = np.array(tree.skeleton.getPositions())[places]
         reported = k >= 0 and k % per_sample == 0
         if reported:
-            drift = max(drift, opening(tree))
+            drift = drift.or_worse(opening(tree))
             positions.append(x)
         _command(servos, (target - x) / run.dt)
         apply_loads(tree)

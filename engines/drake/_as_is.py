@@ -7,8 +7,9 @@ from engines.computed_torque import Demand, bandwidth, computed_torque, demand, 
 from engines.drake._equations import closure_bias, closure_jacobian, opening, tree_terms
 from engines.drake._plant import Plant, build, guarded
 from engines.drake._stepping import apply_loads
-from engines.projection import independent_drives, loop_motions
+from engines.projection import drives_along, loop_motions
 from robots.arrays import Array
+from robots.efforts import Deviation
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -26,9 +27,12 @@ def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list
     """
     with guarded("drake/as_is"):
         drake, W = build(mechanism), mechanism.rates_of(mechanism.drives)
-        middle = motion.q[len(motion.t) // 2]
-        drake.put(middle, np.zeros(mechanism.nv))
-        independent = independent_drives(closure_jacobian(drake, middle), W)
+
+        def jacobian(q: Array) -> Array:
+            drake.put(q, np.zeros(mechanism.nv))
+            return closure_jacobian(drake, q)
+
+        independent = drives_along(jacobian, motion.q, W)
         S, scale, every = mechanism.selection, mechanism.effort_scales, []
         for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
             drake.put(q, qd)
@@ -59,7 +63,7 @@ def simulate(
     steps = (begin, STEP, int(np.floor((motion.t[-1] - begin) / STEP + 1e-9)) + 1)
     controller = computed_torque(motion, known[1], independent, steps, bandwidth(STEP))
     A, W = drive_matrices(mechanism, independent)
-    positions, velocities, efforts, drift = [], [], [], 0.0
+    positions, velocities, efforts, drift = [], [], [], Deviation()
     with guarded("drake/as_is"):
         drake = build(mechanism, step=STEP)
         drake.put(motion.q[sample], motion.qd[sample])
@@ -72,13 +76,14 @@ def simulate(
             positions.append(q)
             velocities.append(qd)
             efforts.append(controller.efforts(k, A @ q, W @ qd))
-            drift = max(drift, opening(drake, drake.context))
+            drift = drift.or_worse(opening(drake, drake.context))
             _push(drake, efforts[-1] @ mechanism.selection)
             drake.plant.CalcForcedDiscreteVariableUpdate(drake.context, after)
             drake.context.SetDiscreteState(after)
     q, qd, acted = np.array(positions), np.array(velocities), np.array(efforts)
     return Record(
         controller=controller,
+        independent=independent,
         positions=q @ A.T,
         q=q,
         qd=qd,

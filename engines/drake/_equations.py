@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 from engines.drake._loads import wrenches
 from engines.drake._plant import Plant, trees, wrench_math
 from robots.arrays import Array
+from robots.efforts import Deviation, deviation_of
 from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
 
 V = trees.JacobianWrtVariable.kV
@@ -88,28 +89,30 @@ def closure_bias(drake: Plant, q: Array, qd: Array) -> Array:
     return np.concatenate(rows)
 
 
-def opening(drake: Plant, context: Any) -> float:
-    """How far the widest loop is open [m or rad].
+def opening(drake: Plant, context: Any) -> Deviation:
+    """How far the widest loop is open.
 
     Args:
         drake: The mechanism in Drake.
         context: A context of the plant.
     """
-    widest = 0.0
+    widest = Deviation()
     for closure in drake.mechanism.closures:
         match closure:
             case ConnectClosure() | WeldClosure():
                 (p1, R1), (p2, R2) = (_pose(drake, context, *end) for end in _ends(closure))
-                widest = max(widest, float(np.linalg.norm(p1 - p2)))
+                gap = Deviation(float(np.linalg.norm(p1 - p2)))
                 if isinstance(closure, WeldClosure):
-                    widest = max(widest, float(Rotation.from_matrix(R2.T @ R1 @ closure.rotation).magnitude()))
+                    gap = gap._replace(angle=float(Rotation.from_matrix(R2.T @ R1 @ closure.rotation).magnitude()))
             case CoordinateClosure():
                 assert closure.leader is not None  # else it was refused
                 follower, leader = (drake.joints[c.joints[0]] for c in (closure.follower, closure.leader))
                 x, y = (joint.GetOnePosition(context) for joint in (leader, follower))
-                widest = max(widest, abs(float(y - np.polynomial.Polynomial(closure.coefficients)(x))))
+                miss = np.array([y - np.polynomial.Polynomial(closure.coefficients)(x)])
+                gap = deviation_of(drake.mechanism, (closure.follower,), miss)
             case _:
                 assert_never(closure)
+        widest = widest.or_worse(gap)
     return widest
 
 

@@ -9,7 +9,7 @@ from engines.drake._equations import opening
 from engines.drake._loads import wrenches
 from engines.drake._plant import Plant, build, guarded, plants, trees, values, wrench_math
 from robots.arrays import Array
-from robots.efforts import Rung
+from robots.efforts import Deviation, Rung, deviation_of
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -40,8 +40,7 @@ class _Log:
     """Of the joints that are driven, as Drake counts them [m or rad], shape (nt, drives driven)."""
     efforts: Array
     """Of their actuators in the step from each sample [N or N m], shape (nt, drives driven)."""
-    drift: float
-    """[m or rad]."""
+    drift: Deviation
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
@@ -78,7 +77,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
         dt=run.dt,
         effort=efforts @ np.linalg.pinv(mechanism.gearing),
         closure_drift=log.drift,
-        tracking_error=float(np.abs(miss).max(initial=0.0)),
+        tracking_error=deviation_of(mechanism, [mechanism.drives[k] for k in run.drives], miss),
         wall_time=perf_counter() - clock,
     )
 
@@ -112,13 +111,13 @@ def _march(drake: Plant, motion: Motion, run: Run, driven: tuple[int, ...]) -> _
     steps = range(-run.lead, (len(motion.t) - 1) * per_sample + 1)
     targets = motion.law(motion.t[0] + run.dt * np.arange(steps.start, steps.stop + 1)).q[:, run.drives] - rest
     after, command = plant.AllocateDiscreteVariables(), np.zeros(2 * count)
-    positions, efforts, drift = [], [], 0.0
+    positions, efforts, drift = [], [], Deviation()
     for k, target in zip(steps, targets[1:], strict=True):
         x = plant.GetPositions(context)[places]
         command[[count + i for i in inputs]] = (target - x) / run.dt
         desired.FixValue(context, command)
         if k >= 0 and k % per_sample == 0:
-            drift = max(drift, opening(drake, context))
+            drift = drift.or_worse(opening(drake, context))
             positions.append(x)
             efforts.append(acting.Eval(context)[inputs])
         plant.CalcForcedDiscreteVariableUpdate(context, after)

@@ -15,7 +15,7 @@ from engines.exudyn._frames import frames, places, poses
 from engines.exudyn._rotors import with_rotors
 from engines.exudyn._system import System, built
 from robots.arrays import Array
-from robots.efforts import Rung
+from robots.efforts import Deviation, Rung, deviation_of
 from robots.errors import EngineError
 from robots.mechanism import WORLD, ConnectClosure, Mechanism, WeldClosure
 from robots.motion import Motion
@@ -79,7 +79,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
         dt=run.dt,
         effort=on_drives @ np.linalg.pinv(mechanism.gearing),
         closure_drift=_opening(system, R, p),
-        tracking_error=float(np.abs(_misses(system, R, p, prescribed.q)).max()),
+        tracking_error=deviation_of(mechanism, mechanism.drives, _misses(system, R, p, prescribed.q)),
         wall_time=perf_counter() - clock,
     )
 
@@ -140,20 +140,21 @@ def _settings(steps: int, run: Run) -> Any:
     return settings
 
 
-def _opening(system: System, R: Array, p: Array) -> float:
-    """How far the widest loop is open [m or rad]."""
-    last, widest = places(system.chain), 0.0
+def _opening(system: System, R: Array, p: Array) -> Deviation:
+    """How far the widest loop is open."""
+    last, widest = places(system.chain), Deviation()
     for closure in system.mechanism.rigid_closures:
         ends = [(last[closure.body1], closure.point1), (last[closure.body2], closure.point2)]
         gaps = np.subtract(*(_point(system, R, p, place, point) for place, point in ends))
-        widest = max(widest, float(np.linalg.norm(gaps, axis=-1).max()))
+        widest = widest.or_worse(Deviation(float(np.linalg.norm(gaps, axis=-1).max())))
         match closure:
             case ConnectClosure():
                 continue
             case WeldClosure():
                 R1, R2 = (np.eye(3) if place == WORLD else R[:, place] for place, _ in ends)
                 turned = np.swapaxes(R1, -1, -2) @ R2 @ closure.rotation.T
-                widest = max(widest, float(Rotation.from_matrix(turned.reshape(-1, 3, 3)).magnitude().max()))
+                angle = float(Rotation.from_matrix(turned.reshape(-1, 3, 3)).magnitude().max())
+                widest = widest.or_worse(Deviation(angle=angle))
             case _:
                 assert_never(closure)
     return widest

@@ -12,8 +12,9 @@ from engines.exudyn._coordinates import COORDINATES, coordinates
 from engines.exudyn._exudyn import exudyn, items, silenced
 from engines.exudyn._frames import Frame, Pose, frames, places
 from engines.exudyn._rotors import add_rotors
+from engines.refusal import want_representable
 from robots.arrays import Array
-from robots.errors import EngineError, NotRepresentableError
+from robots.errors import EngineError
 from robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, WeldClosure
 
 X, Z = np.eye(3)[0], np.eye(3)[2]
@@ -112,9 +113,7 @@ def _build(mechanism: Mechanism, chain_poses: Sequence[Pose], mbs: Any, left_out
 
 def _want_representable(mechanism: Mechanism) -> None:
     """Refuse what has no counterpart among bodies, joints and loads, all of it at once."""
-    reasons = (*_coupled(mechanism), *_on_joints(mechanism))
-    if reasons:
-        raise NotRepresentableError(f"exudyn: {'; '.join(reasons)}")
+    want_representable("exudyn", (*_coupled(mechanism), *_on_joints(mechanism)))
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:

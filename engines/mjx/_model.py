@@ -10,8 +10,10 @@ import numpy as np
 
 from engines.mjx._joints import Joints, joints_of, moved
 from engines.mjx._mjx import jax, mjx, on_cpu
-from engines.mujoco.model import build, driven, own_actuators_off
-from robots.arrays import Array
+from engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
+from engines.refusal import want_representable
+from robots.arrays import AnyArray, Array
+from robots.efforts import Deviation
 from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import Coordinate, Mechanism
 
@@ -77,15 +79,26 @@ def compiled(mechanism: Mechanism, drives: Sequence[Coordinate] = ()) -> Any:
         NotRepresentableError: If MJX would drop something of it in silence.
     """
     model = driven(mechanism, drives) if drives else build(mechanism)
-    for what in DROPPED:
-        for k in np.flatnonzero(getattr(model, f"actuator_{what}")):
-            raise NotRepresentableError(f"mjx: {what} of actuator '{model.actuator(k).name}'")
+    dropped = [
+        f"{what} of actuator '{model.actuator(k).name}'"
+        for what in DROPPED
+        for k in np.flatnonzero(getattr(model, f"actuator_{what}"))
+    ]
+    if dropped:  # with what it refuses itself, which is the first of it alone
+        want_representable("mjx", (*dropped, *_refused(model)))
     own_actuators_off(model)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_WARMSTART
     model.geom_contype[:] = model.geom_conaffinity[:] = 0
     model.opt.integrator, model.opt.solver = mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtSolver.mjSOL_NEWTON
     model.opt.cone, model.opt.jacobian = mujoco.mjtCone.mjCONE_PYRAMIDAL, mujoco.mjtJacobian.mjJAC_DENSE
     return model
+
+
+def _refused(model: Any) -> Iterator[str]:
+    try:
+        mjx.put_model(model, impl="jax")
+    except NotImplementedError as error:
+        yield str(error)
 
 
 def put(model: Any) -> tuple[Any, Any]:
@@ -120,6 +133,24 @@ def rows_of(model: Any) -> list[list[int]]:
             rows[k] = list(range(first, first + count)) if model.eq_active0[k] else []
             first += count
     return rows
+
+
+def opening(model: Any, residual: AnyArray) -> Deviation:
+    """How far the widest equality is open.
+
+    Args:
+        model: MuJoCo's model.
+        residual: Residuals of all rows in the order of its equalities [m or rad], shape (rows,).
+    """
+    widest = Deviation()
+    for k, rows in enumerate(rows_of(model)):
+        own, residual = np.split(residual, [len(rows)])
+        first = float(np.linalg.norm(own[:3]))
+        widest = widest.or_worse(Deviation(angle=first) if holds_angle(model, k) else Deviation(length=first))
+        if len(own) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
+            sine = float(np.linalg.norm(own[3:])) / float(model.eq_data[k, TORQUE_SCALE])
+            widest = widest.or_worse(Deviation(angle=float(2 * np.arcsin(min(sine, 1.0)))))
+    return widest
 
 
 def loads_of(mechanism: Mechanism) -> Loads:

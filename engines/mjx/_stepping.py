@@ -24,6 +24,8 @@ class Layout(NamedTuple):
     """Rows of the drives in MJX's constraints."""
     loops: tuple[tuple[int, ...], ...]
     """Rows of each equality that closes a loop, in MuJoCo's order."""
+    holds_angle: tuple[bool, ...]
+    """Whether its first rows are angles."""
     joints: Joints
     samples: int
     """Number of reports."""
@@ -66,7 +68,7 @@ def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tu
 
     Returns:
         Forces of the drives [N or N m], shape (n, samples, drives); joint positions, shape (n, samples, nq), at the
-        reports; and the largest opening of a loop at any step [m or rad], shape (n,).
+        reports; and the largest opening of a loop at any step [m], [rad], shape (n, 2).
     """
 
     def at_compliance(factor: Any) -> Any:
@@ -90,7 +92,7 @@ def _simulated(robot: Robot, run: Run, layout: Layout) -> tuple[Any, Any, Any]:
         return after, (after[2], state[0])
 
     read = jnp.zeros(len(layout.drives), run.qd.dtype)
-    start = (run.q, run.qd, read, jnp.zeros((), run.qd.dtype))
+    start = (run.q, run.qd, read, jnp.zeros(2, run.qd.dtype))
     (_, _, _, drift), (force, q) = jax.lax.scan(report, start, jnp.arange(layout.samples))
     return force, q, drift
 
@@ -120,15 +122,15 @@ def _rates(robot: Robot, run: Run, layout: Layout, q: Any, qd: Any, half_step: A
 
 
 def _opening(model: Any, data: Any, layout: Layout) -> Any:
-    """How far the widest loop is open [m or rad]."""
-    widths = [jnp.zeros((), data.qpos.dtype)]
+    """How far the widest loop is open [m], [rad], shape (2,)."""
+    lengths, angles = ([jnp.zeros((), data.qpos.dtype)] for _ in range(2))
     for equality, rows in enumerate(layout.loops):
         gap = data._impl.efc_pos[jnp.array(rows, int)]
-        widths.append(jnp.linalg.norm(gap[:3]))
+        (angles if layout.holds_angle[equality] else lengths).append(jnp.linalg.norm(gap[:3]))
         if len(rows) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
             sine = jnp.linalg.norm(gap[3:]) / model.eq_data[equality, TORQUE_SCALE]
-            widths.append(2 * jnp.arcsin(jnp.minimum(sine, 1)))
-    return jnp.stack(widths).max()
+            angles.append(2 * jnp.arcsin(jnp.minimum(sine, 1)))
+    return jnp.stack([jnp.stack(lengths).max(), jnp.stack(angles).max()])
 
 
 def solved(robot: Robot, q: Any, qd: Any, layout: Layout) -> Any:

@@ -5,9 +5,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mjx._model import compiled, guarded, put, rows_of, terms
+from engines.mjx._model import compiled, guarded, opening, put, terms
 from engines.mujoco.audit import KINDS
-from engines.mujoco.model import TORQUE_SCALE
 from robots.arrays import AnyArray, Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism
@@ -61,7 +60,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             moment=sample.wrench[1:, 3:],
             rest_force=sample.bias - sample.passive,
             J=sample.J,
-            opening=_opening(model, sample.opening),
+            opening=opening(model, sample.opening).largest,
             transmission=sample.transmission,
         )
 
@@ -78,18 +77,6 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         engine_terms = terms(mechanism, compiled(mechanism), q, qd)
     names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
     return Matrices(**{name: getattr(engine_terms, name) for name in names})
-
-
-def _opening(model: Any, residual: AnyArray) -> float:
-    """How far the widest equality is open, of the residuals of all rows in their order [m or rad]."""
-    widest = 0.0
-    for k, rows in enumerate(rows_of(model)):
-        own, residual = np.split(residual, [len(rows)])
-        widest = max(widest, float(np.linalg.norm(own[:3])))
-        if len(own) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
-            sine = float(np.linalg.norm(own[3:])) / float(model.eq_data[k, TORQUE_SCALE])
-            widest = max(widest, float(2 * np.arcsin(min(sine, 1.0))))
-    return widest
 
 
 def _read(field: Any) -> AnyArray:

@@ -1,6 +1,7 @@
 """MuJoCo, from the MJCF itself."""
 
 from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
+from engines.tuning import Tuning
 
 
 class Mujoco(Engine):
@@ -14,16 +15,6 @@ class Mujoco(Engine):
     lineage = "MuJoCo"
     shares = ("loads", "gravity")
     simulating = frozenset({"as_is", "forward"})
-    advice = (
-        "MuJoCo: hold each actuated joint by a joint equality and read its constraint force after mj_forward. "
-        "Before each step set its constant to x - qpos0 + (B v + a) / (K imp), with x, v, a the motion wanted "
-        "and K, B, imp those of its row in efc_KBIP. Targets that move: as its second joint take a hinge that "
-        "turns at 1 rad/s with an armature of 1e16 (to whose inertia a tolerance is relative; 0 is not), and "
-        "as its polynomial of the angle since the beginning of the step the p with K imp p + B dp/dt = K imp "
-        "(x - qpos0) + B v + a at the beginning, in the middle and at the end. Multiply body_invweight0 and "
-        "dof_invweight0 of the compiled model where the table says so. All equalities get the solref and "
-        "solimp given."
-    )
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
@@ -54,6 +45,12 @@ class Mujoco(Engine):
         from engines.mujoco import causes
 
         return causes
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.mujoco import tuning
+
+        return tuning
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""

@@ -16,6 +16,8 @@ from robots.mujoco_compat import CompatibleModel
 
 GAINS = {int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)}
 BIASES = {int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)}
+DC_MOTOR = int(getattr(mujoco.mjtGain, "mjGAIN_DCMOTOR", -1))
+"""Not in every version. Without inductance, heat, cogging or a controller its force is (K/R)(voltage − K l')."""
 NONE, INTEGRATOR, FILTER, EXACT = (
     int(getattr(mujoco.mjtDyn, f"mjDYN_{kind}")) for kind in ("NONE", "INTEGRATOR", "FILTER", "FILTEREXACT")
 )
@@ -41,10 +43,14 @@ class Actuators:
     force_range: Array
     """Least and largest force [N or N m], infinite where it is not limited, shape (na, 2)."""
 
+    electric: AnyArray
+    """Which are motors whose bias is what their voltage loses to their rotation [-], shape (na,)."""
+
     @property
     def servo(self) -> AnyArray:
         """Which hold a length or a velocity by themselves [-], shape (na,)."""
-        return (self.bias[:, 1] != 0) | ((self.bias[:, 2] != 0) & (self.gain[:, 0] == -self.bias[:, 2]))
+        holds_velocity = (self.bias[:, 2] != 0) & (self.gain[:, 0] == -self.bias[:, 2]) & ~self.electric
+        return (self.bias[:, 1] != 0) | holds_velocity
 
     def input_for(self, effort: Array, length: Array, velocity: Array) -> Array:
         """The input with which actuators act with given forces, shape (na,).
@@ -130,27 +136,61 @@ def actuators(model: Any) -> Actuators:
     """
     fields, na = CompatibleModel(model), model.nu
     names = tuple(model.actuator(i).name or f"actuator{i}" for i in range(na))
+    electric = _electric(model)
     for i, name in enumerate(names):
         known = model.actuator_gaintype[i] in GAINS and model.actuator_biastype[i] in BIASES
+        if electric[i]:
+            continue
         if not known or model.actuator_dyntype[i] not in (NONE, INTEGRATOR, FILTER, EXACT):
             raise NotRepresentableError(
                 f"mujoco/as_is: actuator '{name}': want a force that is affine in length and velocity, as that of a "
-                "motor, position, velocity or general actuator, got another"
+                "motor, position, velocity or general actuator, or of a dcmotor without inductance, heat, cogging or "
+                f"controller, got {_in_words(model, i)}"
             )
     has_bias = np.isin(model.actuator_biastype, int(mujoco.mjtBias.mjBIAS_AFFINE))
     is_affine = np.isin(model.actuator_gaintype, int(mujoco.mjtGain.mjGAIN_AFFINE))
     gain = np.array(model.actuator_gainprm[:, :3])
     gain[~is_affine, 1:] = 0
+    bias = np.where(has_bias[:, None], model.actuator_biasprm[:, :3], 0.0)
+    resistance, constant = model.actuator_gainprm[electric, :2].T
+    gain[electric, 0], bias[electric, 2] = constant / resistance, -(constant**2) / resistance
     clamped = not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL
     return Actuators(
         names=names,
         gain=gain,
-        bias=np.where(has_bias[:, None], model.actuator_biasprm[:, :3], 0.0),
-        dynamics=np.array(model.actuator_dyntype),
+        bias=bias,
+        electric=electric,
+        dynamics=np.where(electric, NONE, model.actuator_dyntype),
         activation=np.array(fields.actuator_actadr),
         ctrl_range=_range(np.array(model.actuator_ctrllimited, dtype=bool) & clamped, model.actuator_ctrlrange),
         force_range=_range(np.array(model.actuator_forcelimited, dtype=bool), model.actuator_forcerange),
     )
+
+
+def _electric(model: Any) -> AnyArray:
+    """Which actuators are DC motors of a voltage alone, (na,)."""
+    plain = [
+        kind == DC_MOTOR and place < 0 and not (gain[2:].any() or bias.any() or dynamics.any())
+        for kind, place, gain, bias, dynamics in zip(
+            model.actuator_gaintype,
+            CompatibleModel(model).actuator_actadr,
+            model.actuator_gainprm,
+            model.actuator_biasprm,
+            model.actuator_dynprm,
+            strict=True,
+        )
+    ]
+    return np.array(plain, dtype=bool)
+
+
+def _in_words(model: Any, actuator: int) -> str:
+    """What kind of gain, bias and dynamics an actuator has, by MuJoCo's names."""
+    kinds = (
+        (mujoco.mjtGain, model.actuator_gaintype),
+        (mujoco.mjtBias, model.actuator_biastype),
+        (mujoco.mjtDyn, model.actuator_dyntype),
+    )
+    return ", ".join(enum(int(values[actuator])).name.removeprefix("mj").lower() for enum, values in kinds)
 
 
 def _affine(coefficients: Array, length: Array, velocity: Array) -> Array:

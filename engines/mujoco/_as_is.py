@@ -1,6 +1,7 @@
 """The user's own file in `mj_step`: its actuators, options and softness, driven along a motion and written down."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -18,13 +19,15 @@ from engines.mujoco.model import (
     constraint_jacobian,
     equality_rows,
     guarded,
+    loop_jacobian,
     opening,
     own_actuators_off,
     transmission,
     tree_terms,
 )
-from engines.projection import independent_drives, loop_motions
+from engines.projection import drives_along, loop_motions
 from robots.arrays import AnyArray, Array
+from robots.efforts import Deviation
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.mjcf import compile_model
@@ -79,10 +82,10 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     own_actuators_off(model)
     data = mujoco.MjData(model)
     W = mechanism.rates_of(mechanism.drives)
-    independent = independent_drives(_loop_jacobian(model, data, motion.q[len(motion.t) // 2]), W)
+    independent = drives_along(partial(loop_jacobian, model, data), motion.q, W)
     demands = []
     for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
-        loop = loop_motions(_loop_jacobian(model, data, q), W[independent])
+        loop = loop_motions(loop_jacobian(model, data, q), W[independent])
         data.qvel[:] = loop.velocities(qd)
         M, bias, passive = tree_terms(mechanism, model, data)
         force = M @ loop.accelerations(qdd, closure_bias(model, data)) + bias - passive
@@ -90,24 +93,37 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     return Plan(mechanism=mechanism, motion=motion, independent=tuple(independent), demands=tuple(demands))
 
 
-def simulate(plan: Plan, model: Any, bandwidth: float, *, sample: int = 0, torque: bool = False) -> Record:
-    """Step a model along a motion, from its exact state at a sample to its end.
+def simulate(
+    plan: Plan,
+    model: Any,
+    bandwidth: float,
+    *,
+    start: int | Array = 0,
+    torque: bool = False,
+    reads_joints: bool = True,
+) -> Record:
+    """Step a model along a motion to its end.
 
     Args:
         plan: The robot, its motion, and what that takes.
         model: MuJoCo's model of it, as it is to be stepped.
         bandwidth: Of the controller [rad/s].
-        sample: Number of the sample of the motion from which the run starts.
+        start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which it
+            starts at rest [m or rad], shape (nq,).
         torque: Let servos act with the controller's efforts too, instead of holding the motion by themselves.
+        reads_joints: Whether to read what joints report too, which takes as long as the step.
 
     Raises:
         NotRepresentableError: If an actuator is no motor or servo.
         EngineError: If MuJoCo warns or the state is not finite any more.
     """
     with guarded("mujoco/as_is"):
+        sample, pose = (start, None) if isinstance(start, int) else (0, start)
         run = _Run(plan, model, bandwidth, sample, torque)
+        if pose is not None:
+            run.data.qpos[:], run.data.qvel[:] = pose, 0
         for k in range(run.count):
-            run.step(k)
+            run.step(k, reads_joints)
         return run.record()
 
 
@@ -115,7 +131,7 @@ class _Run:
     """A simulation under way, and what is written down of it."""
 
     def __init__(self, plan: Plan, model: Any, bandwidth: float, sample: int, torque: bool) -> None:
-        self.model, self.mechanism = model, plan.mechanism
+        self.model, self.mechanism, self.independent = model, plan.mechanism, plan.independent
         self.data, self.scratch = mujoco.MjData(model), mujoco.MjData(model)
         motion, h = plan.motion, float(model.opt.timestep)
         self.begin = float(motion.t[sample])
@@ -141,9 +157,9 @@ class _Run:
         names = ("force", "wanted", "ctrl", "inputs", "after", "left_out")
         self.log = {name: np.zeros((count, na)) for name in names}
         self.log |= {name: np.full((count, na), np.nan) for name in ("joint", "reaction")}
-        self.drift = 0.0
+        self.drift, self.iterations = Deviation(), 0
 
-    def step(self, k: int) -> None:
+    def step(self, k: int, reads_joints: bool) -> None:
         """Control, step, and write down what acted."""
         model, data, log = self.model, self.data, self.log
         self.q[k], self.qd[k] = data.qpos, data.qvel
@@ -151,13 +167,15 @@ class _Run:
         data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
         log["inputs"][k] = self.actuators.inputs(data)
         apply_wrenches(self.mechanism, model, data)
-        self._read_joints(k)
+        if reads_joints:
+            self._read_joints(k)
         mujoco.mj_step(model, data)
+        self.iterations += int(data.solver_niter[: max(data.nisland, 1)].max())
         log["force"][k], log["after"][k] = data.actuator_force, self.actuators.inputs(data)
         log["left_out"][k] = self._left_out()
         if not np.isfinite(data.qvel).all():
             raise EngineError(f"mujoco/as_is: the simulation is not finite any more at {data.time:g} s")
-        self.drift = max(self.drift, opening(model, data, equality_rows(data)))
+        self.drift = self.drift.or_worse(opening(model, data, equality_rows(data)))
 
     def _inputs(self, k: int) -> tuple[Array, Array, Array]:
         """Efforts wanted for a step [N or N m], the inputs they take, and the rates of these, shape (na,) each."""
@@ -216,6 +234,8 @@ class _Run:
             readings=readings,
             at_limits=int(self.actuators.at_limits(log["ctrl"], log["force"]).sum()),
             drift=self.drift,
+            iterations=self.iterations / self.count,
+            independent=self.independent,
             controller=self.controller,
             holds_itself=not self.torque.all(),
             positions=self.q[:-1] @ self.A.T,
@@ -250,13 +270,6 @@ def acted(integrator: int, known: Actuators, log: dict[str, Array], moved: tuple
         )
         return (first + last) / 2
     return force
-
-
-def _loop_jacobian(model: Any, data: Any, q: Array) -> Array:
-    """MuJoCo's Jacobian of its equalities [m/rad or m/m], shape (rows, nv); the position is set."""
-    data.qpos[:] = q
-    mujoco.mj_fwdPosition(model, data)
-    return constraint_jacobian(model, data)[equality_rows(data)]
 
 
 def _dofs_of_actuators(model: Any) -> AnyArray:

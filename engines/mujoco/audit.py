@@ -84,7 +84,7 @@ def inventory(model: Any, data: Any, rest_force: Array) -> Inventory:
         moment=data.xfrc_applied[1:, 3:],
         rest_force=rest_force,
         J=constraint_jacobian(model, data)[rows],
-        opening=opening(model, data, rows),
+        opening=opening(model, data, rows).largest,
         transmission=transmission(model, data),
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from engines.mujoco._clock import CLOCK, add_clock, add_points
 from engines.mujoco._signatures import inertia_matrix
 from robots.arrays import AnyArray, Array
+from robots.efforts import Deviation
 from robots.errors import EngineError
 from robots.mechanism import Coordinate, Mechanism
 from robots.mjcf import captured_warnings, compile_model
@@ -90,22 +91,50 @@ def rows_of_drives(model: Any, data: Any, drives: int) -> tuple[AnyArray, AnyArr
     return rows[is_drive], rows[~is_drive]
 
 
-def opening(model: Any, data: Any, rows: AnyArray) -> float:
-    """How far the widest of some equalities is open where positions were computed last [m or rad].
+def loop_jacobian(model: Any, data: Any, q: Array) -> Array:
+    """The engine's Jacobian of its equalities [m/rad or m/m], shape (rows, nv).
+
+    Args:
+        model: MuJoCo's.
+        data: Its state; the position and what depends on it is set.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    data.qpos[:] = q
+    mujoco.mj_fwdPosition(model, data)
+    return constraint_jacobian(model, data)[equality_rows(data)]
+
+
+def opening(model: Any, data: Any, rows: AnyArray) -> Deviation:
+    """How far the widest of some equalities is open where positions were computed last.
 
     Args:
         model: MuJoCo's model.
         data: Its data.
         rows: Indices of all rows of these equalities in `efc_*` [-], shape (rows,).
     """
-    widest = 0.0
+    widest = Deviation()
     for equality in np.unique(data.efc_id[rows]):
         gap = data.efc_pos[rows[data.efc_id[rows] == equality]]
-        widest = max(widest, float(np.linalg.norm(gap[:3])))
+        first = float(np.linalg.norm(gap[:3]))
+        widest = widest.or_worse(Deviation(angle=first) if holds_angle(model, equality) else Deviation(length=first))
         if len(gap) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
             sine = np.linalg.norm(gap[3:]) / model.eq_data[equality, TORQUE_SCALE]
-            widest = max(widest, float(2 * np.arcsin(min(sine, 1.0))))
+            widest = widest.or_worse(Deviation(angle=float(2 * np.arcsin(min(sine, 1.0)))))
     return widest
+
+
+def holds_angle(model: Any, equality: int) -> bool:
+    """Whether the first rows of an equality are angles: it holds a hinge, or a tendon of hinges alone.
+
+    Args:
+        model: MuJoCo's model.
+        equality: Its number.
+    """
+    kind, first = model.eq_type[equality], model.eq_obj1id[equality]
+    if kind == mujoco.mjtEq.mjEQ_TENDON:
+        wraps = slice(model.tendon_adr[first], model.tendon_adr[first] + model.tendon_num[first])
+        return bool((model.jnt_type[model.wrap_objid[wraps]] == mujoco.mjtJoint.mjJNT_HINGE).all())
+    return bool(kind == mujoco.mjtEq.mjEQ_JOINT and model.jnt_type[first] == mujoco.mjtJoint.mjJNT_HINGE)
 
 
 def gearing(model: Any, drives: int) -> Array:

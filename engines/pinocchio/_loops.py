@@ -12,6 +12,7 @@ import pinocchio as pin
 
 from engines.pinocchio._tree import Tree
 from robots.arrays import Array
+from robots.efforts import Deviation, deviation_of
 from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, RigidClosure, WeldClosure
 
 
@@ -59,8 +60,8 @@ def closure_jacobian(tree: Tree, loops: Constraints, q: Array) -> Array:
     return np.concatenate([*rows, *(_coordinate_row(tree.mechanism, closure, q) for closure in equalities)])
 
 
-def opening(tree: Tree, loops: Constraints, q: Array) -> float:
-    """How far the loops are open [m or rad]: the widest of all closures, where Pinocchio last had their frames.
+def opening(tree: Tree, loops: Constraints, q: Array) -> Deviation:
+    """How far the loops are open: the widest of all closures, where Pinocchio last had their frames.
 
     Args:
         tree: The mechanism in Pinocchio.
@@ -69,7 +70,7 @@ def opening(tree: Tree, loops: Constraints, q: Array) -> float:
     """
     rigid = [_gap(model, data) for model, data in zip(loops.models, loops.datas, strict=True)]
     equalities = tree.mechanism.coordinate_closures
-    return max([*rigid, *(_miss(tree.mechanism, closure, q) for closure in equalities)], default=0.0)
+    return Deviation().or_worse(*rigid, *(_miss(tree.mechanism, closure, q) for closure in equalities))
 
 
 def closure_bias(tree: Tree, loops: Constraints, q: Array, qd: Array) -> Array:
@@ -132,11 +133,11 @@ def _constraint(tree: Tree, closure: RigidClosure) -> Any:
     return constraint
 
 
-def _gap(model: Any, data: Any) -> float:
-    position = float(np.linalg.norm(data.c1Mc2.translation))
-    if model.type == pin.ContactType.CONTACT_3D:
-        return position
-    return max(position, float(np.linalg.norm(pin.log3(data.c1Mc2.rotation))))
+def _gap(model: Any, data: Any) -> Deviation:
+    length, turn = float(np.linalg.norm(data.c1Mc2.translation)), 0.0
+    if model.type != pin.ContactType.CONTACT_3D:
+        turn = float(np.linalg.norm(pin.log3(data.c1Mc2.rotation)))
+    return Deviation(length, turn)
 
 
 def _curve(closure: CoordinateClosure) -> Any:
@@ -150,9 +151,9 @@ def _offset(mechanism: Mechanism, coordinate: Coordinate | None, q: Array) -> fl
     return float(mechanism.values_of((coordinate,), (q - mechanism.rest_position)[None])[0, 0])
 
 
-def _miss(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> float:
+def _miss(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> Deviation:
     follower = float(_curve(closure)(_offset(mechanism, closure.leader, q)))
-    return abs(_offset(mechanism, closure.follower, q) - follower)
+    return deviation_of(mechanism, (closure.follower,), np.array([_offset(mechanism, closure.follower, q) - follower]))
 
 
 def _coordinate_row(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> Array:

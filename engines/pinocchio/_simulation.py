@@ -1,6 +1,6 @@
 """A closed loop that moves in Pinocchio: `constraintDynamics` gives its accelerations, `integrate` moves it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -10,10 +10,12 @@ import pinocchio as pin
 
 from engines.pinocchio._loads import is_loaded, load_forces
 from engines.pinocchio._loops import Constraints, gathered, loop_constraints, opening
-from engines.pinocchio._tree import Tree, build
+from engines.pinocchio._tree import Tree, build, lost_of_tree
+from engines.projection import RANK_TOLERANCE
+from engines.refusal import want_representable
 from engines.runge_kutta import RungeKutta
 from robots.arrays import AnyArray, Array
-from robots.errors import NotRepresentableError
+from robots.efforts import Deviation
 from robots.mechanism import Coordinate, Mechanism
 
 RUNGE_KUTTA, EULER = "Runge-Kutta", "semi-implicit Euler"
@@ -71,7 +73,7 @@ class Simulation:
         self._axes = np.array([_axis(mechanism, j) for j in driven]).reshape(-1, 6)
         self._dofs = [mechanism.dof_slices[j].start for j in driven]
         self._places = [mechanism.q_slices[j].start for j in driven]
-        self._proximal = pin.ProximalSettings(0.0, 0.0, solver.mu, solver.iterations)
+        self.soften(solver.mu)
         self._loaded = is_loaded(mechanism)
         self._turns = [
             slice(dofs.start + TURNING[joint.kind], dofs.stop)
@@ -85,6 +87,34 @@ class Simulation:
     def q(self) -> Array:
         """Joint positions [m or rad], shape (nq,)."""
         return self.tree.ours(self.x)
+
+    def least_mobility(self) -> float:
+        """Least acceleration per force along a constraint, in the state [1/kg or 1/(kg m²)]; 1 if it holds nothing.
+
+        By which of these units says the kind of the constraint; the regularisation is added to all alike.
+        """
+        tree = self.tree
+        M = np.triu(pin.crba(tree.model, tree.data, self.x))
+        M += np.triu(M, 1).T
+        pin.computeJointJacobians(tree.model, tree.data, self.x)
+        rows = [np.zeros((0, tree.model.nv))]
+        for model, data in zip(self.constraints.models, self.constraints.datas, strict=True):
+            model.calc(tree.model, tree.data, data)
+            jacobian = pin.getConstraintJacobian(tree.model, tree.data, model, data)
+            rows.append(jacobian.reshape(-1, tree.model.nv))  # a single column comes as a vector
+        J = np.concatenate(rows)
+        length = np.linalg.norm(J, axis=1)
+        J = J[length > RANK_TOLERANCE * length.max(initial=0.0)]  # some directions of a drive its joint blocks itself
+        mobilities = np.einsum("ci,ic->c", J, np.linalg.solve(M, J.T))
+        return float(mobilities.min(initial=np.inf)) if len(mobilities) else 1.0
+
+    def soften(self, mu: float) -> None:
+        """Set the regularisation of a proximal iteration.
+
+        Args:
+            mu: See `Solver.mu` [1/kg or 1/(kg m²)].
+        """
+        self._proximal = pin.ProximalSettings(0.0, 0.0, mu, self._solver.iterations)
 
     def put(self, q: Array, qd: Array) -> None:
         """Set the state.
@@ -128,8 +158,8 @@ class Simulation:
         forces = [hold.contact_force.vector for hold in self._holds.datas]
         return (self._axes * np.reshape(forces, (-1, 6))).sum(axis=1)
 
-    def opening(self) -> float:
-        """How far the loops are open where accelerations were computed last [m or rad]."""
+    def opening(self) -> Deviation:
+        """How far the loops are open where accelerations were computed last."""
         return opening(self.tree, self._loops, self.q)
 
     def stepping(self, dt: float) -> Step:
@@ -160,20 +190,20 @@ class Simulation:
 
 
 def want_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> None:
-    """Raise for loops and drives that are no constraints between frames.
+    """Refuse loops and drives that are no constraints between frames, and what its tree has not.
 
     Raises:
         NotRepresentableError: If there is one.
     """
+    want_representable("pinocchio", (*lost_of_tree(mechanism), *_not_rigid(mechanism, drives)))
+
+
+def _not_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> Iterator[str]:
     for closure in mechanism.coordinate_closures:
-        raise NotRepresentableError(
-            f"pinocchio: equality '{closure.name}' of coordinates: its constraints hold points and frames"
-        )
+        yield f"equality '{closure.name}' of coordinates: its constraints hold points and frames"
     for drive in drives:
         if not drive.is_joint:
-            raise NotRepresentableError(
-                f"pinocchio: drive of tendon '{drive.name}': its constraints hold single joints"
-            )
+            yield f"drive of tendon '{drive.name}': its constraints hold single joints"
 
 
 def _hold(tree: Tree, joint: int) -> Any:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from engines.refusal import want_representable
 from robots.arrays import AnyArray, Array
-from robots.errors import EngineError, NotRepresentableError
+from robots.errors import EngineError
 from robots.mechanism import WORLD, Body, Joint, Mechanism
 
 UNIVERSE = 0
@@ -87,15 +88,24 @@ class Tree:
         return frame.parentJoint, frame.placement * local
 
 
+def lost_of_tree(mechanism: Mechanism) -> Iterator[str]:
+    """What Pinocchio's tree has not.
+
+    Args:
+        mechanism: Robot.
+    """
+    for tendon in mechanism.tendons:
+        if tendon.armature:
+            yield f"armature of tendon '{tendon.name}': its rotors are on single dofs"
+
+
 def build(mechanism: Mechanism) -> Tree:
     """The spanning tree in Pinocchio, in the gravity of the mechanism, with the rotors of its joints.
 
     Raises:
         NotRepresentableError: If a tendon has armature: Pinocchio's rotors are on single dofs.
     """
-    for tendon in mechanism.tendons:
-        if tendon.armature:
-            raise NotRepresentableError(f"pinocchio: armature of tendon '{tendon.name}': its rotors are on single dofs")
+    want_representable("pinocchio", lost_of_tree(mechanism))
     model = pin.Model()
     model.gravity.linear = np.array(mechanism.gravity)
     joints: list[tuple[int, ...]] = [()] * len(mechanism.joints)

@@ -62,7 +62,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             moment=moment,
             rest_force=bias - passive,
             J=J,
-            opening=opening(tree, loops, q),
+            opening=opening(tree, loops, q).largest,
             transmission=mechanism.selection,
             rebuilt=REBUILT if len(tree.model.names) == len(mechanism.joints) + 1 else {**REBUILT, "freedom": FREE},
         )

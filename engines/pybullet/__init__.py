@@ -1,6 +1,7 @@
 """PyBullet (Bullet's multibody), from a URDF generated from the `Mechanism`."""
 
 from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements
+from engines.tuning import Tuning
 
 
 class Pybullet(Engine):
@@ -14,11 +15,6 @@ class Pybullet(Engine):
     lineage = "Bullet"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     simulating = frozenset({"as_is", "forward"})
-    advice = (
-        "PyBullet: set the velocity motor of each actuated joint to (x(t + dt) - q) / dt with gain 1 and no "
-        "force limit, read the effort by getJointState after the step, and switch all damping off. Start as "
-        "many steps before the span as given, with the velocities of half a step earlier."
-    )
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
@@ -49,6 +45,12 @@ class Pybullet(Engine):
         from engines.pybullet import causes
 
         return causes
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.pybullet import tuning
+
+        return tuning
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""

@@ -12,8 +12,8 @@ from typing import assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from engines.refusal import want_representable
 from robots.arrays import Array
-from robots.errors import NotRepresentableError
 from robots.mechanism import Closure, ConnectClosure, Coordinate, CoordinateClosure, Joint, Mechanism, WeldClosure
 
 LEAST_COSINE = 0.1
@@ -61,11 +61,7 @@ def turns(mechanism: Mechanism) -> tuple[Turn, ...]:
 
 
 def without_balls(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism with hinges and slides only; keyframes, and what `turns` has, are left out.
-
-    Raises:
-        NotRepresentableError: If a ball or free joint has armature: that of its turning is none of hinges.
-    """
+    """The same mechanism with hinges and slides only; keyframes, rotors, and what `turns` has, are left out."""
     parts = [list(_parts(joint)) for joint in mechanism.joints]
     starts = np.cumsum([0, *(len(part) for part in parts)])
     bodies = list(mechanism.bodies)
@@ -97,6 +93,21 @@ def without_balls(mechanism: Mechanism) -> Mechanism:
     )
 
 
+def far_turns(mechanism: Mechanism, q: Array) -> Iterator[str]:
+    """Ball and free joints whose angles come near a singularity.
+
+    Args:
+        mechanism: Robot, with its balls.
+        q: Joint positions [m or rad], shape (nt, nq).
+    """
+    for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        if joint.kind in ("ball", "free"):
+            y = _angles(q[:, columns][:, -4:])[:, 1]
+            if np.cos(y).min() < LEAST_COSINE:
+                worst = np.degrees(np.abs(y).max())
+                yield f"{joint.kind} joint '{joint.name}' turns by {worst:.1f}° about y: its angles are singular"
+
+
 def in_angles(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
     """A motion of a mechanism in the coordinates of the same `without_balls`.
 
@@ -112,6 +123,7 @@ def in_angles(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Ar
     Raises:
         NotRepresentableError: If the angles of a ball or free joint come near a singularity.
     """
+    want_representable("pybullet", far_turns(mechanism, q))
     position, velocity, acceleration = (np.array(x) for x in (np.zeros_like(qd), qd, qdd))
     for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
         if joint.kind in ("hinge", "slide"):
@@ -120,11 +132,6 @@ def in_angles(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Ar
         turns = slice(dofs.stop - 3, dofs.stop)
         position[:, dofs.start : turns.start] = q[:, columns][:, :-4]
         angles = _angles(q[:, columns][:, -4:])
-        if np.cos(angles[:, 1]).min() < LEAST_COSINE:
-            worst = np.degrees(np.abs(angles[:, 1]).max())
-            raise NotRepresentableError(
-                f"pybullet: {joint.kind} joint '{joint.name}' turns by {worst:.1f}° about y: its angles are singular"
-            )
         E = _rates(angles)
         rates = np.asarray(np.linalg.solve(E, qd[:, turns, None])[..., 0], dtype=np.float64)
         bias = _rates_dot(angles, rates) @ rates[..., None]
@@ -181,12 +188,8 @@ def rates_of_angles(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, A
 def _parts(joint: Joint) -> Iterator[Joint]:
     """The hinges and slides that a joint is made of."""
     if joint.kind in ("hinge", "slide"):
-        yield joint
+        yield replace(joint, armature=0.0)
         return
-    if joint.armature:
-        raise NotRepresentableError(
-            f"pybullet: armature of {joint.kind} joint '{joint.name}': its rotors are on hinges"
-        )
     hinge = Joint(
         name=joint.name,
         kind="hinge",

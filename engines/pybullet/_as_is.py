@@ -1,13 +1,15 @@
 """PyBullet as its user steps it, driven along a motion by torques, and what is written down of it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from engines.as_is import Record
 from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices
-from engines.projection import independent_drives, loop_motions
+from engines.projection import drives_along, loop_motions
 from engines.pybullet._angles import from_angles, in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_bias, closure_jacobian
@@ -16,6 +18,7 @@ from engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from engines.pybullet._world import World, inertial_poses, joint_state, opened
 from engines.pybullet.routes.kkt import mass_matrix, tree_forces
 from robots.arrays import Array
+from robots.efforts import Deviation
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -30,6 +33,21 @@ def nothing(world: World, loops: tuple[int, ...]) -> None:
     """Leave everything as it comes."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepping:
+    """How a robot is stepped; by default as it comes."""
+
+    step: float = STEP
+    """Step [s]."""
+    bandwidth: float = bandwidth(STEP)
+    """Of the controller, that of the default step whatever the step is [rad/s]."""
+    prepare: Prepare = nothing
+    """Sets what is not left as it comes."""
+
+
+AS_IT_COMES = Stepping()
+
+
 def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
     """The independent drives, and what a motion takes at its samples by PyBullet's matrices.
 
@@ -40,7 +58,7 @@ def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list
     q, qd, qdd = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:
         W = world.mechanism.rates_of(world.mechanism.drives)
-        independent = independent_drives(closure_jacobian(world, q[len(q) // 2]), W)
+        independent = drives_along(partial(closure_jacobian, world), q, W)
         S, scale, efforts = world.mechanism.selection, mechanism.effort_scales, []
         for k, x in enumerate(q):
             loop = loop_motions(closure_jacobian(world, x), W[independent])
@@ -55,36 +73,39 @@ def simulate(
     motion: Motion,
     known: tuple[tuple[int, ...], list[Demand]],
     *,
-    sample: int = 0,
-    step: float = STEP,
-    prepare: Prepare = nothing,
+    start: int | Array = 0,
+    stepping: Stepping = AS_IT_COMES,
 ) -> Record:
-    """A run from the exact state at a sample of the motion to its end.
+    """A run along a motion to its end.
 
     Args:
         mechanism: Robot.
         motion: Its motion.
         known: The independent drives, and what the motion takes, as `demands` tells.
-        sample: Number of the sample.
-        step: Step [s]; the bandwidth of the controller is that of the default step, whatever this is.
-        prepare: Sets what is not left as it comes.
+        start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which it
+            starts at rest [m or rad], shape (nq,).
+        stepping: How it is stepped.
 
     Raises:
         NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
         EngineError: If PyBullet fails, or its state is not finite any more.
     """
+    sample, step = start if isinstance(start, int) else 0, stepping.step
     independent, begin = known[0], float(motion.t[sample])
     steps = (begin, step, int(np.floor((motion.t[-1] - begin) / step + 1e-9)) + 1)
-    controller = computed_torque(motion, known[1], independent, steps, bandwidth(STEP))
-    q, qd, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
+    controller = computed_torque(motion, known[1], independent, steps, stepping.bandwidth)
+    first = (motion.q[[sample]], motion.qd[[sample]], motion.qdd[[sample]])
+    if not isinstance(start, int):
+        first = (start[None], 0 * first[1], 0 * first[2])
+    q, qd, _ = in_angles(mechanism, *first)
     angles, rates, efforts, poses, read = [], [], [], [], []
     with opened(mechanism) as world:
         A, W = drive_matrices(world.mechanism, independent)
         loops = close_loops(world)
         gears = geared(world, loops)
-        _leave_to_torques(world, q[sample], qd[sample])
+        _leave_to_torques(world, q[0], qd[0])
         pybullet.setTimeStep(step, physicsClientId=world.client)
-        prepare(world, loops)
+        stepping.prepare(world, loops)
         driven = world.mechanism.actuated_joints
         for k in range(len(controller.t)):
             position, velocity = joint_state(world)
@@ -98,7 +119,8 @@ def simulate(
             _push(world, driven, efforts[-1] @ world.mechanism.selection)
             pybullet.stepSimulation(physicsClientId=world.client)
             read.append(_readings(world))
-        drift = opening(world, np.array(angles), np.array(poses)) if np.isfinite(angles).all() else np.inf
+        finite = np.isfinite(angles).all()
+        drift = opening(world, np.array(angles), np.array(poses)) if finite else Deviation(np.inf, np.inf)
     x, xd, acted = np.array(angles), np.array(rates), np.array(efforts)
     if not (np.isfinite(x).all() and np.isfinite(xd).all() and np.isfinite(acted).all()):
         raise EngineError("pybullet/as_is: the simulation is not finite any more")
@@ -113,6 +135,7 @@ def simulate(
         readings={"commanded": acted, "reported": reported, "reaction": reaction},
         at_limits=0,
         drift=drift,
+        independent=tuple(independent),
         holds_itself=False,
     )
 

@@ -7,9 +7,11 @@ from scipy.spatial.transform import Rotation
 
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import tangent
+from engines.pybullet._refusals import of_loops
 from engines.pybullet._world import World, body_frames
+from engines.refusal import want_representable
 from robots.arrays import Array
-from robots.errors import NotRepresentableError
+from robots.efforts import Deviation, deviation_of
 from robots.mechanism import WORLD, Closure, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
 
 NONE = [0.0, 0.0, 0.0]
@@ -32,6 +34,7 @@ def close_loops(world: World) -> tuple[int, ...]:
     Raises:
         NotRepresentableError: If a closure couples more than two joints.
     """
+    want_representable("pybullet", of_loops(world.mechanism))
     closures = [_constraint(world, closure) for closure in world.mechanism.closures]
     rotors = [_gear(world, *rotor) for rotor in world.rotors]
     for rotor in rotors:
@@ -68,8 +71,8 @@ def follow_curves(world: World, gears: Gears, q: Array) -> None:
         _set_gear(world, gear, slope=slope * ratio, intercept=intercept / weight)
 
 
-def opening(world: World, q: Array, poses: Array) -> float:
-    """How far the loops are open [m or rad]: the widest of all closures at all times.
+def opening(world: World, q: Array, poses: Array) -> Deviation:
+    """How far the loops are open: the widest of all closures at all times.
 
     Args:
         world: The mechanism in PyBullet.
@@ -78,8 +81,11 @@ def opening(world: World, q: Array, poses: Array) -> float:
     """
     frames = body_frames(world, poses)
     rigid = [_gap(closure, *frames) for closure in world.mechanism.rigid_closures]
-    coupled = [_coordinate_gap(world, closure, q) for closure in world.mechanism.coordinate_closures]
-    return float(np.max([*rigid, *coupled], initial=0.0))
+    coupled = [
+        deviation_of(world.mechanism, (closure.follower,), _coordinate_gap(world, closure, q)[:, None])
+        for closure in world.mechanism.coordinate_closures
+    ]
+    return Deviation().or_worse(*rigid, *coupled)
 
 
 def _constraint(world: World, closure: Closure) -> int:
@@ -95,11 +101,6 @@ def _constraint(world: World, closure: Closure) -> int:
 def _coordinate_gear(world: World, closure: CoordinateClosure) -> int:
     """A gear between two joints; a joint that is held at a constant is its own leader, at a slope of zero."""
     leader = closure.leader or closure.follower
-    for coordinate in (closure.follower, leader):
-        if len(coordinate.joints) != 1:
-            raise NotRepresentableError(
-                f"pybullet: equality '{closure.name}' of tendon '{coordinate.name}': its gears couple two joints"
-            )
     return _gear(world, world.joints[closure.follower.joints[0]], world.joints[leader.joints[0]])
 
 
@@ -144,15 +145,16 @@ def _coordinate_gap(world: World, closure: CoordinateClosure, q: Array) -> Array
     return np.abs(follower - np.polynomial.Polynomial(closure.coefficients)(leader))
 
 
-def _gap(closure: RigidClosure, p: Array, R: Array) -> Array:
-    """How far two points are apart, or two frames turned, in the poses of the bodies [m or rad], shape (nt,)."""
+def _gap(closure: RigidClosure, p: Array, R: Array) -> Deviation:
+    """How far two points are apart, or two frames turned, in the poses of the bodies."""
     R1, R2 = R[:, closure.body1], R[:, closure.body2]
     line = p[:, closure.body1] + R1 @ closure.point1 - p[:, closure.body2] - R2 @ closure.point2
-    gap = np.linalg.norm(line, axis=1)
+    length = float(np.linalg.norm(line, axis=1).max(initial=0.0))
     match closure:
         case ConnectClosure():
-            return gap
+            return Deviation(length)
         case WeldClosure():
-            return np.maximum(gap, Rotation.from_matrix(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T).magnitude())
+            turned = Rotation.from_matrix(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T)
+            return Deviation(length, float(turned.magnitude().max(initial=0.0)))
         case _:
             assert_never(closure)

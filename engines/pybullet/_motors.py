@@ -14,8 +14,8 @@ from engines.projection import RANK_TOLERANCE, null_space
 from engines.pybullet._angles import in_angles
 from engines.pybullet._jacobian import closure_jacobian
 from engines.pybullet._world import World
+from engines.refusal import want_representable
 from robots.arrays import Array
-from robots.errors import NotRepresentableError
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
 
@@ -54,7 +54,16 @@ def motors(world: World, mechanism: Mechanism, motion: Motion, places: Sequence[
         )
     q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     spaces = [null_space(closure_jacobian(world, x)) for x in q]
-    stand_ins = [_stand_in(world, drive, spaces) for drive in drives]
+    candidates = [_stand_in(world, drive, spaces) for drive in drives]
+    stand_ins = [stand_in for stand_in in candidates if stand_in is not None]
+    want_representable(
+        "pybullet",
+        (
+            f"tendon '{drive.name}' drives joints that move independently: each motor drives one joint"
+            for drive, stand_in in zip(drives, candidates, strict=True)
+            if stand_in is None
+        ),
+    )
     return Motors(
         joints=tuple(j for j, _ in stand_ins),
         places=tuple(places),
@@ -84,7 +93,7 @@ def targets(mechanism: Mechanism, motion: Motion, run: Motors, t: Array) -> Arra
     return np.asarray(BPoly.from_derivatives(grid, samples[..., list(run.joints)])(t))
 
 
-def _stand_in(world: World, drive: Coordinate, spaces: Sequence[Array]) -> tuple[int, Array]:
+def _stand_in(world: World, drive: Coordinate, spaces: Sequence[Array]) -> tuple[int, Array] | None:
     """A joint of a drive that the loops tie to it, and the effort on the drive per force on the joint, (nt,)."""
     w = world.mechanism.rates_of((drive,))[0]
     for j in drive.joints:
@@ -96,6 +105,4 @@ def _stand_in(world: World, drive: Coordinate, spaces: Sequence[Array]) -> tuple
         ]
         if not any(misses) and np.all(ratios != 0):
             return j, ratios
-    raise NotRepresentableError(
-        f"pybullet: tendon '{drive.name}' drives joints that move independently: each motor drives one joint"
-    )
+    return None

@@ -13,7 +13,7 @@ from engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from engines.pybullet._motors import Motors, targets
 from engines.pybullet._world import World, inertial_poses, joint_state, opened
 from robots.arrays import Array
-from robots.efforts import Rung
+from robots.efforts import Rung, deviation_of
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -108,7 +108,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         dt=run.dt,
         effort=on_drives @ np.linalg.pinv(mechanism.gearing),
         closure_drift=opening(world, q, poses),
-        tracking_error=float(np.abs(drives - motion.law(motion.t).q).max()),
+        tracking_error=deviation_of(mechanism, mechanism.drives, drives - motion.law(motion.t).q),
         wall_time=perf_counter() - clock,
     )
     return Simulation(rung, float(np.mean(log.at_limit)))

@@ -5,12 +5,12 @@ link of a body with several joints are massless. Inertias are given in principal
 has no armature: that becomes the inertia of a rotor on the base, which is to be geared to its joint one to one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from engines.pybullet._rotors import Rotor
 from robots.arrays import Array
-from robots.errors import NotRepresentableError
 from robots.mechanism import WORLD, Body, Joint, Mechanism
 
 BASE = "base"
@@ -22,26 +22,20 @@ FLAT = 8 * float(np.finfo(float).eps)
 NOWHERE, UPRIGHT = np.zeros(3), np.eye(3)
 
 
-def urdf(mechanism: Mechanism) -> str:
+def urdf(mechanism: Mechanism, rotors: Sequence[Rotor]) -> str:
     """The spanning tree as URDF text, one element a line because PyBullet misreads very long lines.
 
-    The link of body 3 is called `body3`, joint 5 is called `joint5`, and its rotor, if it has one, turns by `rotor5`.
+    The link of body 3 is called `body3`, joint 5 is called `joint5`, and the first hinge of rotor 2 `rotor2.0`.
 
     Args:
         mechanism: Robot, with hinges and slides only.
-
-    Raises:
-        NotRepresentableError: If a tendon has armature: rotors are geared to single joints.
+        rotors: Its rotors.
     """
-    for tendon in mechanism.tendons:
-        if tendon.armature:
-            raise NotRepresentableError(f"pybullet: armature of tendon '{tendon.name}': rotors drive one joint")
     lines = [*_link(BASE, 0.0, NOWHERE)]
     for b in range(len(mechanism.bodies)):
         lines += _body(mechanism, b)
-    for j, joint in enumerate(mechanism.joints):
-        if joint.armature:
-            lines += _rotor(j, joint.armature)
+    for k, rotor in enumerate(rotors):
+        lines += _rotor(k, rotor)
     return "\n".join(['<robot name="mechanism">', *lines, "</robot>", ""])
 
 
@@ -82,10 +76,16 @@ def _body(mechanism: Mechanism, b: int) -> Iterator[str]:
         parent, start, R = child, -joint.anchor, UPRIGHT
 
 
-def _rotor(j: int, inertia: float) -> Iterator[str]:
-    """A link that turns about its mass centre, which is fixed, so that neither weight nor reaction comes in."""
-    yield from _link(f"drive{j}", 0.0, np.full(3, inertia))
-    yield from _joint(f"rotor{j}", "continuous", (BASE, f"drive{j}"), _origin(NOWHERE, UPRIGHT), '<axis xyz="0 0 1"/>')
+def _rotor(k: int, rotor: Rotor) -> Iterator[str]:
+    """Links that turn about the mass centre of the last, which is fixed: neither weight nor reaction comes in."""
+    parent = BASE
+    for i, axis in enumerate(rotor.axes):
+        child = f"drive{k}.{i}"
+        last = i == len(rotor.axes) - 1
+        yield from _link(child, 0.0, np.full(3, rotor.inertia) if last else NOWHERE)
+        movement = f'<axis xyz="{_text(axis)}"/>'
+        yield from _joint(f"rotor{k}.{i}", "continuous", (parent, child), _origin(NOWHERE, UPRIGHT), movement)
+        parent = child
 
 
 def _link(name: str, mass: float, moments: Array, origin: str = "") -> Iterator[str]:

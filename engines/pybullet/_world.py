@@ -1,7 +1,7 @@
 """A PyBullet client with the spanning tree of a mechanism in it, and where joints and bodies are in the engine."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ from scipy.spatial.transform import Rotation
 from engines.pybullet._angles import turns, without_balls
 from engines.pybullet._bullet import pybullet, silenced
 from engines.pybullet._passive import Passive, passive
+from engines.pybullet._refusals import refuse
+from engines.pybullet._rotors import Rotor, rotors
 from engines.pybullet._urdf import origin_of_link, principal, urdf
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError, NotRepresentableError
@@ -28,7 +30,7 @@ SAME = 1e-12
 class World:
     """The spanning tree of a mechanism in a PyBullet client, in the gravity of the mechanism, its balls as hinges.
 
-    PyBullet's joint vectors have a place for each joint and for each rotor, which moves as the joint it is geared to.
+    PyBullet's joint vectors have a place for each joint and for each hinge of a rotor, which moves as its joint does.
     """
 
     mechanism: Mechanism
@@ -49,7 +51,7 @@ class World:
     joints: tuple[int, ...]
     """PyBullet's index of each joint, which is also that of the link behind it."""
     rotors: tuple[tuple[int, int], ...]
-    """PyBullet's indices of each rotor's joint and of the joint it is geared to."""
+    """PyBullet's indices of each rotor's hinge and of the joint it is geared to."""
     links: tuple[int, ...]
     """PyBullet's index of the link of each body."""
     moving: tuple[int, ...]
@@ -118,13 +120,14 @@ def opened(mechanism: Mechanism) -> Iterator[World]:
         NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
         EngineError: If PyBullet fails, here or in the block.
     """
-    tree = without_balls(mechanism)
-    text = urdf(tree)
+    refuse(mechanism, closed=False)
+    tree, own_rotors = without_balls(mechanism), rotors(mechanism)
+    text = urdf(tree, own_rotors)
     with silenced():
         try:
             client = pybullet.connect(pybullet.DIRECT)
             try:
-                world = _load(tree, passive(tree, turns(mechanism)), text, client)
+                world = _load(tree, own_rotors, passive(tree, turns(mechanism)), text, client)
                 want_as_given(world)
                 yield world
             finally:
@@ -195,7 +198,7 @@ def body_frames(world: World, poses: Array) -> tuple[Array, Array]:
     return p, R
 
 
-def _load(mechanism: Mechanism, acting: Passive, text: str, client: int) -> World:
+def _load(mechanism: Mechanism, own_rotors: Sequence[Rotor], acting: Passive, text: str, client: int) -> World:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mechanism.urdf"
         path.write_text(text, encoding="utf-8")
@@ -208,9 +211,9 @@ def _load(mechanism: Mechanism, acting: Passive, text: str, client: int) -> Worl
         raise EngineError(f"pybullet: want {text.count('<joint ')} joints from the URDF, got {count}")
     index = {info[k].decode(): info[0] for info in infos for k in (1, 12)}  # by the names of joints and of links
     joints = tuple(index[f"joint{j}"] for j in range(len(mechanism.joints)))
-    rotors = {j: index[f"rotor{j}"] for j, joint in enumerate(mechanism.joints) if joint.armature}
-    place = {i: infos[i][4] for i in (*joints, *rotors.values())}  # in the joint vectors
-    whose = {**{i: j for j, i in enumerate(joints)}, **{i: j for j, i in rotors.items()}}
+    hinges = {index[f"rotor{k}.{i}"]: j for k, rotor in enumerate(own_rotors) for i, j in enumerate(rotor.joints)}
+    place = {i: infos[i][4] for i in (*joints, *hinges)}  # in the joint vectors
+    whose = {**{i: j for j, i in enumerate(joints)}, **hinges}
     moving = tuple(sorted(place, key=lambda i: place[i]))
     return World(
         mechanism=mechanism,
@@ -220,7 +223,7 @@ def _load(mechanism: Mechanism, acting: Passive, text: str, client: int) -> Worl
         client=client,
         tree=tree,
         joints=joints,
-        rotors=tuple((rotor, joints[j]) for j, rotor in rotors.items()),
+        rotors=tuple((hinge, joints[j]) for hinge, j in hinges.items()),
         links=tuple(index[f"body{b}"] for b in range(len(mechanism.bodies))),
         moving=moving,
         order=np.array([whose[i] for i in moving], dtype=int),

@@ -15,6 +15,7 @@ from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_bias, closure_jacobian
 from engines.pybullet._loads import apply_loads, load_forces, springs
 from engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves, geared
+from engines.pybullet._refusals import refuse
 from engines.pybullet._world import World, body_pose, opened
 from engines.pybullet.routes.forward import OWN, prepare
 from robots.arrays import Array
@@ -28,7 +29,7 @@ EVEN = 1e-6
 """Singular values of the axes of a joint's hinges below this count as zero [-]."""
 
 REBUILT = {
-    "armature": "rotors on the base, geared one to one",
+    "armature": "rotors on the base, geared to the joints",
     "stiffness": "springs as loads before each step",
     "spring_reference": "springs as loads before each step",
     "force": "loads before each step",
@@ -46,6 +47,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         q: Joint positions that close the loops [m or rad], shape (nq,).
     """
     at_rest = np.zeros((1, mechanism.nv))
+    refuse(mechanism, q[None], closed=True)
     x = in_angles(mechanism, q[None], at_rest, at_rest)[0][0]
     inverse = np.linalg.inv(rates_of_angles(mechanism, q[None], at_rest)[0][0])
     with opened(mechanism) as world:
@@ -69,7 +71,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             freedom=freedom,
             axis=axis,
             anchor=anchor,
-            armature=inverse.T @ _armature(world) @ inverse,
+            armature=inverse.T @ _armature(world, x) @ inverse,
             damping=inverse.T @ damping @ inverse,
             friction=np.array([_joint_info(world, i)[7] for i in world.joints]),
             stiffness=stiffness,
@@ -194,18 +196,19 @@ def _meeting_point(lines: list[tuple[Array, Array]]) -> Array:
     return np.linalg.solve(np.sum(across, axis=0), np.sum(points, axis=0))
 
 
-def _armature(world: World) -> Array:
+def _armature(world: World, x: Array) -> Array:
     """Inertia that the rotors add to the joints by the gears that PyBullet has [kg or kg m²], shape (nv, nv)."""
-    armature = np.zeros(len(world.joints))
-    inertias = {
-        rotor: pybullet.getDynamicsInfo(world.tree, rotor, physicsClientId=world.client)[2][2]
-        for rotor, _ in world.rotors
-    }
+    armature, gears = np.zeros((len(world.joints), len(world.joints))), np.zeros((len(world.moving), len(world.joints)))
+    hinges = [hinge for hinge, _ in world.rotors]
     for constraint in _every_constraint(world):
-        rotor, joint, ratio = constraint[1], constraint[3], constraint[11]
-        if rotor in inertias:
-            armature[world.joints.index(joint)] += inertias[rotor] * ratio**2
-    return np.diag(armature)
+        hinge, joint, ratio = constraint[1], constraint[3], -constraint[11]
+        if hinge in hinges:
+            gears[world.moving.index(hinge), world.joints.index(joint)] = ratio
+    for hinge in hinges:
+        inertia = pybullet.getDynamicsInfo(world.tree, hinge, physicsClientId=world.client)[2][2]  # round, or none
+        turning = _point_jacobian(world, hinge, NONE, x)[1] @ gears
+        armature += inertia * turning.T @ turning
+    return armature
 
 
 def _measured(world: World, x: Array) -> tuple[Array, Array]:
@@ -267,7 +270,7 @@ def _loads(world: World) -> tuple[Array, Array]:
 
 def _constraints(world: World, x: Array) -> tuple[Array, float]:
     """Jacobian of PyBullet's constraints but for those of the rotors, shape (nc, nv), and the widest opening."""
-    rotors, rows, gaps = {rotor for rotor, _ in world.rotors}, [np.zeros((0, world.mechanism.nv))], [0.0]
+    rotors, rows, gaps = {hinge for hinge, _ in world.rotors}, [np.zeros((0, world.mechanism.nv))], [0.0]
     for constraint in _every_constraint(world):
         if constraint[4] == pybullet.JOINT_GEAR and constraint[1] in rotors:
             continue

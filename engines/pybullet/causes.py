@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from engines.as_is import log_of
-from engines.pybullet._as_is import STEP, demands, simulate
+from engines.pybullet._as_is import STEP, Stepping, demands, simulate
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._world import World
 from robots.log import Log
@@ -42,5 +42,6 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
         if "solver" in removed:
             pybullet.setPhysicsEngineParameter(numSolverIterations=500, solverResidualThreshold=1e-30, **where)
 
-    step, known = STEP / (FINER if "step" in removed else 1), demands(case.mechanism, motion)
-    return log_of("pybullet/as_is", case, simulate(case.mechanism, motion, known, step=step, prepare=prepare))
+    stepping = Stepping(step=STEP / (FINER if "step" in removed else 1), prepare=prepare)
+    known = demands(case.mechanism, motion)
+    return log_of("pybullet/as_is", case, simulate(case.mechanism, motion, known, stepping=stepping))

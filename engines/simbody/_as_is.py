@@ -1,16 +1,18 @@
 """Simbody as OpenSim's user runs it, driven along a motion by actuators, and what is written down of it."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engines.as_is import Record
 from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices
-from engines.projection import independent_drives, loop_motions
+from engines.projection import drives_along, loop_motions
 from engines.simbody._equations import closure_bias, closure_jacobian, opening, tree_terms
 from engines.simbody._model import BALL_OR_FREE, Model, build
 from engines.simbody._opensim import guarded, opensim
 from robots.arrays import Array
+from robots.efforts import Deviation
 from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -42,8 +44,8 @@ def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list
     """
     W = mechanism.rates_of(mechanism.drives)
     with guarded("simbody/as_is"):
-        model, middle = build(mechanism), motion.q[len(motion.t) // 2]
-        independent = independent_drives(_jacobian(model, middle), W)
+        model = build(mechanism)
+        independent = drives_along(partial(_jacobian, model), motion.q, W)
         S, scale, every = mechanism.selection, mechanism.effort_scales, []
         for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
             loop = loop_motions(_jacobian(model, q), W[independent])
@@ -73,7 +75,7 @@ def simulate(
     steps = (begin, STEP, int(np.floor((motion.t[-1] - begin) / STEP + 1e-9)) + 1)
     controller = computed_torque(motion, known[1], independent, steps, bandwidth(STEP))
     A, W = drive_matrices(mechanism, independent)
-    positions, velocities, efforts, drift = [], [], [], 0.0
+    positions, velocities, efforts, drift = [], [], [], Deviation()
     with guarded("simbody/as_is"):
         model = build(mechanism, actuated=True)
         model.put(motion.q[sample], motion.qd[sample])
@@ -86,11 +88,12 @@ def simulate(
             positions.append(q)
             velocities.append(qd)
             efforts.append(controller.efforts(k, A @ q, W @ qd))
-            drift = max(drift, opening(model, model.state))
+            drift = drift.or_worse(opening(model, model.state))
             _step(model, efforts[-1] @ mechanism.selection, t + STEP)
     q, qd, acted = np.array(positions), np.array(velocities), np.array(efforts)
     return Record(
         controller=controller,
+        independent=independent,
         positions=q @ A.T,
         q=q,
         qd=qd,

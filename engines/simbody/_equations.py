@@ -1,17 +1,18 @@
 """Terms of Simbody's own equations in a state, turned over to the joints of the mechanism."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
 from engines.simbody._model import Model
 from engines.simbody._opensim import matrix, opensim, vector
 from robots.arrays import Array
+from robots.efforts import Deviation, deviation_of
 from robots.mechanism import Closure, ConnectClosure, CoordinateClosure, WeldClosure
 
-PARTS: Mapping[type[Closure], tuple[int, ...]] = {ConnectClosure: (3,), WeldClosure: (3, 3), CoordinateClosure: (1,)}
-"""Sizes of the errors of position of a closure, each the components of one distance or angle."""
+ROWS: Mapping[type[Closure], int] = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1}
+"""How many errors of position a closure has."""
 
 
 def tree_terms(model: Model, q: Array, qd: Array) -> tuple[Array, Array, Array]:
@@ -78,19 +79,27 @@ def closure_bias(model: Model, q: Array, qd: Array) -> Array:
     return np.array(bias.to_numpy()).reshape(-1)[: model.loop_rows]
 
 
-def opening(model: Model, state: Any) -> float:
-    """How far the widest loop is open, by Simbody's own errors of position [m or rad].
+def opening(model: Model, state: Any) -> Deviation:
+    """How far the widest loop is open, by Simbody's own errors of position.
 
     Args:
         model: The mechanism in Simbody.
         state: A state of it, whose positions are realized.
     """
-    errors, row, widest = np.array(state.getQErr().to_numpy()).reshape(-1), model.drives, 0.0
+    errors, row, widest = np.array(state.getQErr().to_numpy()).reshape(-1), model.drives, Deviation()
     for closure in model.mechanism.closures:
-        parts = PARTS[type(closure)]
-        for size in parts:
-            widest = max(widest, float(np.linalg.norm(errors[row : row + size])))
-            row += size
+        count = ROWS[type(closure)]
+        error, row = errors[row : row + count], row + count
+        match closure:
+            case ConnectClosure():
+                gap = Deviation(float(np.linalg.norm(error)))
+            case WeldClosure():  # the turn comes first
+                gap = Deviation(float(np.linalg.norm(error[3:])), float(np.linalg.norm(error[:3])))
+            case CoordinateClosure():
+                gap = deviation_of(model.mechanism, (closure.follower,), error)
+            case _:
+                assert_never(closure)
+        widest = widest.or_worse(gap)
     return widest
 
 

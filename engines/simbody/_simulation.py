@@ -16,7 +16,7 @@ from engines.simbody._equations import constraint_matrix, opening
 from engines.simbody._model import BALL_OR_FREE, Model, added_inertia, build, rotation
 from engines.simbody._opensim import angles, guarded, opensim
 from robots.arrays import Array
-from robots.efforts import Rung
+from robots.efforts import Deviation, Rung, deviation_of
 from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
@@ -52,8 +52,7 @@ class _Record:
     """[N or N m], shape (nt, drives that are driven)."""
     positions: Array
     """Of what is driven, from where all joints are at their references [m or rad], shape (nt, drives driven)."""
-    drift: float
-    """[m or rad]."""
+    drift: Deviation
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
@@ -87,7 +86,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
         dt=run.dt,
         effort=efforts @ np.linalg.pinv(mechanism.gearing),
         closure_drift=record.drift,
-        tracking_error=float(np.abs(miss).max(initial=0.0)),
+        tracking_error=deviation_of(mechanism, driven, miss),
         wall_time=perf_counter() - clock,
     )
 
@@ -137,7 +136,7 @@ def _march(model: Model, motion: Motion, run: Run, driven: Sequence[Coordinate])
     drift, places = opening(model, model.state), [model.place(drive) for drive in driven]
     q_places = [model.q_place(drive) for drive in driven]
     positions, multipliers, rows = [_positions(model.state, q_places)], [], list[int]()  # as given, not as projected
-    manager = _manager(model, run, drift)
+    manager = _manager(model, run, drift.largest)
     manager.initialize(model.state)
     for k, t in enumerate(motion.t.tolist()):
         state = manager.integrate(t) if k else manager.getState()
@@ -147,7 +146,7 @@ def _march(model: Model, motion: Motion, run: Run, driven: Sequence[Coordinate])
             rows = [int(row) for row in drives.argmax(axis=0)]
         else:
             positions.append(_positions(state, q_places))
-            drift = max(drift, opening(model, state))
+            drift = drift.or_worse(opening(model, state))
         multiplier = model.model.getMatterSubsystem().getConstraintMultipliers(state)
         multipliers.append(np.array(multiplier.to_numpy())[rows])
     return _Record(multipliers=np.array(multipliers), positions=np.array(positions), drift=drift)

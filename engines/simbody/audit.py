@@ -59,7 +59,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             moment=moment,
             rest_force=bias - passive,
             J=J,
-            opening=gap,
+            opening=gap.largest,
             transmission=mechanism.selection,
             rebuilt=REBUILT,
         )

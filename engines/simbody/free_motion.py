@@ -46,7 +46,7 @@ def _march(model: Model, start: State, t: Array, *, tight: bool) -> State:
     model.put(*start)
     model.state.setTime(float(t[0]))
     model.model.realizePosition(model.state)
-    manager = _manager(model, opening(model, model.state), tight=tight)
+    manager = _manager(model, opening(model, model.state).largest, tight=tight)
     manager.initialize(model.state)
     q[0], qd[0] = start
     for k, time in enumerate(t[1:].tolist(), start=1):

@@ -20,6 +20,7 @@ from analytic.kinematics.closures import closure_jacobian, closure_jacobian_rate
 from analytic.kinematics.tree import poses, twists
 from engines.mujoco.routes.kkt import MujocoKkt
 from robots.arrays import Array
+from robots.efforts import Deviation
 from robots.errors import NotRepresentableError
 from robots.motion import Motion
 from robots.robot import Case
@@ -88,7 +89,7 @@ def errors(case: Case, motion: Motion) -> dict[str, float]:
         "lagrange": _error(lagrange.effort, noc.effort),
         "mujoco/kkt": _error(kkt.effort, noc.effort),
         "power": power_imbalance(case.mechanism, motion, noc.effort) or 0.0,
-        "gap": float(kkt.closure_drift or 0.0),
+        "gap": (kkt.closure_drift or Deviation()).largest,
     }
     if engines.installed("pybullet"):
         with suppress(NotRepresentableError):  # a ball joint that is turned far

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from analytic.kinematics.closures import closure_jacobian, closure_jacobian_rate, closure_residual
+from analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_jacobian_rate,
+    closure_residual,
+    solve_dependent,
+)
 from analytic.kinematics.tree import poses, retract, twist_matrices, twists
 from robots.arrays import Array
 from robots.mechanism import Mechanism
@@ -82,3 +88,25 @@ def _random_state(mechanism: Mechanism) -> tuple[Array, Array]:
 
 def _residual(mechanism: Mechanism, q: Array) -> Array:
     return closure_residual(mechanism, poses(mechanism, q), q)
+
+
+@pytest.mark.parametrize("shape", [(12, 9), (9, 12), (9, 9)])
+@pytest.mark.parametrize("condition", [10.0, 9e3, 1e12])
+def test_dependent_rates_are_least_squares_of_least_norm(shape: tuple[int, int], condition: float) -> None:
+    """As singular values say, sample by sample: well or ill conditioned ones, redundant ones, singular ones, in one."""
+    random, few = np.random.default_rng(0), min(shape)
+    U, V = (np.linalg.qr(random.normal(size=(40, n, few)))[0] for n in shape)
+    values = np.tile(np.geomspace(1, 1 / condition, few), (40, 1))
+    values[1], values[2, -1] = 1.0, 0.0
+    A, right = U * values[:, None] @ V.swapaxes(1, 2), random.normal(size=(40, shape[0], 3))
+    A[3], A[4, :, 0] = 0.0, 0.0
+    A /= np.maximum(np.linalg.norm(A, axis=2, keepdims=True), 1e-9)
+    rates = solve_dependent(A, right)
+    for of_sample, matrix, b in zip(rates, A, right, strict=True):
+        expected = -np.linalg.lstsq(matrix, b, rcond=RANK_TOLERANCE)[0]
+        np.testing.assert_allclose(of_sample, expected, atol=1e-13 * min(condition, 1 / RANK_TOLERANCE) * few)
+
+
+def test_redundant_rows_that_disagree_are_met_in_the_mean() -> None:
+    A = np.array([[[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]])
+    np.testing.assert_allclose(solve_dependent(A, np.array([[[1.0], [2.0], [4.0]]]))[0, :, 0], [-1, -3], rtol=1e-15)

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from analytic.dynamics.lagrange import Lagrange
+from analytic.dynamics.lagrange import Lagrange, lagrange_model
 from analytic.dynamics.noc import Noc
+from analytic.kinematics.closures import null_space
+from analytic.kinematics.tree import retract
 from analytic.motion import unactuated
+from analytic.motion.automatic import swing
+from analytic.motion.continuation import Tracer
 from analytic.motion.prescribe import prescribe
 from robots.errors import MechanismError, SingularityError
 from robots.motion import Motion
@@ -106,3 +110,38 @@ def test_the_motion_is_the_same_from_any_known_state(spinning: tuple[Case, Motio
 def spinning(model_case: CaseMaker) -> tuple[Case, Motion]:
     case = model_case(MODELS / "spinning_rod.xml", amplitude=0.1, duration=0.5)
     return case, prescribe(case)
+
+
+HEAVY = """
+<mujoco><compiler angle="radian"/><worldbody>
+<body name="base"><joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+<joint name="z" type="slide"/><joint name="turn" axis="0 0 1"/>
+<inertial pos="0.02 0.01 0.1" mass="400" diaginertia="20 15 10"/>
+<body name="hip" pos="0 0.2 0"><joint name="hip" axis="0 1 0"/>
+<inertial pos="0 0 -0.3" mass="4" diaginertia="0.05 0.05 0.01"/>
+<body name="heel" pos="0 0 -0.6"><joint name="heel" axis="0.1 1 0" stiffness="1000"/>
+<inertial pos="0.02 0 0" mass="0.01" diaginertia="1e-6 4e-6 4e-6"/></body></body></body>
+</worldbody><tendon><fixed name="sum">
+<joint joint="x" coef="1"/><joint joint="y" coef="1"/><joint joint="z" coef="1"/><joint joint="turn" coef="1"/>
+<joint joint="hip" coef="1"/><joint joint="heel" coef="1"/></fixed></tendon>
+<actuator><motor name="sum" tendon="sum"/></actuator></mujoco>"""
+"""What is driven is no single joint, so that what is not mixes heavy and light."""
+
+
+def test_no_force_is_left_where_a_heavy_base_floats_and_a_light_link_swings(
+    tmp_path: Path, model_case: CaseMaker
+) -> None:
+    """By the equations of Lagrange, as a power: what nothing drives takes none but round-off."""
+    (tmp_path / "heavy.xml").write_text(HEAVY, encoding="utf-8")
+    case = model_case(tmp_path / "heavy.xml")
+    mechanism, rng = case.mechanism, np.random.default_rng(0)
+    q = retract(mechanism, np.tile(mechanism.rest_position, (50, 1)), rng.uniform(-0.5, 0.5, (50, 6)))
+    qd = rng.uniform(-1, 1, (50, 6)) * [1, 1, 1, 1, 1, 400]
+    still = swing(mechanism, mechanism.rest_position, mechanism.drives, np.zeros(1), span=(0.0, 1.0))
+    tracer = Tracer(mechanism=mechanism, law=still, drives=mechanism.drives, where="")
+    qdd = unactuated.accelerations(tracer, np.linspace(0, 1, 50), q, qd)
+    model = lagrange_model(mechanism, q, qd)
+    terms = np.stack([(model.M @ qdd[..., None])[..., 0], model.coriolis, model.gravity])
+    Z = null_space(mechanism.rates_of(mechanism.drives))
+    left, at_work = np.abs(terms.sum(axis=0) @ Z), np.abs(terms @ Z).sum(axis=0)
+    assert (left / at_work).max() < 1e-14

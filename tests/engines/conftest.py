@@ -1,6 +1,7 @@
 """Fixtures of the tests of the engines."""
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,13 @@ import pytest
 
 from analytic.kinematics.closures import closure_jacobian
 from analytic.kinematics.tree import Poses, Twists
+from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.mechanism import Mechanism
+from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import CaseMaker
-from tests.engines.mechanisms import OWN, Own
+from tests.engines.mechanisms import OWN, Moving, Own
 
 
 @pytest.fixture
@@ -21,6 +24,20 @@ def own(tmp_path: Path, model_case: CaseMaker) -> Own:
         path = tmp_path / f"{name}.xml"
         path.write_text(text or OWN[name], encoding="utf-8")
         return model_case(path, amplitude=0.15)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def moving(tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker) -> Moving:
+    folder = tmp_path_factory.mktemp("moving")
+
+    @cache
+    def make(name: str) -> tuple[Case, Motion]:
+        path = folder / f"{name}.xml"
+        path.write_text(OWN[name], encoding="utf-8")
+        case = model_case(path, amplitude=0.15)
+        return case, prescribe(case)
 
     return make
 

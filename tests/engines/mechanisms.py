@@ -9,7 +9,7 @@ from typing import Protocol
 from analytic.dynamics.noc import Noc
 from analytic.kinematics.redundancy import moving_part
 from robots.arrays import Array
-from robots.efforts import EffortHistory
+from robots.efforts import Deviation, EffortHistory
 from robots.motion import Motion
 from robots.robot import Case
 from tests.errors import relative_error
@@ -174,6 +174,26 @@ PARALLEL_CRANKS = """
   <actuator><motor name="a" joint="a"/>{}</actuator>
 </mujoco>"""
 
+# Two motors of which the rocker's is the faster in the middle of a long swing, and at a dead centre towards its end.
+#
+#      o=============O end
+#     / crank       / rocker
+#    @             @
+#    #             #
+TWO_CRANKS = """
+<mujoco><compiler angle="radian"/><option gravity="0 -9.81 0"/><default><joint axis="0 0 1"/></default>
+  <worldbody>
+    <body name="crank"><joint name="crank"/><inertial pos=".2 0 0" mass="1" diaginertia=".01 .01 .01"/>
+      <body name="coupler" pos=".4 0 0"><joint name="coupler"/>
+        <inertial pos=".5 0 0" mass="1" diaginertia=".1 .1 .1"/><site name="coupler_end" pos="1 0 0"/></body></body>
+    <body name="rocker" pos="1 0 0"><joint name="rocker"/>
+      <inertial pos=".2 0 0" mass="1" diaginertia=".01 .01 .01"/><site name="end" pos=".45 0 0"/></body>
+  </worldbody>
+  <equality><connect name="end" site1="coupler_end" site2="end"/></equality>
+  <actuator><motor name="crank" joint="crank"/>{}</actuator>
+  <keyframe><key name="home" qpos="4.3 -3.64 2.55"/></keyframe>
+</mujoco>"""
+
 OWN = {
     "spatial": SPATIAL,
     "five_bar": FIVE_BAR,
@@ -192,6 +212,12 @@ class Own(Protocol):
     """Makes a case of one of the models above, or of any text."""
 
     def __call__(self, name: str, text: str = "") -> Case: ...
+
+
+class Moving(Protocol):
+    """One of the models above and its motion, made once for all tests of a process."""
+
+    def __call__(self, name: str) -> tuple[Case, Motion]: ...
 
 
 def reference(case: Case, motion: Motion) -> Array:
@@ -214,7 +240,7 @@ def want_right(name: str, case: Case, motion: Motion) -> None:
     if sources.simulates(name):
         want_agreement(history, reference(case, motion), registered()[name])
     else:
-        assert (history.closure_drift or 0.0) < CLOSED
+        assert (history.closure_drift or Deviation()).largest < CLOSED
         assert _over_own_peaks(history.effort, case, motion) < ROUND_OFF
 
 
@@ -225,4 +251,4 @@ def want_agreement(history: EffortHistory, wanted: Array, limit: Tolerance) -> N
         (history.tracking_error, limit.tracking_error),
     ):
         assert (found is None) == (most is None)
-        assert found is None or found < (most or 0)
+        assert found is None or found.largest < (most or 0)

@@ -1,7 +1,7 @@
 """What routes cannot carry of the zoo and of our own mechanisms, by route and mechanism: what they must say of it."""
 
 _TENDON = "pinocchio: armature of tendon 'both': its rotors are on single dofs"
-_ROTORS = "pybullet: armature of free joint 'base'"
+_ROTORS = "pybullet: armature of tendon 'both'"
 _WHEELS = "simbody: armature of free joint 'base'.*; armature of ball joint 'neck'"
 _BALL = "simbody: spring or damper of ball joint 'ball'"
 _ROTOR = "dart: armature of hinge joint 'right2', which nothing drives"

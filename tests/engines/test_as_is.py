@@ -33,6 +33,8 @@ KINDS = {
     "integrating": '<intvelocity {on} kp="40" actrange="-3 3"/>',
     "on_tendon": '<position {on} kp="40" kv="3"/>',
 }
+if hasattr(mujoco.mjtGain, "mjGAIN_DCMOTOR"):
+    KINDS["dcmotor"] = '<dcmotor {on} motorconst="1 1" resistance="0.5" gear="2"/>'
 INTEGRATORS = ("Euler", "implicit", "implicitfast", "discrete")
 
 
@@ -130,7 +132,9 @@ def test_controls_and_forces_at_their_limits_are_counted(
 def test_an_actuator_that_is_no_motor_or_servo_is_refused(model_case: CaseMaker, tmp_path: Path) -> None:
     path = flywheels(tmp_path, ["motor"])
     _replace(path, "<motor.*?/>", '<muscle name="biceps" tendon="motor" lengthrange="-1 1"/>')
-    with pytest.raises(NotRepresentableError, match=r"actuator 'biceps'.*motor, position, velocity or general"):
+    with pytest.raises(
+        NotRepresentableError, match=r"actuator 'biceps'.*position, velocity or general.*got gain_muscle, bias_"
+    ):
         run(model_case, path)
 
 

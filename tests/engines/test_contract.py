@@ -4,6 +4,7 @@ Nothing here names an engine, but where one is known to be wrong; what an engine
 """
 
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import requires
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,8 @@ from robots.errors import EngineError, NotFoundError, NotRepresentableError
 from robots.mechanism import Wrench
 from robots.motion import Drive, Motion
 from robots.robot import Case, MotionSpec
-from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, Own, reference, want_right
+from tests.conftest import CaseMaker
+from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, TWO_CRANKS, Moving, Own, reference, want_right
 from tests.engines.refusals import REFUSALS
 from tests.errors import relative_error
 from validation.judge import sources
@@ -146,11 +148,10 @@ def test_the_zoo_agrees(name: str, zoo_case: Case, zoo_motion: Motion, request: 
 @pytest.mark.slow
 @EXACT
 @pytest.mark.parametrize("mechanism", OWN)
-def test_own_mechanisms_agree(name: str, mechanism: str, own: Own, request: pytest.FixtureRequest) -> None:
+def test_own_mechanisms_agree(name: str, mechanism: str, moving: Moving, request: pytest.FixtureRequest) -> None:
     """Full tensors, joints away from the origins of bodies, references, gears, armature, dampers, springs."""
     source = loaded(name, request)
-    case = own(mechanism)
-    motion = prescribe(case)
+    case, motion = moving(mechanism)
     if refusal := REFUSALS.get((name, mechanism)):
         with pytest.raises(NotRepresentableError, match=refusal):
             source.compute_efforts(case, motion)
@@ -194,6 +195,35 @@ def test_redundant_motors_are_left_off(name: str, own: Own, request: pytest.Fixt
     assert (history.effort == 0).all(axis=0).sum() == 1
     on_the_dof = history.effort @ two.mechanism.selection.sum(axis=1, keepdims=True)
     assert relative_error(on_the_dof, reference(one, motion)) < (registered()[name].relative_error or 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SIMULATING)
+def test_a_motor_that_passes_a_dead_centre_is_left_off(
+    name: str, tmp_path: Path, model_case: CaseMaker, request: pytest.FixtureRequest
+) -> None:
+    """Though it is the one that determines the others best in the middle of the motion."""
+    source, law = loaded(name, request), {"amplitude": 1.3, "frequency": 1.25, "duration": 0.4}
+    (tmp_path / "one.xml").write_text(TWO_CRANKS.format(""), encoding="utf-8")
+    (tmp_path / "two.xml").write_text(TWO_CRANKS.format('<motor name="rocker" joint="rocker"/>'), encoding="utf-8")
+    one, two = (model_case(tmp_path / f"{which}.xml", **law) for which in ("one", "two"))
+    motion = prescribe(one)
+    rates = motion.qd[1:-1, 2] / motion.qd[1:-1, 0]
+    assert rates[len(rates) // 2] < -1
+    assert rates[-1] > 0
+
+    @cache
+    def at(*times: float) -> Drive:
+        moved = motion.assemble(np.array(times))
+        return Drive(*(x[:, [0, 2]] for x in (moved.q, moved.qd, moved.qdd)))
+
+    def both(t: Array) -> Drive:
+        return at(*t)
+
+    history = source.compute_efforts(two, replace(motion, law=both))
+    assert not history.effort[:, 1].any()
+    expected = reference(one, motion)
+    assert relative_error(history.effort[:, :1], expected) < (registered()[name].relative_error or 0)
 
 
 @pytest.mark.parametrize(("python", "there"), [("3.11", True), ("3.12", False)])

@@ -15,7 +15,7 @@ from analytic.kinematics.closures import closure_residual
 from analytic.kinematics.tree import poses
 from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Source
+from robots.efforts import Deviation, EffortHistory, Source
 from robots.mechanism import Mechanism, WeldClosure
 from robots.motion import Drive, Motion
 from robots.robot import Case
@@ -43,7 +43,7 @@ def route(name: str) -> Source:
         from engines.drake.routes.forward import DrakeForward
         from engines.drake.routes.forward import Settings as DrakeSettings
 
-        return DrakeForward(DrakeSettings(lead=0))
+        return DrakeForward(DrakeSettings(lead=0, parts=(8, 16, 32, 64)))  # else it drifts by as much as is wanted
     return engines.load(name)
 
 
@@ -57,13 +57,13 @@ def displaced(motion: Motion, place: int) -> Motion:
     return replace(assemble(motion.t), assemble=assemble)
 
 
-def opening(mechanism: Mechanism, q: Array) -> float:
-    """How far the widest loop is open in a pose [m or rad], by forward kinematics."""
+def opening(mechanism: Mechanism, q: Array) -> Deviation:
+    """How far the widest loop is open in a pose, by forward kinematics."""
     residual, widths = closure_residual(mechanism, poses(mechanism, q[None]), q[None])[0], []
     for closure in mechanism.closures:
         rows, residual = np.split(residual, [6 if isinstance(closure, WeldClosure) else 3])
-        widths += [np.linalg.norm(part) for part in (rows[:3], rows[3:])]
-    return float(max(widths))
+        widths.append([np.linalg.norm(part) for part in (rows[:3], rows[3:])])
+    return Deviation(*np.max(widths, axis=0))
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,10 @@ def short(prr_motion: Motion) -> Motion:
 @pytest.mark.parametrize("joint", ["q1", "q2", "q3"])
 @pytest.mark.parametrize(
     "name",
-    [*(f"{engine}/forward" for engine in ENGINES), "dart/as_is", "drake/as_is", "mujoco/as_is", "pybullet/as_is"],
+    [
+        *(f"{engine}/forward" for engine in ENGINES),
+        *(f"{engine}/as_is" for engine in ("dart", "drake", "mujoco", "pybullet", "simbody")),
+    ],
 )
 def test_a_displaced_start_is_reported(name: str, joint: str, prr: Case, prr_motion: Motion) -> None:
     """Of a slider of a leg that closes both loops, the first or the last; the constraints draw it back, if at all."""
@@ -84,10 +87,10 @@ def test_a_displaced_start_is_reported(name: str, joint: str, prr: Case, prr_mot
     spoilt = displaced(motion, prr.mechanism.q_slices[names.index(joint)].start)
     history = route(name).compute_efforts(prr, spoilt)
     swing = 0.2 if name.endswith("as_is") and name != "mujoco/as_is" else 1e-4  # the velocity of the start goes on
-    assert history.tracking_error == pytest.approx(SHIFT, rel=swing)
+    assert history.tracking_error == pytest.approx((SHIFT, 0), rel=swing)
     assert history.closure_drift == pytest.approx(opening(prr.mechanism, spoilt.q[0]), rel=1e-4)
-    assert all(rung.closure_drift == pytest.approx(SHIFT, rel=1e-2) for rung in history.ladder)
-    assert all(rung.tracking_error == pytest.approx(SHIFT, rel=1e-2) for rung in history.ladder)
+    assert all(rung.closure_drift == pytest.approx((SHIFT, 0), rel=1e-2) for rung in history.ladder)
+    assert all(rung.tracking_error == pytest.approx((SHIFT, 0), rel=1e-2) for rung in history.ladder)
 
 
 @pytest.mark.parametrize("joint", ["crank", "foot"])
@@ -99,8 +102,8 @@ def test_a_weld_that_is_open_is_reported(engine: str, joint: str, model_case: Ca
     motion = prescribe(case)
     spoilt = displaced(motion.assemble(motion.t[:6]), names.index(joint))
     history = route(f"{engine}/forward").compute_efforts(case, spoilt)
-    assert history.closure_drift == pytest.approx(opening(case.mechanism, spoilt.q[0]), rel=1e-3)
-    assert history.tracking_error == pytest.approx(SHIFT if joint == "crank" else 0, abs=1e-2 * SHIFT)
+    assert history.closure_drift == pytest.approx(opening(case.mechanism, spoilt.q[0]), rel=1e-3, abs=1e-5 * SHIFT)
+    assert history.tracking_error == pytest.approx((0, SHIFT if joint == "crank" else 0), abs=1e-2 * SHIFT)
 
 
 @pytest.mark.parametrize("engine", ["exudyn", "mujoco", "pinocchio"])
@@ -112,9 +115,9 @@ def test_a_displaced_target_is_reported(engine: str, prr: Case, short: Motion) -
         return right._replace(q=right.q + SHIFT * np.outer(t > short.t[-1] - 1e-9, [0, 1, 0]))
 
     history = route(f"{engine}/forward").compute_efforts(prr, replace(short, law=law))
-    assert history.tracking_error == pytest.approx(SHIFT, rel=1e-3)
+    assert history.tracking_error == pytest.approx((SHIFT, 0), rel=1e-3)
     assert history.closure_drift is not None
-    assert history.closure_drift < SHIFT / 1000
+    assert history.closure_drift.largest < SHIFT / 1000
 
 
 @pytest.mark.parametrize(
@@ -123,9 +126,9 @@ def test_a_displaced_target_is_reported(engine: str, prr: Case, short: Motion) -
 def test_drift_is_that_of_all_samples(engine: str, order: int, prr: Case, prr_motion: Motion) -> None:
     """From a start that is right, the loops open as a power of the step."""
     ladder = route(f"{engine}/forward").compute_efforts(prr, prr_motion).ladder
-    np.testing.assert_allclose(_orders([rung.closure_drift for rung in ladder]), order, atol=0.05)
+    np.testing.assert_allclose(_orders([rung.closure_drift.length for rung in ladder]), order, atol=0.05)
     if engine not in ("dart", "drake", "pybullet"):  # whose motors meet the motion at the end of every step
-        np.testing.assert_allclose(_orders([rung.tracking_error for rung in ladder]), order, atol=0.05)
+        np.testing.assert_allclose(_orders([rung.tracking_error.length for rung in ladder]), order, atol=0.05)
 
 
 def test_drift_of_mujoco_is_that_of_its_compliance(prr: Case, prr_motion: Motion) -> None:
@@ -135,12 +138,12 @@ def test_drift_of_mujoco_is_that_of_its_compliance(prr: Case, prr_motion: Motion
         return MujocoForward(Settings(steps=(5e-3,), compliances=compliances)).compute_efforts(prr, prr_motion)
 
     stiff, soft, both = simulated(0.1), simulated(0.2), simulated(0.1, 0.2)
-    figures: tuple[Callable[[EffortHistory], float | None], ...] = (
-        lambda history: history.closure_drift,
-        lambda history: history.tracking_error,
+    figures: tuple[Callable[[EffortHistory], float], ...] = (
+        lambda history: (history.closure_drift or Deviation()).length,
+        lambda history: (history.tracking_error or Deviation()).length,
     )
     for figure in figures:
-        assert (figure(soft) or 0) / (figure(stiff) or 1) == pytest.approx(2, rel=1e-3)
+        assert figure(soft) / figure(stiff) == pytest.approx(2, rel=1e-3)
         assert figure(both) == figure(soft)  # the worst of what is extrapolated
 
 

@@ -1,7 +1,8 @@
 """What routes that take the state as given must do: find passive rates by themselves, whatever the gears and scales."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from robots.efforts import Source
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
-from tests.engines.mechanisms import ROUND_OFF, Own, error_over_own_peaks
+from tests.engines.mechanisms import ROUND_OFF, Moving, error_over_own_peaks
 from tests.engines.refusals import REFUSALS
 from validation.judge import sources
 
@@ -33,34 +34,45 @@ def error(name: str, case: Case, motion: Motion) -> float:
     return error_over_own_peaks(name, case, motion)
 
 
+@pytest.fixture(scope="module")
+def geared(
+    tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker
+) -> Callable[[str, float], tuple[Case, Motion]]:
+    """A lift with a finger and its motion, with a gear on the motor of a joint; the same for all routes."""
+    folder = tmp_path_factory.mktemp("geared")  # of files that stay: MuJoCo's routes read them again
+    text = LIFT_AND_FINGER.read_text(encoding="utf-8")
+
+    @cache
+    def make(joint: str, gear: float) -> tuple[Case, Motion]:
+        path = folder / f"{joint}{gear:g}.xml"
+        path.write_text(text.replace(f'joint="{joint}"/>', f'joint="{joint}" gear="{gear}"/>'), encoding="utf-8")
+        case = model_case(path, configuration="vertical", amplitude=0.1)
+        return case, prescribe(case)
+
+    return make
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange", "analytic/noc"])
 @pytest.mark.parametrize("gear", [1e-6, 3e5, 1e6])
 @pytest.mark.parametrize("joint", ["lift", "crank"])
 def test_effort_times_gear_is_the_same_for_any_gear(
-    name: str, gear: float, joint: str, tmp_path: Path, model_case: CaseMaker
+    name: str, gear: float, joint: str, geared: Callable[[str, float], tuple[Case, Motion]]
 ) -> None:
     """A gear of 3e5 on the lift made the finger undriven, and its effort zero."""
-    plain = model_case(LIFT_AND_FINGER, configuration="vertical", amplitude=0.1)
-    text = LIFT_AND_FINGER.read_text(encoding="utf-8")
-    (tmp_path / "geared.xml").write_text(
-        text.replace(f'joint="{joint}"/>', f'joint="{joint}" gear="{gear}"/>'), encoding="utf-8"
-    )
-    geared = model_case(tmp_path / "geared.xml", configuration="vertical", amplitude=0.1)
-    effort, in_gear = (loaded(name).compute_efforts(case, prescribe(case)).effort for case in (plain, geared))
-    k = [actuator.coordinate.name for actuator in geared.mechanism.actuators].index(joint)
+    effort, in_gear = (loaded(name).compute_efforts(*geared(joint, ratio)).effort for ratio in (1.0, gear))
+    k = [actuator.coordinate.name for actuator in geared(joint, gear)[0].mechanism.actuators].index(joint)
     in_gear = in_gear * np.where(np.arange(len(in_gear[0])) == k, gear, 1)
     assert (np.abs(in_gear - effort).max(axis=0) < 1e-13 * np.abs(effort).max(axis=0)).all()
 
 
 @pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange"])
 @pytest.mark.parametrize("mechanism", ["spatial", "five_bar", "to_world", "parallel_cranks"])
-def test_passive_rates_of_the_motion_do_not_matter(name: str, mechanism: str, own: Own) -> None:
+def test_passive_rates_of_the_motion_do_not_matter(name: str, mechanism: str, moving: Moving) -> None:
     """Whatever they are: each source finds them in its own Jacobian and its own rate of that."""
     if (name, mechanism) in REFUSALS:
         pytest.skip(f"{name} refuses it")
-    case = own(mechanism)
-    motion, random = prescribe(case), np.random.default_rng(0)
+    (case, motion), random = moving(mechanism), np.random.default_rng(0)
     passive = ~case.mechanism.selection.any(axis=0)
     qd, qdd = (
         rates + passive * random.normal(size=rates.shape) * np.abs(rates).max() for rates in (motion.qd, motion.qdd)

@@ -130,8 +130,10 @@ def test_units_signs_and_names_are_converted(tmp_path: Path, mechanism: Mechanis
         ("time", "rig.hip.Rz.q", "rig.hip.Rz.w", "rig.rail.Px.p", "rig.rail.Px.v", "rig.hip.Rz.t", "rig.rail.Px.f"),
         ("__time", *(f"/joint_states/{x}" for x in (
             "hip/position", "hip/velocity", "rail/position", "rail/velocity", "hip/effort", "rail/effort"))),
+        ("TIME", "Pos1_Relative@hip", "Vel1_Relative@hip", "Joints/rail/Pos1_Relative", "Joints/rail/Vel1_Relative",
+         "hip.effort", "rail.effort"),
     ],
-    ids=["simscape", "ros"],
+    ids=["simscape", "ros", "recurdyn"],
 )  # fmt: skip
 def test_names_of_exporters_are_known(names: tuple[str, ...], tmp_path: Path, mechanism: Mechanism) -> None:
     want_motion(read(tmp_path, mechanism, text(dict(zip(names, COLUMNS.values(), strict=True)))))

@@ -1,5 +1,6 @@
 """Fixtures of the tests of the judge."""
 
+import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -17,8 +18,12 @@ from validation.execution.workers import ALONE, Workers, worker_pool
 from validation.judge.results import TABLES, Results
 from validation.report import deferred, pages
 from validation.studies import study
+from validation.studies.preload import PRELOAD
 from validation.studies.run.study import Run
 from validation.studies.run.terminal import verdicts
+
+if "forkserver" in multiprocessing.get_all_start_methods():
+    multiprocessing.set_forkserver_preload([*PRELOAD])  # whichever test of this process starts the first pool
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""
@@ -55,7 +60,7 @@ def exit_status(results: Results) -> int:
 def write_report(results: Results, folder: Path, workers: Workers = ALONE) -> None:
     """Write the page of a run."""
     tables = {name: getattr(results, name) for name in TABLES}
-    with worker_pool(workers) as pool:
+    with worker_pool(workers, preload=PRELOAD) as pool:
         study.write_conclusion(Run, study.StudyResult(folder=folder, tables=tables, record=results.run), pool)
 
 
@@ -74,5 +79,5 @@ def in_this_process() -> Iterator[pytest.MonkeyPatch]:
     """Calls run in threads; what is patched meanwhile holds for them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "Processes", Threads)
-        patch.setattr(workers, "worker_context", lambda: None)  # a server that forks would be started for nothing
+        patch.setattr(workers, "worker_context", lambda _: None)  # a server that forks would be started for nothing
         yield patch

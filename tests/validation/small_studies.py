@@ -24,6 +24,7 @@ from validation.studies.ctc.runs import Settings
 from validation.studies.ctc.simulate import Task
 from validation.studies.errata import study as errata
 from validation.studies.errata.costs import cases_of
+from validation.studies.ladder import tuned
 from validation.studies.mutants import study as mutants
 from validation.studies.mutants.common import COMMON_FAULTS
 from validation.studies.mutants.faults import MUTANTS
@@ -39,6 +40,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(pages, "write_pages", lambda *_, **__: None)
         patch.setattr(deferred, "completed", lambda sections, _: sections)
         patch.setattr(engines.ladder, "ladders", _short)
+        patch.setattr(tuned, "TARGETS", (0.1,))
         patch.setattr(ctc, "Ctc", partial(ctc.Ctc, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))
         patch.setattr(mutants, "judged", lambda case: ["analytic/lagrange", "mujoco/kkt"])
         patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))

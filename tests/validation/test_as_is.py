@@ -15,6 +15,7 @@ from engines.computed_torque import bandwidth
 from engines.mujoco import _as_is as as_is
 from robots.arrays import Array
 from robots.efforts import AsIs
+from robots.errors import HarnessError
 from robots.log_files import read_log
 from robots.mjcf import compile_model
 from robots.motion import Motion
@@ -26,8 +27,10 @@ from validation.judge.as_is import Series, residual_series, settled, start_windo
 from validation.judge.compare import Evidence, summarize
 from validation.judge.evaluate import Outcome, evaluate
 from validation.judge.logs import judge_log, verdicts
+from validation.judge.random_cases import random_case
 from validation.judge.readings import differences
 from validation.judge.tolerances import with_own_limits
+from validation.studies.run import study
 from validation.studies.run.study import Run
 from validation.studies.study import run_study
 
@@ -72,7 +75,7 @@ def run(case: Case, motion: Motion, *edits: Edit, width: float = 1.0) -> AsIs:
     """The route's own run of an edited file, at some part of the bandwidth that it would take."""
     model, plan = model_of(case, edits), as_is.plan(case.mechanism, motion)
     w = width * bandwidth(model.opt.timestep, as_is.timeconst(model))
-    first, second = (as_is.simulate(plan, model, w, sample=sample) for sample in (0, len(motion.t) // 2))
+    first, second = (as_is.simulate(plan, model, w, start=sample) for sample in (0, len(motion.t) // 2))
     timeconst = as_is.timeconst(model)
     result = history("mujoco/as_is", case, motion, (first, second), timeconst=timeconst, settings={}).as_is
     assert result is not None
@@ -151,7 +154,13 @@ def test_the_start_is_off_by_what_the_impedance_lacks(four_bar: tuple[Case, Moti
 def series(t: Array, residual: Array) -> Series:
     ones = np.ones(1)
     return Series(
-        t=t, residual=residual[:, None], scale=ones, floor=0 * ones, floor_of_largest=0 * ones, left_out=0 * ones
+        t=t,
+        residual=residual[:, None],
+        needed=np.ones((len(t), 1)),
+        scale=ones,
+        floor=0 * ones,
+        floor_of_largest=0 * ones,
+        left_out=0 * ones,
     )
 
 
@@ -160,15 +169,15 @@ def test_a_start_is_seen_until_a_tenth_of_what_is_left(tau: float) -> None:
     """Of a start that dies out as an exponential, the time is known."""
     t = np.arange(0, 2, 1e-3)
     error = 0.01 * np.ones(len(t))
-    second = series(t[1000:], error[1000:] + 0.1 * np.exp(-(t[1000:] - 1) / tau))
-    window = start_window(series(t, error), second)
+    second = error[1000:] + 0.1 * np.exp(-(t[1000:] - 1) / tau)
+    window = start_window(series(t, error), t[1000:], second[:, None])
     assert window == pytest.approx(tau * np.log(0.1 / (0.1 * 0.01)), abs=2e-3)
 
 
 def test_a_start_that_does_not_die_out_is_never_over() -> None:
     t = np.arange(0, 2, 1e-3)
-    second = series(t[1000:], 0.01 + 0.1 * np.sin(t[1000:]))
-    assert start_window(series(t, 0.01 * np.ones(len(t))), second) == np.inf
+    second = 0.01 + 0.1 * np.sin(t[1000:])
+    assert start_window(series(t, 0.01 * np.ones(len(t))), t[1000:], second[:, None]) == np.inf
 
 
 def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: tuple[Case, Motion]) -> None:
@@ -208,16 +217,53 @@ def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) ->
 
 
 def test_the_log_of_a_run_says_the_same_again(four_bar: tuple[Case, Motion], tmp_path: Path) -> None:
-    case, _ = four_bar
+    """On its own motion, and on the random one beside it, which has a mode, a reference and a motion of its own."""
+    case, motion = four_bar
     result, _ = run_study(Run(cases=[case], sources=("mujoco/as_is",)), tmp_path, workers=ALONE)
-    (path,) = (tmp_path / "logs").iterdir()
-    assert path.name == "four_bar-default-home-vertical-mujoco.csv"
-    again = residual_series(case.mechanism, log := read_log(path, case.mechanism), log.q[0])
-    summary = result.tables["summary"]
-    (row,) = summary[summary["source"] == "mujoco/as_is"].to_dict("records")
-    since = float(row["note"].split("judged from ")[1].split(" s")[0])
-    judged = np.abs(again.residual[again.t >= again.t[0] + since])
-    assert judged.max() == pytest.approx(row["max_error"], rel=1e-9)
+    summary, motions = result.tables["summary"], result.tables["motion"]
+    rows = summary[summary["source"] == "mujoco/as_is"].to_dict("records")
+    assert [row["mode"] for row in rows] == ["home", "home-random"]
+    assert list(summary["source"]) == ["analytic/noc", "mujoco/as_is"] * 2
+    assert len(list((tmp_path / "logs").iterdir())) == 2
+    for row in rows:
+        path = tmp_path / "logs" / f"four_bar-default-{row['mode']}-vertical-mujoco.csv"
+        again = residual_series(case.mechanism, log := read_log(path, case.mechanism), log.q[0])
+        since = float(row["note"].split("judged from ")[1].split(" s")[0])
+        judged = np.abs(again.residual[again.t >= again.t[0] + since])
+        assert judged.max() == pytest.approx(row["max_error"], rel=1e-9)
+        crank = motions[(motions["mode"] == row["mode"]) & (motions["joint"] == "crank")]
+        followed = np.interp(crank["t"], log.t, log.q[:, log.joints.index("crank")])
+        assert 0.8 < np.abs(followed - crank["q"]).max() / row["tracking_error"] < 1.01  # that is of every step
+    crank = motions[(motions["mode"] == "home-random") & (motions["joint"] == "crank")]
+    assert np.abs(crank["q"] - motion.q[:, 0]).max() > 0.1
+
+
+def test_the_random_motion_is_judged_by_the_audit_of_the_other(four_bar: tuple[Case, Motion]) -> None:
+    """What an engine loses of a model it loses on every motion."""
+    case, motion = four_bar
+    beside = random_case(case)
+    outcomes = [evaluate(beside, motion, source) for source in ("analytic/noc", "mujoco/as_is")]
+    blocked = Evidence(
+        tolerances=with_own_limits({"mujoco/as_is": 1.0}), blocking_reasons={(case.key, "mujoco"): "it has no coupler"}
+    )
+    agreeing, lost = (
+        summarize(outcomes, evidence).set_index("source").loc["mujoco/as_is"]
+        for evidence in (blocked, blocked.with_cases_beside({beside.key: case.key}))
+    )
+    assert (agreeing["verdict"], lost["verdict"]) == ("agree", "not comparable")
+    assert lost["note"].startswith("it has no coupler")
+
+
+def test_a_robot_without_room_for_a_random_motion_says_so(
+    four_bar: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, _ = four_bar
+    without = study._Beside(random_case(case), HarnessError("a singularity at every turn"))
+    monkeypatch.setattr(study, "_beside", lambda *_: {case.key: without})
+    results = study.run([case], source_names=("mujoco/as_is",), workers=ALONE)
+    assert list(results.summary["mode"]) == ["home"] * 2
+    assert "no random motion beside it: a singularity at every turn" in results.summary["note"].iloc[1]
+    assert "no random motion" not in results.summary["note"].iloc[0]
 
 
 def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Motion]) -> None:

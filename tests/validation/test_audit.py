@@ -50,7 +50,7 @@ OF_OPEN_LOOPS = {"simbody": {"forbidden directions", "closure acceleration"}}
 """What engines take at another point where loops are open; the ledger says why."""
 FAULTS = {
     ("geared_pair", "mujoco"): [("instantaneous", "closure acceleration in its solver", "cam")],
-    ("floating_rotors", "pybullet"): [("static", "all", "robot")],  # it has no such rotors, and says so
+    ("floating_rotors", "pybullet"): [("static", "all", "robot")],  # it has no rotor of a tendon, and says so
     ("floating_rotors", "pinocchio"): [("static", "all", "robot")],  # nor has it one of a tendon
     **{(name, "exudyn"): [("static", "all", "robot")] for name in ZOO if ("exudyn/forward", name) in REFUSALS},
     **{
@@ -239,7 +239,7 @@ def test_a_wrong_urdf_is_named(
     _world = module("pybullet", "_world")
 
     right = _world.urdf
-    monkeypatch.setattr(_world, "urdf", lambda mechanism: right(mechanism).replace(written, instead))
+    monkeypatch.setattr(_world, "urdf", lambda *of_robot: right(*of_robot).replace(written, instead))
     assert causes(table_of(prr, prr_motion, "pybullet")) == [quantity]
 
 

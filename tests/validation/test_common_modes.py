@@ -125,7 +125,7 @@ def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
     (row,) = judge(prepare(case, fault), "mujoco/kkt", fault)
     assert row["result"] == "killed", row
     assert row["relative_error"] < row["tolerance"]
-    assert row["note"].startswith("closure drift 9.66e-05, want at most 2e-06")
+    assert row["note"].startswith("closure drift 0.0001 m, want at most 3.09e-06 m")
 
 
 def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: PreparedCase) -> None:

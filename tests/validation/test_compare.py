@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Rung
+from robots.efforts import Deviation, EffortHistory, Rung
 from robots.motion import Motion
 from robots.robot import Case
 from tests.conftest import MODELS
@@ -25,6 +25,8 @@ EXPECTED = np.array([[1.0, -6.0, 0.5], [-4.0, 2.0, 0.25], [3.0, 1.0, -0.5]])
 SCALE = np.array([8.0, 16.0, 2.0])
 ROUTE = "mujoco/forward"
 LIMIT = 2.0**-10
+KEPT: dict[str, Any] = {"closure_drift": Deviation(), "tracking_error": Deviation()}
+"""Loops that stay closed and drives that follow."""
 LIMITS = Tolerance(relative_error=LIMIT, closure_drift=1e-5, tracking_error=1e-4, reason="A test.")
 TRUST = Tolerance(power_imbalance=1e-13, term_sum=1e-11, reason="A test.")
 EVIDENCE = Evidence(tolerances={sources.REFERENCE: TRUST, ROUTE: LIMITS})
@@ -51,7 +53,7 @@ def reference(prr: Case) -> Outcome:
 def candidate(prr: Case) -> Outcome:
     """A simulation with an error of half its limit at the second actuator."""
     effort = off_by(0.0, LIMIT * 8, 0.0)
-    found = history(ROUTE, effort, closure_drift=1e-6, tracking_error=1e-7)
+    found = history(ROUTE, effort, closure_drift=Deviation(length=1e-6), tracking_error=Deviation(length=1e-7))
     return Outcome(case=prr, source=ROUTE, history=found, wall_time=2.5, note="said so")
 
 
@@ -158,7 +160,9 @@ def test_a_verdict_flips_at_the_registered_limit(source: str, reference: Outcome
     for factor, verdict in ((0.99, "agree"), (1.01, "disagree")):
         effort = off_by(0, 0, factor * limit * SCALE[2])
         found = replace(
-            candidate, source=source, history=history(source, effort, closure_drift=0.0, tracking_error=0.0)
+            candidate,
+            source=source,
+            history=history(source, effort, **KEPT),
         )
         found = replace(found, power_imbalance=0.0)
         assert verdicts(reference, found, Evidence()) == ["agree", "agree", verdict]
@@ -166,13 +170,17 @@ def test_a_verdict_flips_at_the_registered_limit(source: str, reference: Outcome
 
 @pytest.mark.parametrize("name", ["closure_drift", "tracking_error"])
 def test_a_verdict_flips_at_each_other_limit(name: str, reference: Outcome, candidate: Outcome) -> None:
+    """Lengths count by the size of the robot, angles do not."""
     limit: float = getattr(LIMITS, name)
     words = name.replace("_", " ")
+    candidate = replace(candidate, size=4.0)
     for value, said in (
-        (limit, ""),
-        (np.nextafter(limit, 1), f"{words} {limit:.3g}, want at most {limit:g}"),
-        (np.nan, f"{words} nan, want at most {limit:g}"),
-        (None, f"{words} not reported, want at most {limit:g}"),
+        (Deviation(4 * limit, limit), ""),
+        (Deviation(np.nextafter(4 * limit, 1)), f"{words} {4 * limit:.3g} m, want at most {4 * limit:g} m"),
+        (Deviation(angle=np.nextafter(limit, 1)), f"{words} {limit:.3g} rad, want at most {limit:g} rad"),
+        (Deviation(length=np.nan), f"{words} nan m, want at most {4 * limit:g} m"),
+        (Deviation(angle=np.nan), f"{words} nan rad, want at most {limit:g} rad"),
+        (None, f"{words} not reported, want at most {limit:g} rad, or of the size"),
     ):
         found = with_history(candidate, **{name: value})
         rows = rows_of(reference, found)
@@ -318,7 +326,8 @@ def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome,
     """Once for all actuators of a source; not for open loops, whose efforts agree, even to the last digit."""
     found = with_history(candidate, effort=off_by(0, 1, 1))
     blocking_reasons = replace(EVIDENCE, blocking_reasons={(candidate.case.key, "mujoco"): "it lost a mass"})
-    at_the_limit = with_history(candidate, effort=EXPECTED * [1, 1, 0] + [0, 0, SCALE[2] * LIMIT], closure_drift=1.0)
+    error = [0, 0, SCALE[2] * LIMIT]
+    at_the_limit = with_history(candidate, effort=EXPECTED * [1, 1, 0] + error, closure_drift=Deviation(length=1.0))
     zero = replace(reference, history=history(sources.REFERENCE, EXPECTED * [1, 1, 0]))
     there = (("3prr", "default", "plus", "vertical"), ROUTE)
     assert unexplained(summarize([reference, found], EVIDENCE)) == [there]
@@ -347,7 +356,7 @@ def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
     assert asked == []
     beyond = replace(with_history(candidate, effort=5 * EXPECTED), projected=history(ROUTE, off_by(0, 1, 1)))
     assert beyond.projected is not None
-    beyond = replace(beyond, projected=replace(beyond.projected, closure_drift=0.0, tracking_error=0.0))
+    beyond = replace(beyond, projected=replace(beyond.projected, closure_drift=Deviation(), tracking_error=Deviation()))
     gone = replace(candidate, source="mujoco/default", history=None, failure="not run")
     tolerances = {**EVIDENCE.tolerances, "pinocchio/forward": LIMITS, "mujoco/default": LIMITS}
     blocking_reasons = {(candidate.case.key, "pinocchio"): "it lost a mass"}
@@ -378,7 +387,7 @@ def test_a_limit_that_leaves_much_of_an_effort_open_says_so(reference: Outcome, 
     ratio = 0.95 / LIMIT
     assert notes[:2] == ["", f"terms cancel to 1/{ratio:.0f}: agreement is to 95 % of the effort"]
     zero = replace(cancelling, history=history(sources.REFERENCE, 0 * EXPECTED))
-    found = replace(quiet, history=history(ROUTE, 0 * EXPECTED, closure_drift=0.0, tracking_error=0.0))
+    found = replace(quiet, history=history(ROUTE, 0 * EXPECTED, closure_drift=Deviation(), tracking_error=Deviation()))
     assert {row["note"] for row in rows_of(zero, found)} == {"terms cancel: the effort is zero throughout"}
     shown = replace(EVIDENCE, tolerances={sources.REFERENCE: TRUST, ROUTE: Tolerance(reason="Shown.")})
     assert {row["note"] for row in rows_of(cancelling, quiet, shown)} == {""}
@@ -401,8 +410,8 @@ def rungs(order: int, ratio: float) -> tuple[Rung, ...]:
         Rung(
             dt=dt,
             effort=EXPECTED + dt**order * np.array([0.0, -16.0, 1.0]),
-            closure_drift=2 * dt,
-            tracking_error=3 * dt,
+            closure_drift=Deviation(2 * dt, dt),
+            tracking_error=Deviation(dt, 3 * dt),
             wall_time=4 * dt,
         )
         for dt in steps
@@ -424,8 +433,8 @@ def test_a_power_of_the_step_has_its_order(order: int, ratio: float, candidate: 
     last = rows[-1]
     assert (last["dt"], last["closure_drift"], last["tracking_error"], last["wall_time"]) == (
         ladder[-1].dt,
-        ladder[-1].closure_drift,
-        ladder[-1].tracking_error,
+        2 * ladder[-1].dt,
+        3 * ladder[-1].dt,
         ladder[-1].wall_time,
     )
     assert (last["robot"], last["source"], last["configuration"]) == ("3prr", ROUTE, "vertical")

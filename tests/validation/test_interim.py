@@ -20,6 +20,7 @@ from validation.execution.progress import Bars, Lines
 from validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
 from validation.judge.compare import Evidence, summarize
 from validation.judge.evaluate import evaluate
+from validation.judge.random_cases import random_case
 from validation.judge.tolerances import registered
 from validation.judge.verdicts import FILE, Key
 from validation.studies.check.cases import cases_of_file
@@ -39,18 +40,19 @@ def text_of(item: RenderableType) -> str:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_comes_in_any_order_ends_as_the_verdicts_of_the_run(prr: Case, prr_motion: Motion, seed: int) -> None:
-    expected = expected_terms(prr, prr_motion)
-    outcomes = {(prr.key, source): evaluate(prr, prr_motion, source) for source in SOURCES}
+    expected, beside = expected_terms(prr, prr_motion), random_case(prr)
+    outcomes = {(case.key, source): evaluate(case, prr_motion, source) for case in (prr, beside) for source in SOURCES}
     audits = {(prr.key, engine): audit(prr, expected, engine) for engine in ENGINES}
-    interim = Interim(tolerances=registered())
+    interim = Interim(tolerances=registered(), beside={beside.key: prr.key})
     results: list[tuple[tuple[Key, str], Any]] = [*outcomes.items(), *audits.items()]
     for key, result in random.Random(seed).sample(results, len(results)):
         interim.take(key, result)
     rows = [row for of_engine in audits.values() for row in of_engine]
-    summary = summarize(list(outcomes.values()), Evidence(blocking_reasons=blocking_reasons(rows), doubts=doubts(rows)))
-    assert {source for _, source in interim.verdicts} == set(SOURCES)
-    for (_, source), (verdict, coming) in interim.verdicts.items():
-        of_source = summary[summary["source"] == source]
+    evidence = Evidence(blocking_reasons=blocking_reasons(rows), doubts=doubts(rows))
+    summary = summarize(list(outcomes.values()), evidence.with_cases_beside({beside.key: prr.key}))
+    assert set(interim.verdicts) == set(outcomes)
+    for (case_key, source), (verdict, coming) in interim.verdicts.items():
+        of_source = summary[(summary["source"] == source) & (summary["mode"] == case_key[2])]
         assert (set(of_source["verdict"]), coming) == ({verdict.verdict}, "")
         if source != "analytic/noc":
             assert verdict.error == of_source["relative_error"].max()

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import solve_ivp
 
 import engines
 from analytic.motion.prescribe import prescribe
+from robots.arrays import Array
 from robots.errors import HarnessError
 from robots.log import Held, Instantaneous, Log
 from robots.log_files import read_log, write_log
@@ -17,7 +19,7 @@ from robots.robot import Case, load, make_case
 from tests import planar_four_bar
 from validation.judge import sources
 from validation.judge.logs import JudgedLog, fit_rows, judge_log, verdicts
-from validation.studies.judge.study import Asked, compared, judge_file, judge_of_files, results_of_logs
+from validation.studies.judge.study import Asked, case_of_file, compared, judge_file, judge_of_files, results_of_logs
 
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
 
@@ -192,6 +194,51 @@ def test_runs_of_other_engines_are_judged_as_logs(engine: str, case: Case, tmp_p
     again = read_log(tmp_path / "run.csv", case.mechanism)
     assert said(judge_log(case, again), 1e-6)[0] == "agree"
     assert said(judge_log(case, replace(again, effort=1.00001 * again.effort)), 2e-6)[0] == "disagree"
+
+
+SPRING, DAMPER = 50.0, 5.0
+"""Of the pendulum below [N m/rad] and [N m s/rad]."""
+PENDULUM = """
+<mujoco model="pendulum">
+  <option gravity="0 0 -9.80665"/>
+  <worldbody>
+    <body>
+      <joint name="pivot" axis="0 1 0"/>
+      <inertial mass="1" diaginertia="0.04 0.1 0.1" pos="2 0 0"/>
+    </body>
+  </worldbody>
+  <actuator><motor name="pivot" joint="pivot"/></actuator>
+</mujoco>"""
+DESCRIPTION = """
+effort_time = "instantaneous"
+columns = { t = "Time", "pivot.q" = "Y_Angle", "pivot.qd" = "Y_AngVel", "pivot.effort" = "Y_Torque" }
+signs = { "pivot.effort" = -1 }  # what the pendulum does to the ground
+"""
+
+
+@pytest.mark.parametrize(("mass", "verdict"), [(1.0, "agree"), (1.001, "disagree")])
+def test_tables_as_adams_writes_them_are_judged(mass: float, verdict: str, tmp_path: Path) -> None:
+    """Tabs, seven digits, a title behind #, and the reaction's sign: a pendulum on a spring, integrated by scipy.
+
+    Adams' own files of it in Project Chrono (data/testing/joints/rotspring_force, BSD) leave 1.7e-6 of the scale, and
+    those of the free pendulum beside it 2.8e-5, which is what their digits are good for.
+    """
+
+    def motion(_: float, state: Array) -> Array:
+        q, qd = state
+        return np.array([qd, (2 * 9.80665 * np.cos(q) - SPRING * q - DAMPER * qd) / 4.1])
+
+    t = np.linspace(0, 5, 501)
+    q, qd = solve_ivp(motion, (0, 5), np.zeros(2), t_eval=t, method="DOP853", rtol=1e-12, atol=1e-12).y
+    columns = {"Time": t, "Y_Angle": q, "Y_AngVel": qd, "Y_Torque": SPRING * q + DAMPER * qd}
+    table = pd.DataFrame(columns).to_csv(sep="\t", index=False, float_format="%+.6E")
+    (tmp_path / "spring.tab").write_text(f"# RotSpring_ADAMS\n#\n{table}", encoding="utf-8")
+    (tmp_path / "spring.toml").write_text(DESCRIPTION, encoding="utf-8")
+    (tmp_path / "pendulum.xml").write_text(PENDULUM.replace('mass="1"', f'mass="{mass}"'), encoding="utf-8")
+    pendulum = case_of_file(tmp_path / "pendulum.xml")
+    found = judge_file(pendulum, "adams", tmp_path / "spring.tab", Asked())
+    assert found.judged is not None
+    assert said(found.judged, 1e-4)[0] == verdict
 
 
 def test_bad_input_is_refused(tmp_path: Path, exact: Log) -> None:

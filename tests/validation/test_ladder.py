@@ -15,12 +15,12 @@ from engines import ladder as declared
 from engines.extrapolation import value_at_zero
 from engines.ladder import STEP, Ladder, ladders
 from robots.motion import Motion
-from robots.robot import Case
+from robots.robot import Case, load, representative_case
 from tests.validation.conftest import Command, in_this_process
 from validation.execution.tables import read_tables
-from validation.execution.workers import Workers
+from validation.execution.workers import Workers, worker_pool
 from validation.judge.tolerances import registered
-from validation.studies.ladder import study
+from validation.studies.ladder import study, tuned
 from validation.studies.ladder.advice import ANY, PLAIN, advice, answer, own_settings
 from validation.studies.ladder.analysis import (
     CONVERGES,
@@ -35,6 +35,9 @@ from validation.studies.ladder.analysis import (
 from validation.studies.ladder.levels import LEVELS, PreparedCase, prepared_case, simulate_levels
 from validation.studies.ladder.study import TABLE, LadderStudy
 from validation.studies.study import run_study
+from validation.studies.tune.engine import tuning_of
+from validation.studies.tune.purposes import given_purposes
+from validation.studies.tune.trial import try_settings
 
 TARGET = 1e-6
 SMALL = LadderStudy(robots=("3prr",), configurations=("vertical",), modes=("plus",))
@@ -255,7 +258,25 @@ def few(prepared: PreparedCase) -> Iterator[None]:
     with in_this_process() as patch:
         patch.setattr(declared, "ladders", lambda motion: short)
         patch.setattr(study, "prepared_case", wraps(prepared_case)(lambda case: prepared))
+        patch.setattr(tuned, "tunable", list)
         yield
+
+
+def test_what_is_advised_is_what_a_user_types_and_reaches_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings that the table names, tried again by themselves."""
+    monkeypatch.setattr(tuned, "TARGETS", (1e-2,))
+    monkeypatch.setattr(tuned, "tunable", lambda: ["mujoco"])
+    case = representative_case(load("four_bar"))
+    with worker_pool(Workers(jobs=1)) as pool:
+        (row,) = tuned.tuned_rows([case], pool).to_dict("records")
+        purposes = given_purposes(case, "mujoco", pool)[0][:1]
+    settings = dict(pair.split("=") for pair in row["settings"].replace('"', "").split(", "))
+    given = tuning_of("mujoco").given(case.mechanism)
+    (trial,) = try_settings(case, "mujoco", given, purposes, settings, 400)
+    assert row["reached"]
+    assert trial.error <= 1.1e-2
+    assert trial.cost == pytest.approx(row["cost"])
+    assert set(settings) <= {"timestep", "integrator", "solver", "iterations", "tolerance", "solref", "solimp"}
 
 
 @pytest.mark.slow
@@ -288,9 +309,9 @@ def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path) -> None:
     status, out, err = loopcheck("ladder", "3prr", "--configuration", "vertical", "--jobs", "1", "--out", tmp_path)
     assert (status, err) == (0, "")
-    assert "none reaches" in out
+    assert "ladder.html" in out
     names = {path.name for path in tmp_path.iterdir()}
-    assert names >= {"ladder.html", "ladder.md", "ladder_rungs.csv", "ladder_summary.csv", "ladder_advice.csv"}
+    assert names >= {"ladder.html", "ladder.md", "ladder_rungs.csv", "ladder_summary.csv", "ladder_settings.csv"}
     text = (tmp_path / "ladder.md").read_text(encoding="utf-8")
     assert "none reaches it; the most accurate" in text
     assert "Stalled: mujoco: mj_step Euler, default softness at 0.22" in text
@@ -358,4 +379,4 @@ def _rows() -> pd.DataFrame:
         for ladder, order, error, cost in (("plain", 1.0, 4e-3, 1.0), ("own", 4.0, 1e-9, 2.0))
         for value in values
     ]
-    return LEVELS.frame(pd.DataFrame(rows).reindex(columns=list(LEVELS.schema.columns)))
+    return LEVELS.frame(pd.DataFrame(rows).reindex(columns=list(LEVELS.columns)))

@@ -264,7 +264,7 @@ def test_mutants_writes_table_and_page(loopcheck: Command, tmp_path: Path, monke
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {"mutants.csv", "kill_rates.csv", "mutants.html", "mutants.md", "run.json", JOURNAL}
     table = pd.read_csv(tmp_path / "mutants.csv", keep_default_na=False)
-    assert list(table.columns) == list(Mutants.tables[TABLE].schema.columns)
+    assert list(table.columns) == list(Mutants.tables[TABLE].columns)
     of_route = table[table["source"] == "mujoco/kkt"]
     assert list(of_route["mutant"]) == [fault.key for fault in FAULTS]
     assert list(table.loc[table["source"] == FILE, "mutant"]) == [fault.key for fault in COMMON_FAULTS]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from robots.efforts import EffortHistory
+from robots.efforts import Deviation, EffortHistory
 from robots.errors import EngineError, ShapeError
 from robots.motion import Motion
 from robots.robot import Case, load
@@ -52,8 +52,8 @@ def test_not_a_number_is_no_effort(prr: Case, prr_motion: Motion) -> None:
     [
         ({"actuators": ("q1", "q2", "q7")}, "not comparable"),
         ({"t": np.linspace(0, 1.01, 101)}, "not comparable"),
-        ({"closure_drift": 1e-4}, "disagree"),
-        ({"tracking_error": 1e-4}, "disagree"),
+        ({"closure_drift": Deviation(length=1e-4)}, "disagree"),
+        ({"tracking_error": Deviation(length=1e-4)}, "disagree"),
         ({"closure_drift": None}, "disagree"),
         ({}, "agree"),
     ],
@@ -64,7 +64,12 @@ def test_what_cannot_be_compared_never_agrees(
 ) -> None:
     reference = evaluate(prr, prr_motion, sources.REFERENCE)
     assert reference.history is not None
-    right = replace(reference.history, source="mujoco/forward", closure_drift=1e-9, tracking_error=1e-9)
+    right = replace(
+        reference.history,
+        source="mujoco/forward",
+        closure_drift=Deviation(1e-9, 1e-9),
+        tracking_error=Deviation(1e-9, 1e-9),
+    )
     outcome = Outcome(case=prr, source="mujoco/forward", history=replace(right, **change))  # type: ignore[arg-type]
     rows = _rows_of(summarize([reference, outcome]), "mujoco/forward")
     assert verdict in set(rows["verdict"])

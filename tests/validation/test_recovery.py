@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "check": (MODELS / "four_bar.xml", "--dt", "0.05", "--source", "mujoco/kkt"),
     "budget": ("four_bar", "3prr"),
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
+    "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.01"),
     "errata": ("3prr",),
     "benchmarks": ("slider_crank",),
     "mutants": ("3prr",),

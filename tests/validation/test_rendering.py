@@ -87,7 +87,7 @@ def test_without_a_renderer_the_reason_is_told(spatial: Case, prr: Case, prr_mot
     with in_this_process() as patch, worker_pool(Workers(jobs=1)) as pool:
         patch.setattr(pictures, "render", refuses)
         found = movies([spatial, prr], motions, pool)
-    assert found.frames.empty
+    assert not found.frames
     assert found.missing == {"spinning_rod, home": "no <graphics> here"}
 
 

@@ -24,6 +24,7 @@ from validation.judge.verdicts import CaseVerdict, case_verdicts, verdict_counts
 from validation.report import figures, schematic
 from validation.report.blocks import Block, Section
 from validation.report.deferred import completed
+from validation.studies.preload import PRELOAD
 from validation.studies.run.sections.audit import first_divergence
 from validation.studies.run.study import run
 
@@ -205,7 +206,7 @@ def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tm
 def test_a_figure_whose_worker_dies_is_lost_alone() -> None:
     inside = Section(title="", anchor="", blocks=[Task(list, (["made"],))])
     blocks: list[Block] = ["before", Task(os._exit, (1,)), inside, "after"]
-    with worker_pool(Workers(jobs=2)) as pool:
+    with worker_pool(Workers(jobs=2), preload=PRELOAD) as pool:
         (part,) = completed([Section(title="", anchor="", blocks=blocks)], pool)
     before, lost, inner, after = part.blocks
     assert (before, after) == ("before", "after")

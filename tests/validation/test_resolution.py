@@ -15,7 +15,7 @@ import pytest
 import engines
 from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Refinable, Source
+from robots.efforts import Deviation, EffortHistory, Refinable, Source
 from robots.errors import EngineError
 from robots.motion import Motion
 from robots.robot import Case, load, make_case
@@ -222,7 +222,7 @@ def test_open_loops_are_no_matter_of_resolution(crank: tuple[Case, Motion], monk
     route = route_of("mujoco/forward")
 
     def drifting(source: Source, case: Case, motion: Motion) -> EffortHistory:
-        return replace(source.compute_efforts(case, motion), closure_drift=1.0)
+        return replace(source.compute_efforts(case, motion), closure_drift=Deviation(length=1.0))
 
     reference = evaluate(case, motion, sources.REFERENCE)
     monkeypatch.setattr(sources, "load", lambda _: Altered(route, drifting))

@@ -241,9 +241,9 @@ def test_blocks_are_made_by_the_workers_that_are_given(tmp_path: Path, monkeypat
         asked.append((len(sections), pool.count if pool else None))
         return sections
 
-    def counted(workers: Workers, *args: Any) -> Any:
+    def counted(workers: Workers, *args: Any, **options: Any) -> Any:
         pools.append(workers)
-        return worker_pool(workers, *args)
+        return worker_pool(workers, *args, **options)
 
     monkeypatch.setattr(deferred, "completed", completed)
     monkeypatch.setattr(study, "worker_pool", counted)

@@ -25,6 +25,9 @@ from robots.robot import Case, load, make_case
 from tests.validation.conftest import Command, in_this_process
 from validation.execution import cluster as dask
 from validation.execution.workers import ALL_CORES, worker_pool
+from validation.judge import sources
+from validation.judge.logs import judge_log
+from validation.studies.preload import PRELOAD
 from validation.studies.study import computed, run_study
 from validation.studies.sweep import study
 from validation.studies.sweep.cases import COMPUTED, Variation, compute_cases, drawn, nominal, prepare
@@ -157,6 +160,19 @@ def test_motions_are_what_they_are_said_to_be() -> None:
             np.testing.assert_allclose(motion.qdd[-1], motion.qdd[0], atol=1e-9)
 
 
+def test_a_simulation_as_it_is_is_judged_by_the_motion_it_made() -> None:
+    """By `judge` on its log, which knows nothing of the sweep; against the prescribed motion it is twice as far."""
+    variation = replace(OWN, sources=("mujoco/as_is",))
+    row = compute_cases(variation, (0,)).to_pandas().set_index("source").loc["mujoco/as_is"]
+    case, motion = prepare(variation, 0)
+    history = sources.load("mujoco/as_is").compute_efforts(case, motion)
+    assert history.as_is is not None
+    (whole,) = judge_log(case, history.as_is.log).residuals
+    errors = np.abs(whole.residual / whole.scale).max(axis=1)
+    assert row["relative_error"] == pytest.approx(errors[len(errors) // 2 :].max(), rel=0.5)
+    assert row["relative_error"] <= errors.max()
+
+
 def test_an_engine_with_another_robot_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the engine gets the nominal robot, and the reference the perturbed one, errors are as large as that."""
     from engines.mujoco.routes.kkt import MujocoKkt
@@ -200,7 +216,7 @@ def test_quantiles_of_a_histogram_are_those_of_its_errors() -> None:
 def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
     """Against central differences of the reference by hand, for the parameters with the largest effects."""
     small = replace(OWN, spread=1e-3)  # what is not linear leaves an error in proportion to it
-    with worker_pool(ALL_CORES) as pool:
+    with worker_pool(ALL_CORES, preload=PRELOAD) as pool:
         result = computed(Sweep(variation=small, cases=60), tmp_path, pool)  # of the reference alone, which has no page
     said = gather(small, result.folder, len(chunks(60)), nominal_efforts(small)).sensitivity
     assert (said["told"] > 1 - 1e-6).all()

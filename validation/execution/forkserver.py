@@ -5,28 +5,27 @@ It imports in the background: a command starts it first, and imports what it nee
 
 import multiprocessing
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
-WARM = [
-    "validation.execution.workers",
-    "validation.judge.evaluate",
-    "engines.mujoco.routes.forward",
-    "validation.studies.run.report",
-]
-"""What all workers need: imported once, where the system can fork them from a process that has it."""
 
 
-def worker_context() -> Any:
-    """How worker processes are started; starts the process that they are forked from, if it is not there yet."""
+def worker_context(preload: Sequence[str] = ()) -> Any:
+    """How worker processes are started; starts the process that they are forked from, if it is not there yet.
+
+    Args:
+        preload: Names of the modules that it imports once for all of them, where the system can fork.
+    """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     from multiprocessing import forkserver  # which some systems do not have
 
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(WARM)
+    if preload:  # of a process that is there already nothing changes
+        context.set_forkserver_preload([*preload])
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with patch.dict(os.environ, PYTHONPATH=path, PYTHONSAFEPATH="1"):  # a user may have packages of the same names
         forkserver.ensure_running()

@@ -4,15 +4,17 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pandera.pandas as pa
-from pandera.errors import SchemaError
 
 from robots.errors import OutputError
 from validation.execution.files import RECORD, drafts
+
+if TYPE_CHECKING:
+    import pandera.pandas as pa
 
 CSV, PARQUET = "csv", "parquet"
 FORMULA = r"'*(?:[=+@\t\r]|-.)"
@@ -20,10 +22,25 @@ FORMULA = r"'*(?:[=+@\t\r]|-.)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """What stands in a column."""
+
+    kind: type
+    """Type of its entries."""
+    unit: str = ""
+    """Of a number."""
+    known: tuple[str, ...] = ()
+    """The only texts that it may hold, where there are some."""
+    nullable: bool = False
+    """Whether an entry may be missing."""
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: the schema is kept in its dictionary
 class TableSpec:
     """What a table is."""
 
-    schema: pa.DataFrameSchema
+    columns: Mapping[str, Column]
+    """By name, in their order."""
     files: tuple[str, ...] = (CSV,)
     """Kinds of files that it is written to; it is read from the first."""
     optional: bool = False
@@ -32,47 +49,55 @@ class TableSpec:
     @property
     def units(self) -> Mapping[str, str]:
         """Unit of each number, `[-]` for one without."""
-        return {
-            name: column.metadata["unit"]
-            for name, column in self.schema.columns.items()
-            if column.metadata and "unit" in column.metadata
+        return {name: column.unit for name, column in self.columns.items() if column.unit}
+
+    @cached_property
+    def schema(self) -> "pa.DataFrameSchema":
+        """What checks a table; its library is imported for that alone, so that no worker and no start waits for it."""
+        import pandera.pandas as pa
+
+        columns = {
+            name: pa.Column(
+                column.kind, pa.Check.isin(column.known) if column.known else None, nullable=column.nullable
+            )
+            for name, column in self.columns.items()
         }
+        return pa.DataFrameSchema(columns, strict=True, ordered=True, coerce=True)
 
     def frame(self, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
         """A table of these rows, its columns and their types checked."""
-        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(self.schema.columns))
+        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(self.columns))
         return self.schema.validate(frame)
 
 
-def table_of(columns: Mapping[str, pa.Column], *files: str) -> TableSpec:
+def table_of(columns: Mapping[str, Column], *files: str) -> TableSpec:
     """A table with these columns, in this order.
 
     Args:
         columns: By name, as `text` and the like make them.
         files: Kinds of files that it is written to, by default CSV.
     """
-    schema = pa.DataFrameSchema(dict(columns), strict=True, ordered=True, coerce=True)
-    return TableSpec(schema=schema, files=files or (CSV,))
+    return TableSpec(columns=columns, files=files or (CSV,))
 
 
-def text(known: Sequence[str] = ()) -> pa.Column:
+def text(known: Sequence[str] = (), *, nullable: bool = False) -> Column:
     """A column of texts, only of the known ones where there are some."""
-    return pa.Column(str, pa.Check.isin(known) if known else None)
+    return Column(kind=str, known=tuple(known), nullable=nullable)
 
 
-def number(unit: str = "-", *, always: bool = False) -> pa.Column:
+def number(unit: str = "-", *, always: bool = False) -> Column:
     """A column of numbers with a unit; NaN where there is none, unless there always is one."""
-    return pa.Column(float, nullable=not always, metadata={"unit": unit})
+    return Column(kind=float, nullable=not always, unit=unit)
 
 
-def integer(unit: str = "-") -> pa.Column:
+def integer(unit: str = "-") -> Column:
     """A column of whole numbers with a unit."""
-    return pa.Column(int, metadata={"unit": unit})
+    return Column(kind=int, unit=unit)
 
 
-def flag() -> pa.Column:
+def flag() -> Column:
     """A column of true and false."""
-    return pa.Column(bool)
+    return Column(kind=bool)
 
 
 def write_tables(
@@ -176,6 +201,8 @@ def _write(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _read(path: Path, spec: TableSpec) -> pd.DataFrame:
+    from pandera.errors import SchemaError
+
     if spec.optional and not path.exists():
         return spec.frame([])
     try:
@@ -187,8 +214,7 @@ def _read(path: Path, spec: TableSpec) -> pd.DataFrame:
 
 def _read_csv(path: Path, spec: TableSpec) -> pd.DataFrame:
     """What a CSV holds: an empty cell is NaN among numbers, and no text among texts."""
-    kinds = {name: str(column.dtype) for name, column in spec.schema.columns.items()}
-    numbers = [name for name, kind in kinds.items() if "float" in kind]
+    numbers = [name for name, column in spec.columns.items() if column.kind is float]
     types: dict[str, Any] = dict.fromkeys(numbers, float)
-    types |= {name: str for name, kind in kinds.items() if "str" in kind or "object" in kind}
+    types |= {name: str for name, column in spec.columns.items() if column.kind in (str, object)}
     return read_csv(path, dtype=types, keep_default_na=False, na_values={name: [""] for name in numbers})

@@ -204,15 +204,17 @@ def _result(future: Future[Any], time_limit: float) -> Any:
 
 
 @contextmanager
-def worker_pool(workers: Workers, journal: Journal | None = None) -> Iterator[WorkerPool]:
+def worker_pool(workers: Workers, journal: Journal | None = None, preload: Sequence[str] = ()) -> Iterator[WorkerPool]:
     """Worker processes, each with one thread for linear algebra, its own working directory and its output discarded.
 
     Args:
         workers: How many there are, and what holds for them.
         journal: Where their results are kept; by default nowhere.
+        preload: Names of the modules that all of them need.
     """
     with tempfile.TemporaryDirectory(prefix="loopcheck-") as directory, display() as progress:
-        processes = Processes(workers.count, context=worker_context(), initializer=_begin, initargs=(directory,))
+        context = worker_context(preload)
+        processes = Processes(workers.count, context=context, initializer=_begin, initargs=(directory,))
         try:
             yield WorkerPool(
                 executor=LocalExecutor(processes),

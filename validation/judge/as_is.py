@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.logs.closed_log import closed_log
-from analytic.logs.residual import residual_efforts
+from analytic.logs.closed_log import ClosedLog, closed_log
+from analytic.logs.evaluation import evaluate
+from analytic.logs.filters import Filter
+from analytic.logs.residual import evenly, residual_efforts
 from robots.arrays import Array
 from robots.efforts import AsIs
 from robots.errors import HarnessError
@@ -33,6 +35,8 @@ class Series:
     """Times [s], shape (n,)."""
     residual: Array
     """What acted less what the closed loop needs [N or N m], shape (n, na)."""
+    needed: Array
+    """What the closed loop needs [N or N m], shape (n, na)."""
     scale: Array
     """What errors of each actuator are divided by [N or N m], shape (na,)."""
     floor: Array
@@ -65,6 +69,8 @@ class Settled:
     """Below this the largest tells nothing [N or N m], shape (na,)."""
     scale: Array
     """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that was made."""
+    peak: Array
+    """Largest effort that the motion needs in the window [N or N m], shape (na,)."""
     start_peak: Array
     """Largest residual effort before the window [N or N m], shape (na,)."""
     window: float
@@ -86,20 +92,28 @@ def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
     Raises:
         HarnessError: If the log is not one of this robot, or too short.
     """
+    return _series(closed_log(mechanism, log, guess))[0]
+
+
+def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) -> tuple[Series, Filter]:
+    """Residual efforts of every step from a time on, of so many at most, and the filter by which they were found."""
+    log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
-    judged = residual_efforts(closed_log(mechanism, log, guess), effort_time, noiseless=True)
-    forces = log.readings.get("left_out", np.zeros((1, mechanism.na)))
-    return Series(
+    judged = residual_efforts(closed, effort_time, start=start, noiseless=True, most=most)
+    forces = log.readings.get("left_out", np.zeros((1, closed.mechanism.na)))
+    series = Series(
         t=judged.motion.t,
         residual=judged.residual,
+        needed=judged.needed,
         scale=judged.scale,
         floor=judged.floor.rms,
         floor_of_largest=judged.floor.largest,
         left_out=np.abs(forces).max(axis=0),
     )
+    return series, judged.filter
 
 
-def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
+def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Settled:
     """What is left of the error of a run when its start is over.
 
     The run is started again from the exact state in the middle of the motion: how long the two differ by more than a
@@ -108,23 +122,29 @@ def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
     Args:
         mechanism: Robot.
         as_is: The run.
+        most: How many samples of each run are judged at most, evenly spread; by default all.
     """
     try:
-        whole, second = (residual_series(mechanism, log, log.q[0]) for log in (as_is.log, as_is.restarted))
+        closed = closed_log(mechanism, as_is.log, as_is.log.q[0])
+        whole, kernels = _series(closed, most)
+        again = closed_log(mechanism, as_is.restarted, as_is.restarted.q[0], alike=closed)
+        second = evaluate(again, kernels, evenly(kernels.bases(len(again.log.t)), most))
     except HarnessError as error:
         return _nothing(mechanism.na, f"its log cannot be judged: {error}")
-    window = start_window(whole, second)
+    window = start_window(whole, second.t, second.residual)
     judged = whole.t >= whole.t[0] + window
     reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
     if judged.sum() < FEWEST:
         judged[:] = True
     residual, before = whole.residual[judged], whole.residual[~judged]
+    later = whole if judged.all() else _series(closed, FEWEST, whole.t[judged][0])[0]  # a start has floors of its own
     return Settled(
         rms=np.sqrt((residual**2).mean(axis=0)),
         largest=np.abs(residual).max(axis=0),
-        floor=whole.floor,
-        floor_of_largest=whole.floor_of_largest,
+        floor=later.floor,
+        floor_of_largest=later.floor_of_largest,
         scale=whole.scale,
+        peak=np.abs(whole.needed[judged]).max(axis=0),
         start_peak=np.abs(before).max(axis=0, initial=0.0),
         window=window,
         reason="; ".join(reason for reason in reasons if reason),
@@ -132,31 +152,23 @@ def settled(mechanism: Mechanism, as_is: AsIs) -> Settled:
     )
 
 
-def start_window(whole: Series, second: Series) -> float:
+def start_window(whole: Series, t: Array, residual: Array) -> float:
     """How long a start can be seen in the residual efforts [s]; infinite if to the end.
 
     Args:
         whole: The run from the first sample.
-        second: The same from the exact state in the middle.
+        t: Times of the same from the exact state in the middle [s], shape (n,).
+        residual: Its residual efforts [N or N m], shape (n, na).
     """
-    along = np.stack([np.interp(second.t, whole.t, column) for column in whole.residual.T], axis=1)
-    difference = np.abs(whole.relative(second.residual - along)).max(axis=1)
+    along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
+    difference = np.abs(whole.relative(residual - along)).max(axis=1)
     error = np.abs(whole.relative(along)).max(axis=1)
     left = np.sqrt(np.cumsum(error[::-1] ** 2)[::-1] / np.arange(len(error), 0, -1))
     seen_later = np.maximum.accumulate(difference[::-1])[::-1]
     over = np.flatnonzero(seen_later <= np.maximum(TENTH * left, LEAST))
     if not over.size or len(difference) - over[0] < FEWEST:
         return float("inf")
-    return float(second.t[over[0]] - second.t[0])
-
-
-def in_words(settled: Settled) -> str:
-    """The largest figures over all actuators, or why there are none."""
-    if settled.reason:
-        return settled.reason
-    acting = settled.scale > 0
-    rms, largest = (float((values[acting] / settled.scale[acting]).max()) for values in (settled.rms, settled.largest))
-    return f"rms {rms:.2g}, largest {largest:.2g} of the scale"
+    return float(t[over[0]] - t[0])
 
 
 def _not_followed(as_is: AsIs) -> str:
@@ -202,6 +214,7 @@ def _nothing(na: int, reason: str) -> Settled:
         floor=none,
         floor_of_largest=none,
         scale=none,
+        peak=none,
         start_peak=none,
         window=float("nan"),
         reason=reason,

@@ -15,6 +15,7 @@ import pandas as pd
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.motion import Motion
+from robots.size import size
 from validation.judge import sources
 from validation.judge.evaluate import Outcome
 from validation.judge.resolution import Resolution, measure_resolution
@@ -40,6 +41,21 @@ class Evidence:
     """Why the reference is in doubt, by case, as `audit.doubts` says."""
     resolutions: Mapping[tuple[Key, str], Resolution] = field(default_factory=dict)
     """What sources resolve, by case and source, as far as it was measured; `unexplained` says where to."""
+
+    def with_cases_beside(self, beside: Mapping[Key, Key]) -> "Evidence":
+        """The same for cases beside others, which have no audits of their own.
+
+        Args:
+            beside: By their keys, those of the cases they stand beside.
+        """
+        blocking = {
+            (key, reader): reason
+            for key, other in beside.items()
+            for (case, reader), reason in self.blocking_reasons.items()
+            if case == other
+        }
+        doubts = {key: self.doubts[other] for key, other in beside.items() if other in self.doubts}
+        return replace(self, blocking_reasons={**self.blocking_reasons, **blocking}, doubts={**self.doubts, **doubts})
 
 
 def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> pd.DataFrame:
@@ -94,8 +110,18 @@ def relative_error(candidate: Array, reference: Array, scale: Array) -> float:
     Returns:
         The error of the actuators on which something acts; NaN if there is none.
     """
+    return largest_of_acting(np.abs(candidate - reference).max(0), scale)
+
+
+def largest_of_acting(errors: Array, scale: Array) -> float:
+    """The largest error of the actuators on which something acts, over their scales [-]; NaN if there is none.
+
+    Args:
+        errors: Of each actuator [N or N m], shape (na,).
+        scale: What they are divided by [N or N m], shape (na,).
+    """
     acting = scale > 0
-    return float((np.abs(candidate - reference).max(0)[acting] / scale[acting]).max()) if acting.any() else np.nan
+    return float((errors[acting] / scale[acting]).max()) if acting.any() else np.nan
 
 
 def case_and_source(outcome: Outcome) -> dict[str, str]:
@@ -125,8 +151,8 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> lis
                 "relative_error": relative_error(rung.effort, reference.effort, scale),
                 "change": changes[k],
                 "order": float(order),
-                "closure_drift": rung.closure_drift,
-                "tracking_error": rung.tracking_error,
+                "closure_drift": rung.closure_drift.largest,
+                "tracking_error": rung.tracking_error.largest,
                 "wall_time": rung.wall_time,
             }
         )
@@ -136,6 +162,8 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> lis
 def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
     """The rows of one source in one case, as the table of verdicts has them."""
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
+    if outcome is not reference:
+        outcome = replace(outcome, contradiction=reference.contradiction)
     peaks = _peaks(reference, mechanism.actuator_units)
     resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
     doubt = evidence.doubts.get(outcome.case.key, "") or _own_doubt(reference, evidence.tolerances)
@@ -144,6 +172,8 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
         numbers = {**peaks[k], **_errors(outcome, reference, k)}
         resolved = resolution.effort.get(actuator.name) if resolution else None
         verdict, reason = _verdict(outcome, k, doubt, evidence, numbers, resolved)
+        if verdict == "disagree" and _is_undetermined(outcome, tolerance, numbers):
+            verdict, reason = "not comparable", _undetermined(outcome, numbers)
         history = outcome.history
         unmeasured = resolution.note if resolution else ""
         parts = (reason, unmeasured, outcome.note, _balance(outcome), _cancellation(tolerance, numbers))
@@ -156,13 +186,27 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
                 **numbers,
                 "tolerance": tolerance.relative_error if tolerance else None,
                 "verdict": verdict,
-                "closure_drift": history.closure_drift if history else None,
-                "tracking_error": history.tracking_error if history else None,
+                **_kept_to_motion(history),
                 "wall_time": outcome.wall_time,
                 "note": "; ".join(part for part in parts if part),
             }
         )
     return rows
+
+
+def _is_undetermined(outcome: Outcome, tolerance: Tolerance | None, numbers: Mapping[str, float]) -> bool:
+    """Whether it is an effort that is beyond its limit, by less than the closures themselves leave open."""
+    if tolerance is None or _beyond(outcome, tolerance):
+        return False
+    return numbers["max_error"] <= outcome.contradiction * numbers["scale"]
+
+
+def _undetermined(outcome: Outcome, numbers: Mapping[str, float]) -> str:
+    """Why an error beyond its limit says nothing: the closures themselves leave the effort open."""
+    return (
+        f"below what the model determines: its redundant closures fit only to {outcome.contradiction:.2g}, "
+        f"error {numbers['max_error']:.3g}, scale {numbers['scale']:.3g}"
+    )
 
 
 def _peaks(reference: Outcome, units: Sequence[str]) -> list[dict[str, float]]:
@@ -277,19 +321,39 @@ def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[
 
 def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
     """The first limit besides the effort error that an outcome exceeds, or nothing."""
-    history = outcome.history
     measured = {
-        "closure_drift": history.closure_drift if history else None,
-        "tracking_error": history.tracking_error if history else None,
         "power_imbalance": 0.0 if outcome.at_rest else outcome.power_imbalance,
         "term_sum": outcome.term_sum,
     }
     for name, value in measured.items():
         limit = getattr(tolerance, name)
-        if limit is not None and not (value is not None and value <= limit):
+        if limit is not None and not (value is not None and value <= max(limit, outcome.contradiction)):
             got = "not reported" if value is None else f"{value:.3g}"
             return f"{name.replace('_', ' ')} {got}, want at most {limit:g}"
+    return _off_the_motion(outcome, tolerance)
+
+
+def _off_the_motion(outcome: Outcome, tolerance: Tolerance) -> str:
+    """The first limit of the source's own state that an outcome exceeds, or nothing."""
+    length = size(outcome.case.mechanism) if outcome.size is None else outcome.size
+    for name in ("closure_drift", "tracking_error"):
+        deviation, limit = getattr(outcome.history, name, None), getattr(tolerance, name)
+        if limit is None or (deviation is not None and deviation.over(length) <= limit):
+            continue
+        words = name.replace("_", " ")
+        if deviation is None:
+            return f"{words} not reported, want at most {limit:g} rad, or of the size"
+        figures = (deviation.length, limit * length, "m"), (deviation.angle, limit, "rad")
+        got, most, unit = next(figure for figure in figures if not figure[0] <= figure[1])
+        return f"{words} {got:.3g} {unit}, want at most {most:.3g} {unit}"
     return ""
+
+
+def _kept_to_motion(history: EffortHistory | None) -> dict[str, float | None]:
+    """How well a source kept the loops closed and the drives to their motion, the larger of metres and radians."""
+    names = ("closure_drift", "tracking_error")
+    deviations = {name: getattr(history, name, None) for name in names}
+    return {name: None if deviation is None else deviation.largest for name, deviation in deviations.items()}
 
 
 def _balance(outcome: Outcome) -> str:

@@ -8,18 +8,18 @@ import numpy as np
 
 from analytic.dynamics.energy import power_imbalance
 from analytic.dynamics.powers import effort_scale
-from analytic.kinematics.redundancy import moving_part, undriven_dofs
+from analytic.kinematics.redundancy import contradiction, moving_part, undriven_dofs
 from analytic.motion.prescribe import depends_on_gravity, prescribe
-from analytic.motion.random_motion import random_motion
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import HarnessError, NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
+from robots.size import size_in_motion
 from validation.execution.errors import internal_error
 from validation.judge import sources
-from validation.judge.as_is import Settled, in_words, settled
+from validation.judge.as_is import Settled, settled
 
 START = "positions, velocities and accelerations of our own dynamics (analytic); the simulation is its own from there"
 """Where a simulation starts in dofs that nothing drives."""
@@ -51,6 +51,10 @@ class Outcome:
     """What errors of each actuator are divided by [N or N m], shape (na,); the reference only."""
     settled: Settled | None = None
     """What is left of the error of a simulation as it is when its start is over; it is judged by that."""
+    contradiction: float = 0.0
+    """How far redundant closures are from following from the others [-]; found with the reference."""
+    size: float | None = None
+    """Size of the robot in its motion [m]; by default that of its links alone."""
     term_sum: float | None = None
     """Largest distance of the efforts from the signed sum of their terms, over the scale [-]; the reference only."""
 
@@ -72,18 +76,7 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
         note = f"the log contradicts itself, so that no simulation can follow it: {motion.contradiction}"
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
     outcome = outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
-    if outcome.settled is not None:
-        outcome = replace(outcome, note=f"{outcome.note}; on a random motion {_on_random_motion(case, motion, source)}")
     return _with_origin_of_start(outcome, motion) if sources.simulates(source) else outcome
-
-
-def _on_random_motion(case: Case, motion: Motion, source: str) -> str:
-    """What a simulation as it is gets wrong on a motion that nobody chose, in words."""
-    try:
-        as_is = sources.load(source).compute_efforts(case, random_motion(case.mechanism, motion)).as_is
-        return "nothing is judged" if as_is is None else in_words(settled(case.mechanism, as_is))
-    except HarnessError as error:
-        return f"it cannot be told: {error}"
 
 
 def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:
@@ -102,6 +95,7 @@ def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], Ef
     history = outcome.history
     if history is None:
         return outcome
+    outcome = replace(outcome, size=size_in_motion(case.mechanism, motion))
     if source == sources.REFERENCE:
         outcome = _with_scale(outcome, case, motion, history)
     if source in sources.ANALYTIC:
@@ -120,7 +114,12 @@ def _with_scale(outcome: Outcome, case: Case, motion: Motion, history: EffortHis
     terms = effort_scale(case.mechanism, motion)
     difference = np.abs(terms.effort - history.effort).max(0, initial=0.0)
     smallest = np.finfo(float).tiny  # an effort where nothing acts must be zero
-    return replace(outcome, scale=terms.scale, term_sum=float((difference / np.maximum(terms.scale, smallest)).max()))
+    return replace(
+        outcome,
+        scale=terms.scale,
+        term_sum=float((difference / np.maximum(terms.scale, smallest)).max()),
+        contradiction=contradiction(case.mechanism, motion.q),
+    )
 
 
 def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Outcome:

@@ -7,6 +7,7 @@ weight does work along stay as the model has them.
 import numpy as np
 
 from analytic.dynamics.noc import needed_efforts
+from analytic.kinematics.state import State
 from analytic.logs.residual import Residual
 from robots.arrays import Array, root_mean_square
 from robots.mechanism import Mechanism
@@ -46,7 +47,8 @@ def _efforts_per_gravity(mechanism: Mechanism, residual: Residual) -> Array:
     motion = residual.motion
 
     def needed(gravity: Array) -> Array:
-        return needed_efforts(mechanism.with_gravity(gravity), motion.q, motion.qd, motion.qdd).effort
+        state = State(mechanism=mechanism.with_gravity(gravity), q=motion.q, qd=motion.qd)
+        return needed_efforts(state, motion.qdd).effort
 
     without = needed(np.zeros(3))
     return np.stack([needed(axis) - without for axis in np.eye(3)], axis=-1)

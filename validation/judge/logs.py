@@ -15,9 +15,9 @@ from analytic.logs.closed_log import ClosedLog, closed_log
 from analytic.logs.noise import stuck_codes
 from analytic.logs.parameters import Fit, fit
 from analytic.logs.rates import wrong_rates
-from analytic.logs.residual import Residual, residual_efforts
+from analytic.logs.residual import Residual, half_step_lag, residual_efforts
 from analytic.motion.laws import RECORDED
-from robots.arrays import root_mean_square
+from robots.arrays import Array, root_mean_square
 from robots.errors import SingularityError
 from robots.log import Held, Instantaneous, Log
 from robots.log_description import in_text
@@ -56,6 +56,8 @@ class JudgedLog:
     log: Log
     residuals: tuple[Residual, ...]
     """Under each assumption of when the efforts acted, what is assumed first; none where there is no verdict."""
+    lags: tuple[Array, ...] = ()
+    """What positions half a step late make of each residual, rms [N or N m], each of shape (na,)."""
     fits: tuple[Fit, ...] = ()
     """What was fitted under each assumption, if anything: the residuals are what it leaves."""
     doubts: tuple[str, ...] = ()
@@ -97,11 +99,12 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
     try:
         closed = closed_log(case.mechanism, sound, case.guess)
         residuals = sorted(_residuals(closed, start), key=_size)
+        lags = [half_step_lag(closed, residual) for residual in residuals]
         fits = [fit(closed, residual, fitted) for residual in residuals] if fitted else []
     except SingularityError as error:
         return JudgedLog(case=own, log=log, residuals=(), doubts=doubts, failure=str(error))
     left = [of_one.after for of_one in fits] or residuals
-    return JudgedLog(case=own, log=log, residuals=tuple(left), fits=tuple(fits), doubts=doubts)
+    return JudgedLog(case=own, log=log, residuals=tuple(left), lags=tuple(lags), fits=tuple(fits), doubts=doubts)
 
 
 def _residuals(closed: ClosedLog, start: float) -> Iterator[Residual]:
@@ -216,7 +219,7 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
                 "truncation": floor.truncation[k],
                 "scale": residual.scale[k],
                 "start_peak": residual.start_peak[k],
-                "half_step_lag": residual.half_step_lag[k],
+                "half_step_lag": judged.lags[place][k],
                 "internal": float(np.sqrt((residual.internal[:, k] ** 2).mean())),
                 "shift": shift_of(residual),
                 "gap": residual.gap,

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pandera.pandas as pa
 
 from validation.execution.tables import (
     CSV,
     PARQUET,
+    Column,
     TableSpec,
     number,
     read_record,
@@ -29,11 +29,11 @@ _MOTION = {name: text() for name in ("robot", "variant", "mode")}
 _TIME = {"t": number("s", always=True)}
 _RATES = {"q": number("m or rad"), "qd": number("m/s or rad/s"), "qdd": number("m/s² or rad/s²")}
 _RUN = {"closure_drift": number("m or rad"), "tracking_error": number("m or rad"), "wall_time": number("s")}
-_NOTE = {"note": pa.Column(str, nullable=True)}
+_NOTE = {"note": text(nullable=True)}
 _VERDICT = {"verdict": text(VERDICTS)}
 
 _FRAMES = TableSpec(
-    schema=table_of({"robot": text(), "mode": text(), **_TIME, "image": pa.Column(object)}).schema,
+    columns={"robot": text(), "mode": text(), **_TIME, "image": Column(kind=object)},
     files=(PARQUET,),
     optional=True,
 )

@@ -67,6 +67,11 @@ def simulates(name: str) -> bool:
     return name not in ANALYTIC and engines.simulates(name)
 
 
+def is_as_is(name: str) -> bool:
+    """Whether a source is a simulation as it is, judged by its own motion."""
+    return name not in ANALYTIC and name.split("/")[1] == "as_is"
+
+
 def is_log(name: str) -> bool:
     """Whether a source is a log, as `log/NAME`."""
     return name.split("/")[0] == LOG

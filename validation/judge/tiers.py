@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.dynamics.lagrange import LagrangeModel
-from analytic.kinematics.closures import closure_names, null_space, solve_dependent
+from analytic.kinematics.closures import closure_names, null_space, pseudo_inverse, row_factors, solve_dependent
+from analytic.kinematics.redundancy import contradiction_of
 from robots.arrays import Array
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
@@ -182,10 +183,18 @@ def instantaneous(
 def _closure_acceleration(
     mechanism: Mechanism, terms: LagrangeModel, quantity: str, loops: tuple[Array, Array], qdd: Array
 ) -> QuantityCheck:
-    """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed."""
+    """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed.
+
+    Redundant closures that do not quite fit contradict each other in it: of theirs counts what accelerations meet.
+    """
     names, (J, bias) = closure_names(mechanism), loops
     closing = solve_dependent(terms.Phi, terms.closure_bias[..., None])
     expected = -(J @ closing)[..., 0]
+    if contradiction_of(terms.Phi) > ZERO:
+        rows = row_factors(J) * J
+        within = rows @ pseudo_inverse(rows)
+        factors = np.where(row_factors(J) > 0, row_factors(J), 1.0)
+        bias = expected + ((within @ (factors * (bias - expected)[..., None])) / factors)[..., 0]
     return QuantityCheck(
         quantity=quantity,
         unit="m/s² or rad/s²",

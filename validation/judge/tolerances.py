@@ -25,9 +25,9 @@ class Tolerance(BaseModel):
     relative_error: PositiveFloat | None = None
     """Effort error over the scale of its actuator [-]; None if the source is informational."""
     closure_drift: PositiveFloat | None = None
-    """Opening of the loops in the source's own state [m or rad]."""
+    """Opening of the loops in the source's own state [-]: lengths over the size of the robot, or rad."""
     tracking_error: PositiveFloat | None = None
-    """Distance of an actuated joint from the motion [m or rad]."""
+    """Distance of a drive from its motion [-]: lengths over the size of the robot, or rad."""
     power_imbalance: PositiveFloat | None = None
     """Power in less rate of change of energy, relative to the powers at work [-]."""
     term_sum: PositiveFloat | None = None

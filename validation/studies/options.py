@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from validation.execution.forkserver import worker_context
+from validation.studies.preload import PRELOAD
 
 if TYPE_CHECKING:
     from validation.studies.study import Conclusion, Study, StudyResult
@@ -68,7 +69,9 @@ def execution_options(folder: Path) -> Callable[[Callable[..., int]], Callable[.
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         @wraps(command)
         def with_options(*, out: Path, jobs: int | None, time_limit: float | None, **options: Any) -> int:
-            worker_context()  # whose process imports what workers need while this one imports what it needs itself
+            worker_context(
+                PRELOAD
+            )  # whose process imports what workers need while this one imports what it needs itself
             return command(execution=Execution(out=out, jobs=jobs, time_limit=time_limit), **options)
 
         return _time_limit(_jobs(out_option(folder)(with_options)))

@@ -23,6 +23,7 @@ from validation.execution.journal import journal_in
 from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
 from validation.report.blocks import Section
+from validation.studies.preload import PRELOAD
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 MEASURED = "measured"
@@ -128,7 +129,7 @@ def run_study(
     """
     with locked(folder):
         _want_own(folder, study.name)
-        with journal_in(folder) as journal, worker_pool(workers, journal) as pool:
+        with journal_in(folder) as journal, worker_pool(workers, journal, PRELOAD) as pool:
             result = computed(study, folder, pool, command)
             write_tables(folder, study.tables, result.tables, result.record)
             return result, write_conclusion(study, result, pool, say)
@@ -203,7 +204,7 @@ def rebuild(folder: Path, workers: Workers = ALL_CORES, say: Say = say_nothing) 
     """
     record = read_record(folder)
     study = _study_named(str(record.get("study")), folder)
-    with locked(folder), worker_pool(workers) as pool:
+    with locked(folder), worker_pool(workers, preload=PRELOAD) as pool:
         result = StudyResult(folder=folder, tables=read_tables(folder, study.tables), record=record)
         return write_conclusion(study, result, pool, say)
 

@@ -16,7 +16,8 @@ from engines.dart._loops import closure_jacobian
 from engines.dart._skeleton import build, guarded
 from engines.dart._stepping import UNLIMITED, Run, simulate
 from engines.extrapolation import unsettled, value_at_zero
-from engines.projection import independent_drives, null_space
+from engines.projection import drives_along, null_space
+from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable, Rung
 from robots.errors import NotRepresentableError
 from robots.mechanism import Mechanism
@@ -141,16 +142,20 @@ def _drives(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], bool
     """
     with guarded(DartForward.name):
         tree = build(mechanism)
-        tree.put(motion.q[len(motion.t) // 2], np.zeros(mechanism.nv))
-        J = closure_jacobian(tree)
-    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
+
+        def jacobian(q: Array) -> Array:
+            tree.put(q, np.zeros(mechanism.nv))
+            return closure_jacobian(tree)
+
+        drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+        dof = null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1]
     for k, drive in enumerate(mechanism.drives):
         joint = mechanism.joints[drive.joints[0]]
         if joint.armature and k not in drives:
             raise NotRepresentableError(
                 f"dart: armature of joint '{joint.name}', which follows at no effort: its joints have no rotors"
             )
-    return tuple(drives), null_space(J).shape[1] > len(drives)
+    return tuple(drives), dof > len(drives)
 
 
 def _note(mechanism: Mechanism, drives: tuple[int, ...]) -> str:

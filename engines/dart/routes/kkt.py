@@ -6,7 +6,7 @@ from engines.dart._equations import tree_terms
 from engines.dart._loops import closure_bias, closure_jacobian, opening
 from engines.dart._skeleton import build, guarded
 from engines.projection import RANK_TOLERANCE, loop_motions
-from robots.efforts import EffortHistory, Source
+from robots.efforts import Deviation, EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -18,13 +18,13 @@ class DartKkt(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism, gap, efforts = case.mechanism, 0.0, []
+        mechanism, gap, efforts = case.mechanism, Deviation(), []
         S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
         with guarded(self.name):
             tree = build(mechanism)
             for k, q in enumerate(motion.q):
                 tree.put(q, np.zeros(mechanism.nv))
-                gap = max(gap, opening(tree))
+                gap = gap.or_worse(opening(tree))
                 loop = loop_motions(closure_jacobian(tree), W)
                 qd = loop.velocities(motion.qd[k])
                 tree.put(q, qd)

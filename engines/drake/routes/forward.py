@@ -16,7 +16,7 @@ from engines.drake._equations import closure_jacobian
 from engines.drake._plant import STRONGEST, build, guarded
 from engines.drake._stepping import GAIN, Run, simulate
 from engines.extrapolation import unsettled, value_at_zero
-from engines.projection import independent_drives, null_space
+from engines.projection import drives_along, null_space
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable, Rung
 from robots.mechanism import Mechanism
@@ -150,13 +150,16 @@ def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
 
 def _drives(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], bool]:
     """Which driven coordinates are held, all unless redundantly actuated; whether something moves undriven."""
-    q = motion.q[len(motion.t) // 2]
     with guarded(DrakeForward.name):
         drake = build(mechanism)
-        drake.put(q, np.zeros(mechanism.nv))
-        J = closure_jacobian(drake, q)
-    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
-    return tuple(drives), null_space(J).shape[1] > len(drives)
+
+        def jacobian(q: Array) -> Array:
+            drake.put(q, np.zeros(mechanism.nv))
+            return closure_jacobian(drake, q)
+
+        drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+        dof = null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1]
+    return tuple(drives), dof > len(drives)
 
 
 def _note(mechanism: Mechanism, drives: tuple[int, ...]) -> str:

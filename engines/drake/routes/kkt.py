@@ -5,7 +5,7 @@ import numpy as np
 from engines.drake._equations import closure_bias, closure_jacobian, opening, tree_terms
 from engines.drake._plant import build, guarded
 from engines.projection import RANK_TOLERANCE, loop_motions
-from robots.efforts import EffortHistory, Source
+from robots.efforts import Deviation, EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -17,13 +17,13 @@ class DrakeKkt(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism, gap, efforts = case.mechanism, 0.0, []
+        mechanism, gap, efforts = case.mechanism, Deviation(), []
         S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
         with guarded(self.name):
             drake = build(mechanism)
             for k, q in enumerate(motion.q):
                 drake.put(q, np.zeros(mechanism.nv))
-                gap = max(gap, opening(drake, drake.context))
+                gap = gap.or_worse(opening(drake, drake.context))
                 loop = loop_motions(closure_jacobian(drake, q), W)
                 qd = loop.velocities(motion.qd[k])
                 qdd = loop.accelerations(motion.qdd[k], closure_bias(drake, q, qd))

@@ -5,6 +5,7 @@ on the level of velocities at the end of each step: a differential-algebraic equ
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.linalg import qr
 from engines.extrapolation import value_at_zero
 from engines.exudyn._equations import closure_jacobian
 from engines.exudyn._stepping import Run, simulate
-from engines.projection import independent_drives, null_space
+from engines.projection import drives_along, null_space
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable
 from robots.mechanism import ConnectClosure, Mechanism
@@ -110,7 +111,7 @@ def divided(report: float) -> float:
 
 
 def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
-    """Which coordinates are driven and which rows of the closures stand, as the middle of the motion tells.
+    """Which coordinates are driven and which rows of the closures stand, all along the motion.
 
     More drives than move independently would fight each other. Where drift has opened the loops a little, redundant
     constraints contradict each other, and Newton's method cannot meet them all.
@@ -118,7 +119,7 @@ def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
     samples = np.linspace(0, len(motion.t) - 1, POSES + 2).round().astype(int)[1:-1]
     all_rows = [closure_jacobian(mechanism, motion.q[k]) for k in samples]
     J = all_rows[POSES // 2]
-    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
+    drives = drives_along(partial(closure_jacobian, mechanism), motion.q, mechanism.rates_of(mechanism.drives))
     rank = mechanism.nv - null_space(J).shape[1]
     kept = _independent_rows(J, rank)
     left_out = tuple(row for row in range(len(J)) if row not in kept)

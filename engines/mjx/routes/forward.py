@@ -17,10 +17,10 @@ from engines.extrapolation import value_at_zero
 from engines.mjx._joints import joints_of
 from engines.mjx._model import compiled, guarded, loads_of, put, rows_of
 from engines.mjx._stepping import Layout, Robot, Run, simulated
-from engines.mujoco.model import actuator_names, gearing
+from engines.mujoco.model import actuator_names, gearing, holds_angle
 from engines.mujoco.routes.forward import drives_of, own_steps
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Refinable, Rung
+from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -152,6 +152,7 @@ def _prepared(mechanism: Mechanism, motion: Motion, drives: list[int], settings:
     layout = Layout(
         drives=tuple(row for of_one in targets for row in of_one),
         loops=tuple(map(tuple, loops)),
+        holds_angle=tuple(holds_angle(model, k) for k in range(len(loops))),
         joints=joints_of(mechanism),
         samples=len(motion.t),
         velocity_term=settings.velocity_term,
@@ -181,8 +182,8 @@ def _rung(simulation: _Simulation, dt: float) -> Rung:
     return Rung(
         dt=dt,
         effort=value_at_zero(settings.compliances, list(np.asarray(force, float))) @ np.linalg.pinv(gears),
-        closure_drift=float(np.max(drift)),
-        tracking_error=float(np.abs(miss).max()),
+        closure_drift=Deviation(*map(float, np.max(drift, axis=0))),
+        tracking_error=deviation_of(mechanism, mechanism.drives, np.array(miss)),
         wall_time=time.perf_counter() - begin,
     )
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from engines.mjx._model import compiled, guarded, terms
+from engines.mjx._model import compiled, guarded, opening, terms
 from engines.mujoco.model import actuator_names
 from engines.projection import RANK_TOLERANCE, loop_motions
-from robots.efforts import EffortHistory, Source
+from robots.efforts import Deviation, EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -36,7 +36,7 @@ class MjxKkt(Source):
             actuators=actuator_names(mechanism),
             t=motion.t,
             effort=effort,
-            closure_drift=float(np.abs(engine_terms.opening).max(initial=0.0)),
+            closure_drift=Deviation().or_worse(*(opening(model, residual) for residual in engine_terms.opening)),
             settings={
                 "precision": f"{'double' if self.double else 'single'}, on the CPU",
                 "state": "q, and rates of drives independent there; the others from J and J̇q̇ of the engine",

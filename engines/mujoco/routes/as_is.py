@@ -24,7 +24,7 @@ class MujocoAsIs(Source):
         servo = actuators(model).servo
         driving = plan(case.mechanism, motion)
         with finite(self.name):
-            runs = [simulate(driving, model, width, sample=sample) for sample in (0, len(motion.t) // 2)]
+            runs = [simulate(driving, model, width, start=sample) for sample in (0, len(motion.t) // 2)]
             return history(
                 self.name,
                 case,

@@ -34,21 +34,22 @@ from engines.mujoco._stepping import stepping
 from engines.mujoco.model import (
     actuator_names,
     build,
-    constraint_jacobian,
     driven,
     equality_rows,
     gearing,
     guarded,
+    loop_jacobian,
     opening,
     rows_of_drives,
 )
-from engines.projection import independent_drives, null_space
+from engines.projection import drives_along, null_space
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Refinable, Rung
+from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from robots.errors import EngineError
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Drive, Motion
 from robots.robot import Case
+from robots.size import size_in_motion
 
 FINEST = 1.25e-3
 """Upper bound of the finest step [s]; the ladder doubles it three times."""
@@ -61,11 +62,14 @@ LINEAR = 3e-8
 What is left is quadratic in the compliance, and a third of that change.
 """
 NEAR = 5e-6
-"""Largest opening of a loop and distance of a drive from the motion at which constraints are hard enough [m or rad]."""
+"""Largest opening of a loop and distance of a drive from the motion at which constraints are hard enough.
+
+[-]: lengths over the size of the robot, or rad.
+"""
 HARDER, SOFTER = (0.1, 0.01), (10.0, 100.0, 1000.0)
 """By what the compliances are multiplied where they are not in the linear range [-]."""
 CLOSED = 1e-9
-"""Opening of the model's own loops in exact states from which on it is worth a word [m or rad]."""
+"""The same of the model's own loops in exact states from which on it is worth a word [-]."""
 RUNGE_KUTTA = "Runge-Kutta"
 """The classical method of fourth order, with the targets of each of its stages."""
 MJ_STEP: Mapping[str, Callable[[Any, Any], None]] = {
@@ -105,8 +109,8 @@ class Settings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
     effort: Array  # of the actuators, (nt, na)
-    closure_drift: float
-    tracking_error: float
+    closure_drift: Deviation
+    tracking_error: Deviation
     wall_time: float
 
 
@@ -122,7 +126,7 @@ class _Choice:
     change: float = 0.0
     """Of the extrapolated efforts from twice as soft constraints, over their peak [-]."""
     miss: float = 0.0
-    """Opening of the loops or distance of the drives from the motion, the larger of both [m or rad]."""
+    """Opening of the loops or distance of the drives from the motion, the larger of both [-]."""
 
     @property
     def suits(self) -> bool:
@@ -152,7 +156,7 @@ class MujocoForward(Refinable):
         finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
         steps = self.settings.steps or own_steps(motion.dt, finest=finest)
         simulated = cache(partial(self._run, case.mechanism, motion, drives))
-        choice = _choose(self.settings, simulated, steps)
+        choice = _choose(self.settings, simulated, steps, size_in_motion(case.mechanism, motion))
         ladder, diverged = [], []
         for dt in steps:
             try:
@@ -198,33 +202,34 @@ def _rung(simulated: Simulated, dt: float, compliances: Sequence[float]) -> Rung
     return Rung(
         dt=dt,
         effort=value_at_zero(compliances, [run.effort for run in soft]),
-        closure_drift=max(run.closure_drift for run in soft),
-        tracking_error=max(run.tracking_error for run in soft),
+        closure_drift=soft[0].closure_drift.or_worse(*(run.closure_drift for run in soft)),
+        tracking_error=soft[0].tracking_error.or_worse(*(run.tracking_error for run in soft)),
         wall_time=sum(run.wall_time for run in soft),
     )
 
 
-def _choose(settings: Settings, simulated: Simulated, steps: Sequence[float]) -> _Choice:
-    """The compliances that suit the robot, at the coarsest step that does not diverge: they do not depend on it."""
+def _choose(settings: Settings, simulated: Simulated, steps: Sequence[float], size: float) -> _Choice:
+    """The compliances that suit a robot of a size [m], at the coarsest step that does not diverge: it is the same."""
     own = _Choice(settings.compliances)
     for dt in steps if settings.adapts else ():
         try:
-            own = _looked_at(simulated, dt, settings.compliances)
+            looked_at = partial(_looked_at, simulated, dt, size)
+            own = looked_at(settings.compliances)
         except EngineError:
             continue
-        best = _better(simulated, dt, own, HARDER)
-        return best if best is not own else _better(simulated, dt, own, SOFTER)
+        best = _better(looked_at, own, HARDER)
+        return best if best is not own else _better(looked_at, own, SOFTER)
     return own
 
 
-def _better(simulated: Simulated, dt: float, own: _Choice, factors: Sequence[float]) -> _Choice:
+def _better(looked_at: Callable[[tuple[float, ...]], _Choice], own: _Choice, factors: Sequence[float]) -> _Choice:
     """The best of some compliances on the way to ever harder or softer ones, as far as it goes uphill."""
     best = own
     for factor in factors:
         if best.suits:
             break
         try:
-            other = _looked_at(simulated, dt, tuple(factor * compliance for compliance in own.compliances))
+            other = looked_at(tuple(factor * compliance for compliance in own.compliances))
         except EngineError:
             break
         if not other.beats(best):
@@ -233,13 +238,13 @@ def _better(simulated: Simulated, dt: float, own: _Choice, factors: Sequence[flo
     return best
 
 
-def _looked_at(simulated: Simulated, dt: float, compliances: tuple[float, ...]) -> _Choice:
+def _looked_at(simulated: Simulated, dt: float, size: float, compliances: tuple[float, ...]) -> _Choice:
     levels = (*compliances, 2 * max(compliances))
     efforts = [simulated(dt, level).effort for level in levels]
     softer = value_at_zero(levels[1:], efforts[1:])
     change = relative_change(softer, value_at_zero(levels[:-1], efforts[:-1]))
     soft = simulated(dt, levels[-2])
-    return _Choice(compliances, change, max(soft.closure_drift, soft.tracking_error))
+    return _Choice(compliances, change, soft.closure_drift.or_worse(soft.tracking_error).over(size))
 
 
 def in_words(settings: Settings) -> dict[str, str]:
@@ -270,12 +275,9 @@ def own_steps(report: float, finest: float = FINEST) -> list[float]:
 def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
     """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
     model = build(mechanism)
-    data = mujoco.MjData(model)
-    data.qpos[:] = motion.q[len(motion.t) // 2]
-    mujoco.mj_fwdPosition(model, data)
-    J = constraint_jacobian(model, data)[equality_rows(data)]
-    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
-    return drives, null_space(J).shape[1] - len(drives)
+    jacobian = partial(loop_jacobian, model, mujoco.MjData(model))
+    drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+    return drives, null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1] - len(drives)
 
 
 def _of_softness(mechanism: Mechanism, motion: Motion, choice: _Choice) -> Iterator[str]:
@@ -284,18 +286,19 @@ def _of_softness(mechanism: Mechanism, motion: Motion, choice: _Choice) -> Itera
         yield f"extrapolated to rigid constraints from {len(choice.compliances)} compliances"
     if choice.change > LINEAR:
         yield f"constraints twice as soft change the efforts by {choice.change:.1g} of their peak"
-        if (gap := _own_gap(mechanism, motion)) > CLOSED:
-            yield f"the model's own loops close only to {gap:.1g} m or rad, and hard constraints pull at that"
+        gap = _own_gap(mechanism, motion)
+        if gap.over(size_in_motion(mechanism, motion)) > CLOSED:
+            yield f"the model's own loops close only to {gap.largest:.1g} m or rad, and hard constraints pull at that"
 
 
-def _own_gap(mechanism: Mechanism, motion: Motion) -> float:
-    """How far the loops are open in the prescribed states themselves [m or rad]: they cannot be closed better."""
+def _own_gap(mechanism: Mechanism, motion: Motion) -> Deviation:
+    """How far the loops are open in the prescribed states themselves: they cannot be closed better."""
     model = build(mechanism)
-    data, widest = mujoco.MjData(model), 0.0
+    data, widest = mujoco.MjData(model), Deviation()
     for q in motion.q:
         data.qpos[:] = q
         mujoco.mj_fwdPosition(model, data)
-        widest = max(widest, opening(model, data, equality_rows(data)))
+        widest = widest.or_worse(opening(model, data, equality_rows(data)))
     return widest
 
 
@@ -346,7 +349,7 @@ def _simulate(
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(accelerations, feedback)
 
     equality_data, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
-    forces, drift, positions, every = [], 0.0, [], round(motion.dt / dt)
+    forces, drift, positions, every = [], Deviation(), [], round(motion.dt / dt)
     for k, target in enumerate(targets):
         equality_data[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
@@ -354,7 +357,7 @@ def _simulate(
             forces.append(data.efc_force[of_drives])
             if not np.isfinite(forces[-1]).all():
                 raise EngineError(f"{MujocoForward.name}: the simulation with dt = {dt:g} s diverged")
-            drift = max(drift, opening(model, data, of_loops))
+            drift = drift.or_worse(opening(model, data, of_loops))
             positions.append(np.array(data.qpos[:-1]))
         if k < len(targets) - 1:
             step()
@@ -362,7 +365,7 @@ def _simulate(
     return _Run(
         effort=np.array(forces) @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
         closure_drift=drift,
-        tracking_error=float(np.abs(miss).max()),
+        tracking_error=deviation_of(mechanism, mechanism.drives, miss),
         wall_time=time.perf_counter() - start,
     )
 

@@ -1,7 +1,5 @@
 """MuJoCo's mass matrix, bias, passive forces, loop Jacobian, its rate and actuator moments at the exact state."""
 
-from typing import Any
-
 import mujoco
 import numpy as np
 
@@ -9,16 +7,16 @@ from engines.mujoco._loops import closure_bias
 from engines.mujoco.model import (
     actuator_names,
     build,
-    constraint_jacobian,
     equality_rows,
     guarded,
+    loop_jacobian,
+    opening,
     own_actuators_off,
     transmission,
     tree_terms,
 )
 from engines.projection import RANK_TOLERANCE, loop_motions
-from robots.arrays import Array
-from robots.efforts import EffortHistory, Source
+from robots.efforts import Deviation, EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -33,7 +31,7 @@ class MujocoKkt(Source):
         model = build(case.mechanism)
         own_actuators_off(model)
         data, scale = mujoco.MjData(model), case.mechanism.effort_scales
-        effort, gap = np.zeros((len(motion.t), model.nu)), 0.0
+        effort, gap = np.zeros((len(motion.t), model.nu)), Deviation()
         with guarded(self.name):
             W = case.mechanism.rates_of(case.mechanism.drives)
             for k in range(len(motion.t)):
@@ -42,7 +40,7 @@ class MujocoKkt(Source):
                 M, bias, passive = tree_terms(case.mechanism, model, data)
                 qdd = loop.accelerations(motion.qdd[k], closure_bias(model, data))
                 effort[k] = loop.efforts(M, M @ qdd + bias - passive, transmission(model, data), scale)
-                gap = max(gap, float(np.abs(data.efc_pos[equality_rows(data)]).max(initial=0.0)))
+                gap = gap.or_worse(opening(model, data, equality_rows(data)))
         return EffortHistory(
             source=self.name,
             actuators=actuator_names(case.mechanism),
@@ -56,16 +54,3 @@ class MujocoKkt(Source):
             },
             note="state given; drift is the gap the engine sees in it",
         )
-
-
-def loop_jacobian(model: Any, data: Any, q: Array) -> Array:
-    """The engine's Jacobian of its equalities [m/rad or m/m], shape (rows, nv).
-
-    Args:
-        model: MuJoCo's.
-        data: Its state; the position and what depends on it is set.
-        q: Joint positions [m or rad], shape (nq,).
-    """
-    data.qpos[:] = q
-    mujoco.mj_fwdPosition(model, data)
-    return constraint_jacobian(model, data)[equality_rows(data)]

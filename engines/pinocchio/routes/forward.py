@@ -13,6 +13,7 @@ that moves the robot as it is.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -21,9 +22,9 @@ from engines.ladder import own_steps
 from engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
 from engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, want_rigid
 from engines.pinocchio._tree import build, guarded
-from engines.projection import independent_drives, null_space
+from engines.projection import drives_along, null_space
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Refinable, Rung
+from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -45,9 +46,11 @@ class Settings:
     division: int = 1
     """By what `FINEST` is divided [-]."""
     solver: Solver = field(default_factory=Solver)
+    adapts: bool = False
+    """Whether its mu counts by the least mobility of what the constraints hold, as the robot starts."""
 
 
-OWN = Settings()
+OWN = Settings(adapts=True)
 """Those of the route."""
 
 
@@ -91,9 +94,8 @@ class PinocchioForward(Refinable):
         """See `robots.efforts.Refinable.refined`; what makes constraints soft is the regularisation."""
         settings = self.settings
         solver = replace(settings.solver, mu=settings.solver.mu / 2)
-        return type(self)(
-            Settings(steps=tuple(dt / 2 for dt in settings.steps), division=2 * settings.division, solver=solver)
-        )
+        steps = tuple(dt / 2 for dt in settings.steps)
+        return type(self)(replace(settings, steps=steps, division=2 * settings.division, solver=solver))
 
     def _ladder(
         self, mechanism: Mechanism, motion: Motion, drives: list[int], steps: tuple[float, ...]
@@ -118,8 +120,10 @@ class PinocchioForward(Refinable):
         times = motion.t[0] + np.arange(2 * (len(motion.t) - 1) * every + 1) * dt / 2
         targets = np.stack(motion.law(times), axis=1)  # (times, 3, drives)
         simulation.put(motion.q[0], motion.qd[0])
+        if self.settings.adapts:
+            simulation.soften(self.settings.solver.mu * simulation.least_mobility())
         step = simulation.stepping(dt)
-        effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), 0.0, []
+        effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), Deviation(), []
         for k in range(0, len(times), 2):
 
             def acceleration(half_steps: int, k: int = k) -> Array:
@@ -131,7 +135,7 @@ class PinocchioForward(Refinable):
             sample, rest = divmod(k // 2, every)
             if not rest:
                 effort[sample, drives] = simulation.efforts()
-                drift = max(drift, simulation.opening())
+                drift = drift.or_worse(simulation.opening())
                 positions.append(simulation.q)
             if k + 2 < len(times):
                 step(a, acceleration)
@@ -140,7 +144,7 @@ class PinocchioForward(Refinable):
             dt=dt,
             effort=effort @ np.linalg.pinv(mechanism.gearing),
             closure_drift=drift,
-            tracking_error=float(np.abs(miss).max()),
+            tracking_error=deviation_of(mechanism, mechanism.drives, miss),
             wall_time=time.perf_counter() - clock,
         )
 
@@ -152,7 +156,8 @@ def in_words(settings: Settings) -> dict[str, str]:
     return {
         "integrator": f"{'classical Runge-Kutta, 4th order' if own else solver.integrator}, on constraintDynamics",
         "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
-        "solver": f"proximal, mu {solver.mu:g}, {solver.iterations} iterations",
+        "solver": f"proximal, mu {solver.mu:g}{' of the least mobility at the start' * settings.adapts}, "
+        f"{solver.iterations} iterations",
         "drift feedback": f"Baumgarte, Kp {solver.stiffness:g} 1/s², Kd {solver.damping:g} 1/s",
         "loops": "a RigidConstraintModel each, 3D or 6D",
         "actuators": "a 6D RigidConstraintModel across each joint, its contact_force is the effort",
@@ -163,9 +168,9 @@ def in_words(settings: Settings) -> dict[str, str]:
 def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
     """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
     tree = build(mechanism)
-    J = closure_jacobian(tree, gathered(loop_constraints(tree)), motion.q[len(motion.t) // 2])
-    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
-    return drives, null_space(J).shape[1] - len(drives)
+    jacobian = partial(closure_jacobian, tree, gathered(loop_constraints(tree)))
+    drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+    return drives, null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1] - len(drives)
 
 
 def _note(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> str:

@@ -8,7 +8,7 @@ from engines.pinocchio._loops import closure_bias, closure_jacobian, gathered, l
 from engines.pinocchio._tree import Tree, build, guarded
 from engines.projection import RANK_TOLERANCE, loop_motions
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Source
+from robots.efforts import Deviation, EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -21,13 +21,13 @@ class PinocchioKkt(Source):
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         tree = build(case.mechanism)
-        loops, gap = gathered(loop_constraints(tree)), 0.0
+        loops, gap = gathered(loop_constraints(tree)), Deviation()
         S, scale, efforts = case.mechanism.selection, case.mechanism.effort_scales, []
         W = case.mechanism.rates_of(case.mechanism.drives)
         with guarded(self.name):
             for k, q in enumerate(motion.q):
                 loop = loop_motions(closure_jacobian(tree, loops, q), W)
-                gap = max(gap, opening(tree, loops, q))
+                gap = gap.or_worse(opening(tree, loops, q))
                 qd = loop.velocities(motion.qd[k])
                 qdd = loop.accelerations(motion.qdd[k], closure_bias(tree, loops, q, qd))
                 M, bias, passive = tree_terms(tree, q, qd)

@@ -4,6 +4,7 @@ import numpy as np
 
 from engines.as_is import finite, history
 from engines.pybullet._as_is import demands, simulate
+from engines.pybullet._refusals import refuse
 from robots.efforts import EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
@@ -24,7 +25,8 @@ class PybulletAsIs(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
+        refuse(case.mechanism, motion.q, closed=True)
         known = demands(case.mechanism, motion)
         with finite(self.name):
-            runs = [simulate(case.mechanism, motion, known, sample=sample) for sample in (0, len(motion.t) // 2)]
+            runs = [simulate(case.mechanism, motion, known, start=sample) for sample in (0, len(motion.t) // 2)]
             return history(self.name, case, motion, (runs[0], runs[1]), timeconst=np.inf, settings=SETTINGS)

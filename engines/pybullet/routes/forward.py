@@ -13,11 +13,12 @@ from typing import Self
 import numpy as np
 
 from engines.extrapolation import unsettled, value_at_zero
-from engines.projection import independent_drives, null_space
+from engines.projection import drives_along, null_space
 from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_jacobian
 from engines.pybullet._motors import Motors, motors
+from engines.pybullet._refusals import refuse
 from engines.pybullet._stepping import Driven, Run, Simulation, simulate
 from engines.pybullet._world import BASE_LINK, World, opened
 from robots.arrays import Array
@@ -84,6 +85,7 @@ class PybulletForward(Refinable):
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
+        refuse(mechanism, motion.q, closed=True)
         plan = _plan(mechanism, motion, self.settings)
         simulations = list(_simulations(mechanism, motion, plan))
         ladder = tuple(simulation.rung for simulation in simulations)
@@ -243,13 +245,13 @@ def _drive(settings: Settings, driven: Driven, q: Array, target: Array) -> None:
 def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
     """Drives as many coordinates as move independently: more motors would fight each other.
 
-    They are chosen at the middle of the motion. Bullet's direct solver wants independent constraints, and it is wrong
+    Bullet's direct solver wants independent constraints, and it is wrong
     for those with both ends in one multibody, as here all bodies are in one.
     """
     q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:
         J, tree = closure_jacobian(world, q[len(q) // 2]), world.mechanism
-        places = independent_drives(J, tree.rates_of(tree.drives))
+        places = drives_along(partial(closure_jacobian, world), q, tree.rates_of(tree.drives))
         driving = motors(world, mechanism, motion, places)
         to_world = not tree.coordinate_closures and all(WORLD in (c.body1, c.body2) for c in tree.rigid_closures)
         uncoupled = to_world and not world.rotors

@@ -7,6 +7,7 @@ from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._jacobian import closure_bias, closure_jacobian
 from engines.pybullet._loads import load_forces
+from engines.pybullet._refusals import refuse
 from engines.pybullet._world import World, opened
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
@@ -21,6 +22,7 @@ class PybulletKkt(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
+        refuse(case.mechanism, motion.q, closed=False)
         q, qd, qdd = in_angles(case.mechanism, motion.q, motion.qd, motion.qdd)
         with opened(case.mechanism) as world:
             S, scale, efforts = world.mechanism.selection, case.mechanism.effort_scales, []

@@ -10,11 +10,12 @@ from typing import Self
 import numpy as np
 
 from engines.ladder import own_steps
-from engines.projection import independent_drives, null_space
+from engines.projection import drives_along, null_space
 from engines.simbody._equations import closure_jacobian
 from engines.simbody._model import build
 from engines.simbody._opensim import guarded
 from engines.simbody._simulation import DEGREE, Run, simulate, want_regular
+from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -99,14 +100,17 @@ def in_words(settings: Settings) -> dict[str, str]:
 
 def _drives(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], int]:
     """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
-    q = motion.q[len(motion.t) // 2]
     with guarded(SimbodyForward.name):
         model = build(mechanism)
-        model.put(q, np.zeros(mechanism.nv))
-        model.model.realizePosition(model.state)
-        J = closure_jacobian(model, q)
-    drives = independent_drives(J, mechanism.rates_of(mechanism.drives))
-    return tuple(drives), null_space(J).shape[1] - len(drives)
+
+        def jacobian(q: Array) -> Array:
+            model.put(q, np.zeros(mechanism.nv))
+            model.model.realizePosition(model.state)
+            return closure_jacobian(model, q)
+
+        drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+        dof = null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1]
+    return tuple(drives), dof - len(drives)
 
 
 def _note(mechanism: Mechanism, drives: tuple[int, ...]) -> str:

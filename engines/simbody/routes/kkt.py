@@ -6,7 +6,7 @@ from engines.projection import RANK_TOLERANCE, loop_motions
 from engines.simbody._equations import closure_bias, closure_jacobian, opening, tree_terms
 from engines.simbody._model import build
 from engines.simbody._opensim import guarded
-from robots.efforts import EffortHistory, Source
+from robots.efforts import Deviation, EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -18,14 +18,14 @@ class SimbodyKkt(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism, gap, efforts = case.mechanism, 0.0, []
+        mechanism, gap, efforts = case.mechanism, Deviation(), []
         S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
         with guarded(self.name):
             model = build(mechanism)
             for k, q in enumerate(motion.q):
                 model.put(q, np.zeros(mechanism.nv))
                 model.model.realizePosition(model.state)
-                gap = max(gap, opening(model, model.state))
+                gap = gap.or_worse(opening(model, model.state))
                 loop = loop_motions(closure_jacobian(model, q), W)
                 qd = loop.velocities(motion.qd[k])
                 qdd = loop.accelerations(motion.qdd[k], closure_bias(model, q, qd))

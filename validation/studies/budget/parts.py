@@ -160,6 +160,7 @@ def _averaged(series: Series, whole: Series, finer: int) -> Series:
     return Series(
         t=whole.t,
         residual=np.concatenate([averaged, rest]),
+        needed=whole.needed,
         scale=whole.scale,
         floor=series.floor,
         floor_of_largest=series.floor_of_largest,

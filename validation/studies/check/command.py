@@ -1,11 +1,14 @@
 """`loopcheck check`."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from validation.studies.run.options import Running, run_options
+
+if TYPE_CHECKING:
+    from validation.studies.study import Study
 
 
 @click.command()
@@ -15,18 +18,37 @@ from validation.studies.run.options import Running, run_options
 )
 @click.option("--mode", help="Keyframe to start from; default: the first, or qpos0 where there is none.")
 @click.option("--actuated", default="", help="Actuated joints, as J1,J2, instead of the file's actuators.")
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path),
+    help="Verify every claim of a certificate of `loopcheck tune` again, instead of all else.",
+)
 @run_options
-def command(model: Path, running: Running, **of_file: Any) -> int:
+def command(model: Path, running: Running, certificate: Path | None, **of_file: Any) -> int:
     """Check any MJCF: move it, compute every source, compare them, and write tables and report.
 
-    Without a motion it makes its own: smooth, from rest, inside the joint limits, away from singularities.
+    Without a motion it makes its own: smooth, from rest, inside the joint limits, away from singularities. With a
+    certificate, exit status 1 says that file, engine or a figure no longer fits it.
 
     \b
     Examples:
       loopcheck check my_robot.xml
       loopcheck check my_robot.xml --mode closed --actuated hip,knee --motion walk.csv --out results
+      loopcheck check tuned.xml --certificate certificate.json
       loopcheck check my_robot.xml --junit loopcheck.xml --tolerance mujoco/as_is=0.05
     """
     from validation.studies.check.cases import cases_of_file
 
+    if certificate is not None:
+        return running.execution.run(_verified(model, certificate))
     return running.run(cases_of_file(model, **of_file))
+
+
+def _verified(model: Path, certificate: Path) -> "Study":
+    """The study that holds a certificate against its files."""
+    from validation.studies.certificate.study import VerifiedCertificate
+    from validation.studies.tune.certificate import read_certificate
+
+    return VerifiedCertificate(
+        model=model.absolute(), certificate=read_certificate(certificate), folder=certificate.absolute().parent
+    )

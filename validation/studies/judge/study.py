@@ -236,7 +236,6 @@ def compared(judged: JudgedLog) -> LogOutcome:
         actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
         t=residual.motion.t,
         effort=residual.effort,
-        closure_drift=None if np.isnan(residual.gap) else residual.gap,
         settings={
             "filter": residual.filter.name,
             "efforts": in_text(residual.effort_time),

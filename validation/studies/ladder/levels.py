@@ -142,7 +142,7 @@ def _rows(
         for level in levels
     ]
     table = pd.concat([pd.DataFrame(rows), refinements(values, efforts, prepared.scale, theory)], axis=1)
-    return table[list(LEVELS.schema.columns)]
+    return table[list(LEVELS.columns)]
 
 
 def _error(effort: Array | None, prepared: PreparedCase) -> float:

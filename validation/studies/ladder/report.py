@@ -1,13 +1,13 @@
 """What the page and the terminal say of the ladders."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from rich.console import RenderableType
+from rich.markup import escape
 
-import engines
 from engines.ladder import STEP
 from validation.judge.tolerances import registered
 from validation.report import terminal
@@ -15,6 +15,7 @@ from validation.report.blocks import Block, Picture, Section, digits, facts, tab
 from validation.studies.ladder.advice import advice, answer, own_settings
 from validation.studies.ladder.analysis import CASE, CONVERGES, DIVERGES, STALLED, summary, worst
 from validation.studies.ladder.pictures import settings_figure, work_figure
+from validation.studies.ladder.tuned import HEADERS, MEANING
 
 CLOSE = 0.1
 """How near to theory an observed order is called the same [-]."""
@@ -37,10 +38,18 @@ _HEADERS = {
 }
 
 
-def sections(levels: pd.DataFrame, record: Mapping[str, Any]) -> list[Section]:
-    """The page, from the table of levels and the record of the study."""
+def sections(levels: pd.DataFrame, settings: pd.DataFrame, record: Mapping[str, Any]) -> list[Section]:
+    """The page, from the tables of levels and of settings and the record of the study."""
     robots = [robot_part(str(robot), of_robot) for robot, of_robot in levels.groupby("robot", sort=False)]
-    return [advisor(levels), routes(levels), orders(levels), *everywhere(levels), *robots, how(record)]
+    return [
+        what_to_set(settings),
+        advisor(levels),
+        routes(levels),
+        orders(levels),
+        *everywhere(levels),
+        *robots,
+        how(record),
+    ]
 
 
 def derived(levels: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
@@ -48,24 +57,25 @@ def derived(levels: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
     return {"ladder_summary": summarized(levels), "ladder_advice": advice(levels)}
 
 
-def cheapest(levels: pd.DataFrame) -> list[RenderableType]:
-    """The cheapest settings of each route and robot that meet each target, for the terminal."""
-    tables: list[RenderableType] = []
-    for robot, rows in advice(levels).groupby("robot", sort=False):
-        title = f"{robot}: cheapest settings within a target; cost: wall time per simulated second"
+def settings_tables(settings: pd.DataFrame) -> Iterator[RenderableType]:
+    """What a user sets, for the terminal.
+
+    Args:
+        settings: The table of settings.
+    """
+    for robot, rows in settings.groupby("robot", sort=False):
         cells = [
             [
-                row["route"].split("/")[0],
+                escape(str(row["engine"])),
                 f"{row['target']:g}",
-                row["allowed"],
-                answer(row),
-                f"{row['relative_error']:.1e}",
-                f"{row['cost']:.2g}",
+                escape(str(row["settings"])) if row["reached"] else f"not reached; {escape(str(row['note']))}",
+                f"{row['error']:.1e}",
+                f"{row['cost']:.4g}",
             ]
             for row in rows.to_dict("records")
         ]
-        tables.append(terminal.table(["engine", "target", "allowed", "setting", "error", "cost"], cells, title=title))
-    return tables
+        columns = ["engine", "target", "what to set", "error [-]", "cost [1/s]"]
+        yield terminal.table(columns, cells, title=f"{robot}: cheapest settings within a target")
 
 
 def targets() -> Mapping[str, float]:
@@ -86,24 +96,25 @@ def summarized(levels: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def what_to_set(settings: pd.DataFrame) -> Section:
+    """What a user sets for a given accuracy."""
+    return Section(title="What to set", anchor="settings", blocks=[MEANING, table(settings.rename(columns=HEADERS))])
+
+
 def advisor(levels: pd.DataFrame) -> Section:
-    """What to set for a given accuracy."""
+    """What our own routes need for a given accuracy."""
     parts: list[Section] = []
     for robot, rows in advice(levels).groupby("robot", sort=False):
         parts.append(Section(title=str(robot), anchor=f"advice-{len(parts) + 1}", blocks=[_advice_table(rows)]))
     return Section(
-        title="What to set",
+        title="What our routes need",
         anchor="advice",
         blocks=[
-            "The cheapest settings measured that keep the effort error below a target in every case measured of the "
-            "robot, and at every finer level of their ladder. Its own stepping, once: what you get from mj_step or "
-            "stepSimulation in your own simulation. Anything, where that is cheaper or reaches more: also an "
-            "integrator of your own, and efforts extrapolated to zero from two compliances or from the steps dt, 2 dt, "
-            "4 dt … (Richardson n: from n of them; dt is given, the cost is that of all).",
-            [
-                *filter(None, (engines.engine(name).advice for name in engines.engine_names())),
-                "A redundantly actuated robot: drive as many joints as it has degrees of freedom.",
-            ],
+            "The cheapest settings measured of our own routes that keep the effort error below a target in every case "
+            "measured of the robot, and at every finer level of their ladder. Its own stepping, once: without "
+            "extrapolation. Anything, where that is cheaper or reaches more: also another integrator, and efforts "
+            "extrapolated to zero from two compliances or from the steps dt, 2 dt, 4 dt … (Richardson n: from n of "
+            "them; dt is given, the cost is that of all).",
             *parts,
         ],
     )

@@ -20,10 +20,11 @@ from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerFailure, WorkerPool
 from validation.judge.selection import Selection, plan
 from validation.studies.ladder.levels import LEVELS, PreparedCase, levels_not_run, prepared_case, simulate_levels
-from validation.studies.ladder.report import cheapest, derived, how, sections
+from validation.studies.ladder.report import derived, how, sections, settings_tables
+from validation.studies.ladder.tuned import TUNED, tuned_rows
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
-TABLE, TITLE = "ladder_rungs", "loopcheck: ladders"
+TABLE, ADVICE, TITLE = "ladder_rungs", "ladder_settings", "loopcheck: ladders"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class LadderStudy(Study):
 
     name: ClassVar[str] = "ladder"
     page: ClassVar[str] = "ladder"
-    tables: ClassVar[dict[str, TableSpec]] = {TABLE: LEVELS}
+    tables: ClassVar[dict[str, TableSpec]] = {TABLE: LEVELS, ADVICE: TUNED}
 
     robots: tuple[str, ...] = ()
     """By default all."""
@@ -57,7 +58,8 @@ class LadderStudy(Study):
             [Task(simulate_levels, pair, partial(levels_not_run, *pair)) for pair in pairs], "ladders"
         )
         table = pd.concat(levels, ignore_index=True) if levels else LEVELS.frame([])
-        return Computed({TABLE: table}, {"models": _models(cases)})
+        firsts = {case.robot.name: case for case in reversed(cases)}
+        return Computed({TABLE: table, ADVICE: tuned_rows(list(firsts.values()), pool)}, {"models": _models(cases)})
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
@@ -70,8 +72,8 @@ class LadderStudy(Study):
             )
         return Conclusion(
             title=TITLE,
-            sections=sections(levels, result.record),
-            summary=list(cheapest(levels)),
+            sections=sections(levels, result.tables[ADVICE], result.record),
+            summary=list(settings_tables(result.tables[ADVICE])),
             last=[f"what to set in full, and the diagrams: {page}"],
             verdicts=[MEASURED] * len(levels),
             tables=derived(levels),

@@ -204,15 +204,15 @@ def _no_bias(loop: LoopMotions, qdd: Array, closure_bias: Array) -> Array:
     return _ACCELERATIONS(loop, qdd, 0 * closure_bias)
 
 
-def _no_rate(Phi: Array, Phi_dot: Array, independent: AnyArray) -> tuple[Array, Array]:
-    """Joint orthogonal complement and its rate without Φ̇.
+def _no_rate(state: State, independent: AnyArray) -> tuple[Array, Array]:
+    """Joint orthogonal complement and its rate without Φ̇, which is none.
 
     Args:
-        Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
-        Phi_dot: Its rate [m/rad/s or 1/s], shape (nt, nc, nv).
+        state: Closed states.
         independent: Mask of the independent dofs [-], shape (nv,).
     """
-    return _COMPLEMENT(Phi, 0 * Phi_dot, independent)
+    L, L_dot = _COMPLEMENT(state, independent)
+    return L, 0 * L_dot
 
 
 _ACCELERATIONS = LoopMotions.accelerations

@@ -32,8 +32,11 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
         request: What was asked for.
     """
     motions, outcomes, audited = output.motions, output.outcomes, output.audited
+    beside = {outcome.case.key: outcome.case for outcome in outcomes if outcome.case.key in output.beside}
+    every = [*cases, *beside.values()]
     first = {case.key[:3]: case for case in reversed(cases) if case.key in motions}
-    free = [case for case in cases if case.key in motions and _is_own(case, cases, motions)]
+    moving = {case.key[:3]: case for case in reversed(every) if case.key in motions}
+    free = [case for case in every if case.key in motions and _is_own(case, every, motions)]
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
     rungs = [
         row
@@ -47,11 +50,11 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
         blocking_reasons=blocking_reasons(audited),
         doubts=doubts(audited),
         resolutions=output.resolutions,
-    )
+    ).with_cases_beside(output.beside)
     summary = summarize(outcomes, evidence)
     return Results(
         efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
-        motion=table("motion", [row for case in _in_order(first) for row in _motion_rows(case, motions[case.key])]),
+        motion=table("motion", [row for case in _in_order(moving) for row in _motion_rows(case, motions[case.key])]),
         free_motion=table(
             "free_motion",
             [
@@ -73,7 +76,7 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
                 for row in point_rows(case.mechanism, motions[case.key], case.robot.trace)
             ],
         ),
-        frames=output.movies.frames,
+        frames=table("frames", output.movies.frames),
         run=run_record(cases, output, request, _descriptions(cases, motions, references.values())),
     )
 

@@ -24,6 +24,8 @@ class Interim:
 
     tolerances: Mapping[str, Tolerance]
     """By name of the source."""
+    beside: Mapping[Key, Key] = field(default_factory=dict)
+    """Cases whose audits are those of others, by the others."""
     outcomes: dict[tuple[Key, str], Outcome] = field(default_factory=dict)
     """By case and source."""
     audits: dict[tuple[Key, str], Sequence[Row]] = field(default_factory=dict)
@@ -40,8 +42,8 @@ class Interim:
             self.audits[key] = result
         concerns_all = name in (FILE, sources.REFERENCE)
         for other, source in self.outcomes:
-            if other == case and (concerns_all or name in (source, source.split("/")[0])):
-                self._judge(case, source)
+            if case in (other, self.beside.get(other)) and (concerns_all or name in (source, source.split("/")[0])):
+                self._judge(other, source)
 
     def table(self, robot: str) -> RenderableType:
         """The table of a robot."""
@@ -57,13 +59,15 @@ class Interim:
         reference = self.outcomes.get((case, sources.REFERENCE))
         if reference is None:
             return
-        engine = source.split("/")[0]
+        engine, audited = source.split("/")[0], self.beside.get(case, case)
         readers = [FILE] if source in sources.ANALYTIC else [FILE, engine]
-        known = [row for reader in readers for row in self.audits.get((case, reader), ())]
-        evidence = Evidence(tolerances=self.tolerances, blocking_reasons=blocking_reasons(known), doubts=doubts(known))
+        known = [row for reader in readers for row in self.audits.get((audited, reader), ())]
+        evidence = Evidence(
+            tolerances=self.tolerances, blocking_reasons=blocking_reasons(known), doubts=doubts(known)
+        ).with_cases_beside(self.beside)
         rows: list[Mapping[str, Any]] = verdict_rows(self.outcomes[case, source], reference, evidence)
         verdict = verdict_of(rows)
-        coming = UNAUDITED if any((case, reader) not in self.audits for reader in readers) else ""
+        coming = UNAUDITED if any((audited, reader) not in self.audits for reader in readers) else ""
         if not coming and verdict.verdict == "disagree" and verdict.error > verdict.tolerance:
             coming = UNRESOLVED
         self.verdicts[case, source] = (verdict, coming)

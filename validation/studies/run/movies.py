@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from robots.motion import Motion
 from robots.robot import Case
 from validation.execution.journal import Task
 from validation.execution.workers import WorkerFailure, WorkerPool
-from validation.judge.results import frames_table
 from validation.judge.verdicts import Key
 from validation.report.geometry import is_planar, paths, steps_shown
 
@@ -21,12 +19,13 @@ TIME_LIMIT = 120.0
 class Movies(NamedTuple):
     """The robots that were drawn, and those that could not be."""
 
-    frames: pd.DataFrame
+    frames: Sequence[Mapping[str, Any]]
+    """Rows of the table of that name."""
     missing: Mapping[str, str]
     """Why there is no movie, by robot and mode, as `6spu, home`."""
 
 
-NO_MOVIES = Movies(frames_table([]), {})
+NO_MOVIES = Movies((), {})
 
 
 def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) -> Movies:
@@ -54,7 +53,7 @@ def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) 
             rows += [{"robot": case.robot.name, "mode": case.mode, "t": t, "image": image} for t, image in shown]
         else:
             missing[f"{case.robot.name}, {case.mode}"] = result.reason if isinstance(result, WorkerFailure) else result
-    return Movies(frames_table(rows), missing)
+    return Movies(rows, missing)
 
 
 def _first(cases: Sequence[Case], motions: Mapping[Key, Any]) -> list[Case]:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import engines
@@ -44,6 +45,8 @@ class RunOutput(NamedTuple):
     resolutions: Mapping[tuple[Key, str], Resolution]
     """Of every source beyond its limit, by case and source."""
     movies: Movies = NO_MOVIES
+    beside: Mapping[Key, Key] = MappingProxyType({})
+    """Cases beside those that were asked for, as on random motions, by the cases they stand beside."""
 
 
 def run_record(

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import import_module
+from itertools import groupby
 from math import nan
 from pathlib import Path
 from threading import Thread
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from robots.errors import HarnessError, SingularityError
 from robots.log_files import write_log
@@ -22,11 +23,13 @@ from validation.judge import sources
 from validation.judge.audit import ExpectedTerms, Row, audit, blocking_reasons, doubts, expected_terms, failed_row
 from validation.judge.compare import Evidence, summarize, unexplained
 from validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from validation.judge.random_cases import random_case, random_motion_or_error
 from validation.judge.resolution import Resolution, measure_resolution
 from validation.judge.results import TABLES, Results
 from validation.judge.tolerances import with_own_limits
 from validation.judge.verdicts import FILE, Key
 from validation.report.blocks import Section
+from validation.studies.preload import PRELOAD
 from validation.studies.run.collect import collect
 from validation.studies.run.interim import Interim
 from validation.studies.run.movies import NO_MOVIES, movies
@@ -110,12 +113,13 @@ def run(
             expected.
     """
     study = Run(cases=cases, sources=source_names, dt=dt, limits=own_limits or {}, writes_logs=False)
-    with worker_pool(workers) as pool:
+    with worker_pool(workers, preload=PRELOAD) as pool:
         return results_of(computed(study, Path(), pool))
 
 
 def _prepare_page() -> None:
-    """Import what the page is made with, and pack what every page carries, while engines run."""
+    """Import what checks the tables and makes the page, and pack what every page carries, while engines run."""
+    _ = TABLES["summary"].schema
     import_module("validation.studies.run.report")
     import_module("validation.report.pages").plotly_script()
 
@@ -139,19 +143,29 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
     pairs = [(case, source) for case in cases for source in _sources_of(case.robot, study.sources)]
     audits = [(case, engine) for case in cases for engine in (FILE, *_engines(pairs))]
     motions = _motions(cases, study.dt, pool)
+    beside = _beside(pairs, motions, pool)
     expected = _expected({case.key: case for case, _ in audits}.values(), motions, pool)
-    evaluated = {(case.key, source): _evaluation(case, motions[case.key], source) for case, source in pairs}
+    motions = {**motions, **{random.case.key: random.motion for random in beside.values()}}
+    evaluated = {
+        (case.key, source): _evaluation(case, motions[case.key], source) for case, source in _with_beside(pairs, beside)
+    }
     audited = {(case.key, engine): _audit(case, expected[case.key], engine) for case, engine in audits}
     every = {**evaluated, **audited}
     tasks = {key: task for key, task in every.items() if isinstance(task, Task)}  # short ones last
-    results = {**every, **_as_they_come(tasks, pool, Interim(tolerances=request.tolerances))}
-    outcomes, rows = [results[key] for key in evaluated], [row for key in audited for row in results[key]]
-    evidence = Evidence(tolerances=request.tolerances, blocking_reasons=blocking_reasons(rows), doubts=doubts(rows))
+    originals = {random.case.key: key for key, random in beside.items()}
+    interim = Interim(tolerances=request.tolerances, beside=originals)
+    results = {**every, **_as_they_come(tasks, pool, interim)}
+    outcomes = [_noting(results[key], beside.get(key[0])) for key in evaluated]
+    rows = [row for key in audited for row in results[key]]
+    evidence = Evidence(
+        tolerances=request.tolerances, blocking_reasons=blocking_reasons(rows), doubts=doubts(rows)
+    ).with_cases_beside(originals)
     return RunOutput(
         motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
         outcomes=outcomes,
         audited=rows,
         resolutions=_resolutions(outcomes, evidence, motions, pool),
+        beside=originals,
         movies=NO_MOVIES if pool.log.interrupted else movies(cases, motions, pool),
     )
 
@@ -202,6 +216,50 @@ def _motions(
         if isinstance(motion, HarnessError) and not expected:
             raise motion
     return {case.key: by_key[keys[case.key]] for case in cases}
+
+
+class _Beside(NamedTuple):
+    """A case on its random motion."""
+
+    case: Case
+    motion: Motion | HarnessError | WorkerFailure
+    """Or why there is none."""
+
+
+def _beside(
+    pairs: Sequence[tuple[Case, str]], motions: Mapping[Key, Motion | HarnessError | WorkerFailure], pool: WorkerPool
+) -> Mapping[Key, _Beside]:
+    """The random motions on which simulations as they are are judged too, by the keys of their cases."""
+    cases = {
+        case.key: case for case, source in pairs if sources.is_as_is(source) and isinstance(motions[case.key], Motion)
+    }
+    keys = {case.key: motion_key(case) for case in cases.values()}
+    one_per_motion = {keys[case.key]: case for case in reversed(cases.values())}
+    tasks = [
+        Task(random_motion_or_error, (case, motions[case.key]), WorkerFailure, _files(case))
+        for case in one_per_motion.values()
+    ]
+    by_key = dict(zip(one_per_motion, pool.results(tasks, "random motions"), strict=True))
+    return {key: _Beside(random_case(case), by_key[keys[key]]) for key, case in cases.items()}
+
+
+def _with_beside(pairs: Sequence[tuple[Case, str]], beside: Mapping[Key, _Beside]) -> Iterator[tuple[Case, str]]:
+    """Cases and sources, and behind those of a case the reference and simulations as they are on its random motion."""
+    for _, of_case in groupby(pairs, key=lambda pair: pair[0].key):
+        several = list(of_case)
+        yield from several
+        random = beside.get(several[0][0].key)
+        if random is not None and isinstance(random.motion, Motion):
+            on_both = (source for _, source in several if source == sources.REFERENCE or sources.is_as_is(source))
+            yield from ((random.case, source) for source in on_both)
+
+
+def _noting(outcome: Outcome, random: _Beside | None) -> Outcome:
+    """A simulation as it is with the reason why there is no random motion to judge it on too, if there is none."""
+    if random is None or isinstance(random.motion, Motion) or not sources.is_as_is(outcome.source):
+        return outcome
+    reason = random.motion.reason if isinstance(random.motion, WorkerFailure) else str(random.motion)
+    return replace(outcome, note="; ".join(filter(None, (outcome.note, f"no random motion beside it: {reason}"))))
 
 
 def _expected(

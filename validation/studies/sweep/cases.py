@@ -14,7 +14,7 @@ from robots.errors import HarnessError, MechanismError
 from robots.motion import Motion
 from robots.robot import DEFAULT, Case, load, representative_case
 from validation.judge import sources
-from validation.judge.compare import relative_error
+from validation.judge.compare import largest_of_acting, relative_error
 from validation.judge.evaluate import Outcome, attempt, evaluate
 from validation.studies.sweep.motions import KINDS, Baseline, Kind, make_motion, make_scene
 from validation.studies.sweep.parameters import Group, Parameter, parameters, perturbed
@@ -169,7 +169,7 @@ def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
     if len(motion.t) < 2 and sources.simulates(source):
         return _failed(case, source, "not comparable", "it simulates, and a single state has no time to do so")
     needs_scale, is_redundant = source == sources.REFERENCE, case.mechanism.na > drives
-    if needs_scale or is_redundant:  # of which the part of the efforts is compared that moves the robot
+    if needs_scale or is_redundant or sources.is_as_is(source):  # compared is what moves the robot, or the run's own
         return evaluate(case, motion, source)
     return attempt(case, source, lambda: sources.load(source).compute_efforts(case, motion))
 
@@ -206,6 +206,10 @@ def _compared(outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
     if reference is None or reference.scale is None:
         return {"result": "not comparable", "note": "the reference did not run"}
     peak, error = float(np.abs(expected.effort).max()), relative_error(efforts.effort, expected.effort, reference.scale)
+    if outcome.settled is not None:  # of a simulation as it is, the residual of its own motion
+        if outcome.settled.reason:
+            return {"result": "not comparable", "note": outcome.settled.reason}
+        error = largest_of_acting(outcome.settled.largest, reference.scale)
     if not np.isfinite(error):
         return {"result": "not comparable", "note": "efforts that are no numbers, or nothing that acts"}
     if outcome is reference:

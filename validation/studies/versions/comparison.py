@@ -32,7 +32,7 @@ TABLE = table_of(
 from the version before."""
 
 
-_BLANK = {name: np.nan if name in TABLE.units else "" for name in TABLE.schema.columns}
+_BLANK = {name: np.nan if name in TABLE.units else "" for name in TABLE.columns}
 
 
 def versions_table(results_of_versions: Mapping[str, Results | str]) -> pd.DataFrame:

@@ -137,9 +137,15 @@ def _sentence(counts: Mapping[str, int]) -> str:
     return f"Of {judged} judged comparisons with the reference: {parts}.{extra}"
 
 
+def _is_judged(of_case: Mapping[str, CaseVerdict]) -> bool:
+    """Whether anything in a case is judged; simulations as they are on random motions are shown for what they are."""
+    return any(finding.verdict in JUDGED for finding in of_case.values())
+
+
 def _grounds(results: Results) -> str:
     """What the verdicts rest on, over all cases."""
-    grounds, all_cases = bases(results), len(case_verdicts(results))
+    grounds = bases(results)
+    all_cases = sum(map(_is_judged, case_verdicts(results).values()))
     if not all_cases:
         return "There is no case whose verdict could rest on anything."
     alone = {case: basis.text for case, basis in grounds.items() if not basis.is_independent}

@@ -1,0 +1,177 @@
+"""Other settings of a file in MuJoCo: step, integrator, solver, and how hard its loops are."""
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.as_is import Record
+from engines.computed_torque import bandwidth
+from engines.mujoco import _as_is
+from engines.mujoco._as_is import RUNGE_KUTTA, Plan, compiled, simulate, timeconst
+from engines.tuning import Family, Given, Settings
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.mjcf_patch import Patch, patched
+from robots.motion import Motion
+
+HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
+HARD_TIMECONSTS = (2, 3, 5)
+SOFTER_TIMECONSTS = (3, 5, 10, 20)
+"""Time constants of loops over the step [-]: harder loops are more exact, but softer ones of the right size take away a
+part of what a step of first order is late."""
+SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}
+"""MuJoCo's own defaults, where a file has a solver that may end early."""
+FEW_ITERATIONS = 20
+BATCH = 50
+"""Steps that are timed at once [-]."""
+REPEATS = 7
+
+
+def given(mechanism: Mechanism) -> Given:
+    """See `engines.tuning.Tuning.given`."""
+    model = compiled(mechanism)
+    closing = np.flatnonzero(model.eq_active0)
+    loops = {}
+    if len(closing):
+        loops = {
+            "solref": " ".join(f"{value:.6g}" for value in model.eq_solref[closing[0]]),
+            "solimp": " ".join(f"{value:.6g}" for value in model.eq_solimp[closing[0]]),
+        }
+    return Given(
+        step=float(model.opt.timestep),
+        stages=_stages(model.opt.integrator),
+        bandwidth=bandwidth(model.opt.timestep, timeconst(model)),
+        timeconst=timeconst(model),
+        settings={
+            "timestep": f"{model.opt.timestep:.6g}",
+            "integrator": _integrator(model),
+            "solver": _solver(model),
+            "iterations": str(model.opt.iterations),
+            "tolerance": f"{model.opt.tolerance:.6g}",
+            **loops,
+        },
+    )
+
+
+def families(mechanism: Mechanism) -> list[Family]:
+    """See `engines.tuning.Tuning.families`: the loops as they are, their impedance alone, and both, in each method."""
+    model = compiled(mechanism)
+    own, softest = _integrator(model), timeconst(model)
+    as_they_are = softest / 2 if np.isfinite(softest) else softest  # below two steps MuJoCo takes two
+    of_all = []
+    for fixed in _methods(model):
+        method = " ".join(fixed.values()) or own
+        stages = 4 if fixed.get("integrator", own) == "RK4" else 1
+        common: dict[str, Any] = {"method": method, "stages": stages}
+        stiffness = [(k, HARD) for k in HARD_TIMECONSTS] + [(k, SOFTER) for k in SOFTER_TIMECONSTS if stages == 1]
+        hard = [Family(fixed={**fixed, "solimp": solimp}, timeconst=k, **common) for k, solimp in stiffness]
+        kept = [Family(fixed={**fixed, **loops}, longest=as_they_are, **common) for loops in ({}, {"solimp": HARD})]
+        of_all += [hard[0], *kept, *hard[1:]] if model.eq_active0.any() else [kept[0]]
+    return of_all
+
+
+def plan(mechanism: Mechanism, motion: Motion) -> Plan:
+    """See `engines.tuning.Tuning.plan`."""
+    return _as_is.plan(mechanism, motion)
+
+
+def run(plan: Plan, settings: Settings, bandwidth: float, start: int | Array = 0) -> Record:
+    """See `engines.tuning.Tuning.run`."""
+    model = configured(plan.mechanism, settings)
+    return simulate(plan, model, bandwidth, start=start, reads_joints=False)
+
+
+def configured(mechanism: Mechanism, settings: Settings) -> Any:
+    """The user's model with other settings.
+
+    Args:
+        mechanism: Robot.
+        settings: What to set: options, and `solref` and `solimp` of all equalities that are active.
+    """
+    model = compiled(mechanism)
+    closing = np.flatnonzero(model.eq_active0)
+    for name, value in settings.items():
+        match name:
+            case "integrator":
+                model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{value.upper()}")
+            case "solver":
+                model.opt.solver = getattr(mujoco.mjtSolver, f"mjSOL_{value.upper()}")
+            case "solref" | "solimp":
+                numbers = [float(number) for number in value.split()]
+                getattr(model, f"eq_{name}")[closing, : len(numbers)] = numbers
+            case "iterations":
+                model.opt.iterations = int(value)
+            case _:
+                setattr(model.opt, name, float(value))
+    return model
+
+
+def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
+    """See `engines.tuning.Tuning.files`: the MJCF and the parts it includes, but for these attributes as they are."""
+    model = compiled(mechanism)
+    of_loops = {name: value for name, value in settings.items() if name in ("solref", "solimp")}
+    closing = np.flatnonzero(model.eq_active0)
+    option = {name: value for name, value in settings.items() if name not in of_loops}
+    patch = Patch(option=option, equalities={int(k): of_loops for k in closing if of_loops})
+    return patched(mechanism.model, patch, model.neq)
+
+
+def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
+    """See `engines.tuning.Tuning.seconds_per_step`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions from which it steps [m or rad], shape (nq,).
+        settings: What to set.
+    """
+    model = configured(mechanism, settings)
+    data = mujoco.MjData(model)
+    best = np.inf
+    for _ in range(REPEATS):
+        mujoco.mj_resetData(model, data)
+        data.qpos[:] = q
+        begin = time.perf_counter()
+        mujoco.mj_step(model, data, nstep=BATCH)
+        best = min(best, time.perf_counter() - begin)
+    return best / BATCH
+
+
+def _methods(model: Any) -> Iterator[dict[str, str]]:
+    """How a step can be made: as the file says, with Runge-Kutta, and where velocities push, with them implicit."""
+    integrators = [_integrator(model), "RK4"]
+    if _has_rate_forces(model):
+        integrators += ["implicitfast", "Euler"]
+    own = integrators[0]
+    ends_early = _solver(model) != "Newton" or model.opt.iterations < FEW_ITERATIONS or model.opt.tolerance > 1e-8
+    for integrator in dict.fromkeys(integrators):
+        first = {} if integrator == own else {"integrator": integrator}
+        yield first
+        if ends_early:
+            yield {**first, **SOLVED}
+
+
+def _has_rate_forces(model: Any) -> bool:
+    """Whether joints, tendons or actuators push against velocities, which integrators take differently."""
+    rates = (model.dof_damping, model.tendon_damping, model.actuator_biasprm[:, 2], model.actuator_gainprm[:, 2])
+    return any(np.any(values) for values in rates)
+
+
+def _stages(integrator: int) -> int:
+    return 4 if integrator == RUNGE_KUTTA else 1
+
+
+def _integrator(model: Any) -> str:
+    """The integrator as an MJCF writes it."""
+    known = {"EULER": "Euler", "RK4": "RK4", "IMPLICIT": "implicit", "IMPLICITFAST": "implicitfast"}
+    name = mujoco.mjtIntegrator(model.opt.integrator).name.removeprefix("mjINT_")
+    return known.get(name, name.lower())
+
+
+def _solver(model: Any) -> str:
+    """The solver as an MJCF writes it."""
+    name: str = mujoco.mjtSolver(model.opt.solver).name.removeprefix("mjSOL_")
+    return name.capitalize() if name == "NEWTON" else name

@@ -1,0 +1,43 @@
+"""What PyBullet cannot carry of a robot and its motion."""
+
+from collections.abc import Iterator
+
+from engines.pybullet._angles import far_turns
+from engines.refusal import want_representable
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+
+
+def refuse(mechanism: Mechanism, q: Array | None = None, *, closed: bool) -> None:
+    """Refuse what it cannot carry, all of it at once.
+
+    Args:
+        mechanism: Robot, with its balls.
+        q: Positions it takes [m or rad], shape (nt, nq); None if these are not known.
+        closed: Whether PyBullet's own constraints close the loops.
+
+    Raises:
+        NotRepresentableError: If there is something.
+    """
+    reasons = [*_of_tree(mechanism)]
+    reasons += of_loops(mechanism) if closed else ()
+    reasons += far_turns(mechanism, q) if q is not None else ()
+    want_representable("pybullet", reasons)
+
+
+def of_loops(mechanism: Mechanism) -> Iterator[str]:
+    """Closures that its constraints cannot hold.
+
+    Args:
+        mechanism: Robot.
+    """
+    for closure in mechanism.coordinate_closures:
+        for coordinate in (closure.follower, *filter(None, [closure.leader])):
+            if len(coordinate.joints) != 1:
+                yield f"equality '{closure.name}' of tendon '{coordinate.name}': its gears couple two joints"
+
+
+def _of_tree(mechanism: Mechanism) -> Iterator[str]:
+    for tendon in mechanism.tendons:
+        if tendon.armature:
+            yield f"armature of tendon '{tendon.name}': rotors drive one joint"

@@ -1,0 +1,144 @@
+"""Other settings of a simulation in PyBullet, as a script of calls that its user makes after building the robot."""
+
+import runpy
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engines.as_is import Record
+from engines.computed_torque import Demand, bandwidth
+from engines.pybullet._as_is import STEP, Stepping, demands, simulate
+from engines.pybullet._bullet import pybullet
+from engines.pybullet._loads import set_state
+from engines.pybullet._loops import close_loops
+from engines.pybullet._world import World, opened
+from engines.tuning import Family, Given, Settings
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+SCRIPT = "tuned_pybullet.py"
+SOLVED = {"numSolverIterations": "500", "solverResidualThreshold": "1e-30"}
+UNDAMPED = {"linearDamping": "0", "angularDamping": "0"}
+CORRECTED = {"erp": "0.8"}
+GIVEN = {
+    "numSolverIterations": "50",
+    "solverResidualThreshold": "1e-07",
+    "linearDamping": "0.04",
+    "angularDamping": "0.04",
+    "erp": "0.2",
+}
+"""PyBullet's defaults."""
+BATCH, REPEATS = 20, 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What it takes to drive a robot along a motion."""
+
+    mechanism: Mechanism
+    motion: Motion
+    known: tuple[tuple[int, ...], list[Demand]]
+
+
+def given(mechanism: Mechanism) -> Given:
+    """See `engines.tuning.Tuning.given`."""
+    return Given(
+        step=STEP,
+        stages=1,
+        bandwidth=bandwidth(STEP),
+        timeconst=np.inf,
+        settings={"timestep": f"{STEP:.6g}", **GIVEN},
+    )
+
+
+def families(mechanism: Mechanism) -> list[Family]:
+    """See `engines.tuning.Tuning.families`: no damping and a solver that ends late, and either, and both with less."""
+    every = [{**UNDAMPED, **SOLVED}, {**UNDAMPED, **SOLVED, **CORRECTED}, UNDAMPED, SOLVED, {}]
+    return [Family(method="sequential impulse", stages=1, fixed=fixed) for fixed in every]
+
+
+def plan(mechanism: Mechanism, motion: Motion) -> Plan:
+    """See `engines.tuning.Tuning.plan`."""
+    return Plan(mechanism=mechanism, motion=motion, known=demands(mechanism, motion))
+
+
+def run(plan: Plan, settings: Settings, bandwidth: float, start: int | Array = 0) -> Record:
+    """See `engines.tuning.Tuning.run`; the script itself is run."""
+    stepping = Stepping(step=float(settings.get("timestep", STEP)), bandwidth=bandwidth, prepare=_prepared(settings))
+    return simulate(plan.mechanism, plan.motion, plan.known, start=start, stepping=stepping)
+
+
+def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
+    """See `engines.tuning.Tuning.files`: a script of calls."""
+    return {mechanism.model.path.with_name(SCRIPT): script(settings).encode()}
+
+
+def script(settings: Settings) -> str:
+    """The calls, as a function of a module that needs PyBullet alone.
+
+    Args:
+        settings: What to set.
+    """
+    physics = [f"{name}={settings[name]}" for name in (*SOLVED, *CORRECTED) if name in settings]
+    dynamics = [f"{name}={settings[name]}" for name in UNDAMPED if name in settings]
+    lines = [
+        '"""PyBullet settings found by `loopcheck tune`: call `apply` after loadURDF and createConstraint."""',
+        "",
+        "import pybullet",
+        "",
+        "",
+        "def apply(body, constraints, physicsClientId=0):",
+        '    """Set them for a body, and for the constraints that close its loops."""',
+    ]
+    if "timestep" in settings:
+        lines.append(f"    pybullet.setTimeStep({settings['timestep']}, physicsClientId=physicsClientId)")
+    if physics:
+        lines.append(f"    pybullet.setPhysicsEngineParameter({', '.join(physics)}, physicsClientId=physicsClientId)")
+    if dynamics:
+        lines += [
+            "    for link in range(-1, pybullet.getNumJoints(body, physicsClientId=physicsClientId)):",
+            f"        pybullet.changeDynamics(body, link, {', '.join(dynamics)}, physicsClientId=physicsClientId)",
+        ]
+    if "erp" in settings:
+        lines += [
+            "    for constraint in constraints:",
+            f"        pybullet.changeConstraint(constraint, erp={settings['erp']}, physicsClientId=physicsClientId)",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
+    """See `engines.tuning.Tuning.seconds_per_step`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions from which it steps [m or rad], shape (nq,).
+        settings: What to set.
+    """
+    best = np.inf
+    with opened(mechanism) as world:
+        loops = close_loops(world)
+        pybullet.setTimeStep(STEP, physicsClientId=world.client)
+        _prepared(settings)(world, loops)
+        for _ in range(REPEATS):
+            set_state(world, q[: len(world.moving)], np.zeros(len(world.moving)))
+            begin = time.perf_counter()
+            for _ in range(BATCH):
+                pybullet.stepSimulation(physicsClientId=world.client)
+            best = min(best, time.perf_counter() - begin)
+    return best / BATCH
+
+
+def _prepared(settings: Settings) -> Callable[[World, tuple[int, ...]], None]:
+    """Runs the script of settings as its user does."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / SCRIPT
+        path.write_text(script(settings), encoding="utf-8")
+        apply: Any = runpy.run_path(str(path))["apply"]
+    return lambda world, loops: apply(world.tree, loops, physicsClientId=world.client)

@@ -1,0 +1,126 @@
+"""What an engine offers to be tuned: families of settings that differ in their step alone, and runs with them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from engines.as_is import Record
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+Settings: TypeAlias = Mapping[str, str]
+"""What is to be set, by name and as it is written; the rest stays as the user has it."""
+SERIES = (1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8)
+"""Preferred numbers, ten in a decade (ISO 3, R10)."""
+STEPS = tuple(round(digits * 10.0**power, 9) for power in (-2, -3, -4, -5) for digits in reversed(SERIES))[6:]
+"""Steps to choose from [s], the coarsest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Settings that differ in their step alone."""
+
+    method: str
+    """How a step is made: families of one method cost the same and err with the same power of the step."""
+    stages: int
+    """How often a step computes the dynamics [-]."""
+    fixed: Settings
+    """What is set whatever the step."""
+    timeconst: float = 0.0
+    """Time constant of the loops over the step, which is written as `solref`; 0 where it stays as it is [-]."""
+    longest: float = float("inf")
+    """Longest step for which the rest means what it says [s]."""
+
+    def settings(self, step: float) -> Settings:
+        """The settings at a step.
+
+        Args:
+            step: The step [s].
+        """
+        loops = {"solref": f"{self.timeconst * step:.6g} 1"} if self.timeconst else {}
+        return {"timestep": f"{step:.6g}", **self.fixed, **loops}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A simulation as its user has it."""
+
+    step: float
+    """Its step [s]."""
+    stages: int
+    """How often a step computes the dynamics [-]."""
+    bandwidth: float
+    """Of the controller, which stays the same whatever is set [rad/s]."""
+    timeconst: float
+    """Smallest time constant of its loops [s]; infinite where the engine has none."""
+    settings: Settings
+    """What it has of what can be set."""
+
+
+class Tuning(Protocol):
+    """`tuning.py`: other settings for the route `as_is`, and what they give and cost."""
+
+    def given(self, mechanism: Mechanism) -> Given:
+        """The simulation as its user has it.
+
+        Args:
+            mechanism: Robot.
+        """
+        ...
+
+    def families(self, mechanism: Mechanism) -> Sequence[Family]:
+        """Families of settings, of each method the most accurate first.
+
+        Args:
+            mechanism: Robot.
+        """
+        ...
+
+    def plan(self, mechanism: Mechanism, motion: Motion) -> Any:
+        """What it takes to drive the robot along a motion, whatever is set.
+
+        Args:
+            mechanism: Robot.
+            motion: The motion.
+        """
+        ...
+
+    def run(self, plan: Any, settings: Settings, bandwidth: float, start: int | Array = 0) -> Record:
+        """The route `as_is` with other settings.
+
+        Args:
+            plan: As `plan` makes it.
+            settings: What to set.
+            bandwidth: Of the controller [rad/s].
+            start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which
+                it starts at rest [m or rad], shape (nq,).
+
+        Raises:
+            NotRepresentableError: If the engine cannot carry the mechanism.
+            EngineError: If the engine fails, or its state is not finite any more.
+        """
+        ...
+
+    def files(self, mechanism: Mechanism, settings: Settings) -> Mapping[Path, bytes]:
+        """The files with which a user has these settings, by the paths of those that they replace.
+
+        Args:
+            mechanism: Robot.
+            settings: What to set.
+
+        Raises:
+            MechanismError: If the files cannot say it.
+        """
+        ...
+
+    def seconds_per_step(self, mechanism: Mechanism, q: Array, settings: Settings) -> float:
+        """What a step of the engine alone takes on this machine [s], the best of several.
+
+        Args:
+            mechanism: Robot.
+            q: Joint positions from which it steps [m or rad], shape (nq,).
+            settings: What to set.
+        """
+        ...

@@ -1,0 +1,151 @@
+"""Other settings for an MJCF: attributes of its options and equalities, everything else in it left as it is written."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.parsers.expat import ExpatError, ParserCreate
+
+from robots.errors import MechanismError
+from robots.mechanism import ModelFile
+
+EQUALITIES = frozenset({"connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance"})
+START_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
+"""A start tag, whose attributes may hold the sign that ends it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """Attributes to set, as they are to be written."""
+
+    option: Mapping[str, str]
+    """Of the options of the model."""
+    equalities: Mapping[int, Mapping[str, str]]
+    """Of equalities, by their places among all of the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Element:
+    """A start tag in a file."""
+
+    tag: str
+    parents: tuple[str, ...]
+    attributes: Mapping[str, str]
+    begin: int
+    """Where it begins [bytes]."""
+
+
+def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes]:
+    """The files of a model that a patch changes, as they are to be.
+
+    Args:
+        model: The MJCF; the parts it includes are changed where they hold what is to be changed.
+        patch: What to set.
+        equalities: How many equalities the compiled model has; all must stand in the files, or none is changed.
+
+    Raises:
+        MechanismError: If an equality to be changed does not stand in the files.
+    """
+    elements = list(_elements(model.path.absolute(), model.path.absolute().parent, ()))
+    standing = [
+        (file, element)
+        for file, element in elements
+        if element.tag in EQUALITIES and element.parents[-1:] == ("equality",)
+    ]
+    if patch.equalities and len(standing) != equalities:
+        raise MechanismError(
+            f"{model.path}: want each of its {equalities} equalities as an element of its own to set its attributes, "
+            f"got {len(standing)}: the others are attached or replicated"
+        )
+    changes: dict[Path, list[tuple[_Element, Mapping[str, str]]]] = {}
+    for k, attributes in patch.equalities.items():
+        file, element = standing[k]
+        changes.setdefault(file, []).append((element, attributes))
+    if patch.option:
+        for file, element, attributes in _options(elements, patch.option):
+            changes.setdefault(file, []).append((element, attributes))
+    return {file: _rewritten(file.read_bytes(), of_file) for file, of_file in changes.items()}
+
+
+def _options(
+    elements: Sequence[tuple[Path, _Element]], attributes: Mapping[str, str]
+) -> Iterator[tuple[Path, _Element, Mapping[str, str]]]:
+    """Where options are to be set: where each is set last, else in the last element of options, else in a new one."""
+    options = [(file, element) for file, element in elements if element.tag == "option" and len(element.parents) == 1]
+    rest = dict(attributes)
+    for file, element in reversed(options):
+        if own := {name: rest.pop(name) for name in list(rest) if name in element.attributes}:
+            yield file, element, own
+    if rest:
+        yield (*(options[-1] if options else elements[0]), rest)
+
+
+def _elements(file: Path, home: Path, including: tuple[Path, ...]) -> Iterator[tuple[Path, _Element]]:
+    """All elements of a file and of those that it includes, in the order in which MuJoCo reads them."""
+    if file in including:
+        raise MechanismError(f"{file}: includes itself")
+    for element in _read(file):
+        yield file, element
+        if element.tag == "include" and "file" in element.attributes:
+            name = element.attributes["file"]
+            place = next((folder / name for folder in (home, file.parent) if (folder / name).is_file()), home / name)
+            yield from _elements(place.absolute(), home, (*including, file))
+
+
+def _read(file: Path) -> list[_Element]:
+    elements: list[_Element] = []
+    parents: list[str] = []
+    parser = ParserCreate()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        place = parser.CurrentByteIndex
+        elements.append(_Element(tag=tag, parents=tuple(parents), attributes=attributes, begin=place))
+        parents.append(tag)
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: parents.pop()
+    try:
+        parser.Parse(file.read_bytes(), True)
+    except (OSError, ExpatError) as error:
+        raise MechanismError(f"{file}: want an XML file: {error}") from error
+    return elements
+
+
+def _rewritten(text: bytes, changes: Sequence[tuple[_Element, Mapping[str, str]]]) -> bytes:
+    """A file with the attributes of some elements set, from its end to its beginning."""
+    for element, attributes in sorted(changes, key=lambda change: -change[0].begin):
+        match = START_TAG.match(text, element.begin)
+        assert match is not None  # expat has read it
+        tag = match[0]
+        if element.parents or element.tag == "option":
+            for name, value in attributes.items():
+                tag = _with_attribute(tag, name, value)
+        else:
+            tag += _indent(text, match.end()) + _with_attributes(b"<option/>", attributes)
+        text = text[: match.start()] + tag + text[match.end() :]
+    return text
+
+
+def _with_attributes(tag: bytes, attributes: Mapping[str, str]) -> bytes:
+    for name, value in attributes.items():
+        tag = _with_attribute(tag, name, value)
+    return tag
+
+
+def _with_attribute(tag: bytes, name: str, value: str) -> bytes:
+    """A start tag with an attribute: another value in its quotes, or a new one after the last."""
+    pattern = re.compile(rb"(\s" + name.encode() + rb"\s*=\s*)(\"[^\"]*\"|'[^']*')")
+    match = pattern.search(tag)
+    if match:
+        quote = match[2][:1]
+        return tag[: match.start(2)] + quote + value.encode() + quote + tag[match.end(2) :]
+    end = re.search(rb"\s*/?>\Z", tag)
+    assert end is not None
+    return tag[: end.start()] + f' {name}="{value}"'.encode() + tag[end.start() :]
+
+
+def _indent(text: bytes, place: int) -> bytes:
+    """The line break and the blanks before what comes next."""
+    match = re.compile(rb"\s*").match(text, place)
+    blanks = match[0] if match else b""
+    return blanks[blanks.rfind(b"\n") :] if b"\n" in blanks else b"\n  "

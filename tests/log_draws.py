@@ -1,0 +1,152 @@
+"""How sure the floor of a noisy log is: seeded draws of encoders and torque sensors on logs whose truth is known.
+
+    python -m tests.log_draws 3prr --seconds 4 --draws 200
+
+Twenty minutes a robot on one core, so no part of CI; what it gave stands in `validation/studies/judge/README.md`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import click
+import numpy as np
+
+from analytic.dynamics.lagrange import Lagrange
+from analytic.motion.assembly import assemble
+from analytic.motion.prescribe import prescribe
+from robots.arrays import Array
+from robots.log import Instantaneous, Log
+from robots.motion import Drive, Motion
+from robots.robot import Case, load, representative_case
+from validation.judge.logs import judge_log, verdicts
+
+DT = 0.02
+"""Step of the logs [s]."""
+PERIOD = 2.0
+"""Of the motion [s]."""
+ENCODERS = (1e-4, 1e-5)
+"""Deviations of the positions [m or rad]."""
+SENSORS = (0.005, 0.002)
+"""Deviations of the efforts, over the peak of each [-]."""
+NO_ACCURACY = 1e-9
+"""Asked for, so that floors alone decide [-]."""
+FAULT = 3.0
+"""Size of a seeded fault [floors]."""
+WITHIN = (0.8, 2.0)
+"""Where the floor over the truth is to be [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draws:
+    """What was found in some draws, a row each."""
+
+    rms: Array
+    """Root mean square of the residual efforts, which are nothing but errors of the log, shape (draws, na)."""
+    floor: Array
+    """What the judge takes that for, times its margin, shape (draws, na)."""
+    false: int
+    """Draws with an actuator that disagrees."""
+    caught: int
+    """Draws of which a fault of three floors of the first actuator disagrees."""
+
+    @property
+    def expected(self) -> Array:
+        """Floor over the root mean square that the errors of such logs have over all draws [-], shape (draws, na)."""
+        return self.floor / np.sqrt((self.rms**2).mean(axis=0))
+
+    @property
+    def realized(self) -> Array:
+        """Floor over that of the draw itself [-], shape (draws, na)."""
+        return self.floor / self.rms
+
+    @property
+    def best(self) -> Array:
+        """The same of a judge that knows the expectation exactly [-], shape (draws, na)."""
+        return 1.5 * np.sqrt((self.rms**2).mean(axis=0)) / self.rms
+
+
+def back_and_forth(case: Case, seconds: float) -> Log:
+    """The motion of a case, forward and back in `PERIOD`, with exact efforts."""
+    motion = prescribe(case)
+    begin, span = motion.t[0], motion.t[-1] - motion.t[0]
+
+    def law(t: Array) -> Drive:
+        rate = 2 * np.pi / PERIOD
+        s = span * (1 - np.cos(rate * t)) / 2
+        s_dot, s_ddot = span * rate * np.sin(rate * t) / 2, span * rate**2 * np.cos(rate * t) / 2
+        drive = motion.law(begin + s)
+        return Drive(
+            q=drive.q,
+            qd=drive.qd * s_dot[:, None],
+            qdd=drive.qdd * s_dot[:, None] ** 2 + drive.qd * s_ddot[:, None],
+        )
+
+    t: Array = DT * np.arange(round(seconds / DT) + 1, dtype=np.float64)
+    states: Motion = assemble(case.mechanism, law, motion.q[0], t)
+    return Log(
+        name="run",
+        t=t,
+        joints=tuple(joint.name for joint in case.mechanism.joints),
+        kinds=tuple(joint.kind for joint in case.mechanism.joints),
+        q=states.q,
+        actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
+        effort=Lagrange().compute_efforts(case, states).effort,
+        effort_time=Instantaneous(),
+    )
+
+
+def draws(case: Case, exact: Log, encoder: float, sensor: float, seeds: range) -> Draws:
+    """Judge noisy copies of an exact log, each with and without a fault.
+
+    Args:
+        case: The case.
+        exact: Its log.
+        encoder: Deviation of the positions [m or rad].
+        sensor: Deviation of the efforts over their peaks [-].
+        seeds: A draw each.
+    """
+    peaks = np.abs(exact.effort).max(axis=0)
+    rms, floor, false, caught = [], [], 0, 0
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        q, effort = (values + random.normal(size=values.shape) * size for values, size in (
+            (exact.q, encoder), (exact.effort, sensor * peaks)
+        ))  # fmt: skip
+        noisy = replace(exact, q=q, effort=effort)
+        judged = judge_log(case, noisy)
+        residual = judged.residuals[0]
+        rms.append(residual.rms)
+        floor.append(residual.floor.rms)
+        false += any(verdict == "disagree" for verdict, _ in verdicts(judged, NO_ACCURACY))
+        gain = np.ones(case.mechanism.na)
+        gain[0] += FAULT * residual.floor.rms[0] / np.sqrt((residual.needed[:, 0] ** 2).mean())
+        faulty = judge_log(case, replace(noisy, effort=noisy.effort * gain))
+        caught += verdicts(faulty, NO_ACCURACY)[0].verdict == "disagree"
+    return Draws(rms=np.array(rms), floor=np.array(floor), false=false, caught=caught)
+
+
+def in_words(found: Draws) -> Iterator[str]:
+    """Counts, and how often the floor over the truth is where it is to be."""
+    yield f"{len(found.rms)} draws: {found.false} false disagree, {found.caught} faults caught"
+    for name in ("expected", "realized", "best"):
+        ratio = getattr(found, name)
+        inside = ((ratio > WITHIN[0]) & (ratio < WITHIN[1])).mean()
+        yield f"{name} {100 * inside:.1f} % (median {np.median(ratio):.2f}, {ratio.min():.2f} to {ratio.max():.2f})"
+
+
+@click.command()
+@click.argument("robot")
+@click.option("--seconds", default=4.0, help="Length of the logs [s].")
+@click.option("--draws", "count", default=200, help="Draws of each combination.")
+def main(robot: str, seconds: float, count: int) -> None:
+    """Draw logs of a robot, in four combinations of encoders and torque sensors."""
+    case = representative_case(load(robot))
+    exact = back_and_forth(case, seconds)
+    for encoder in ENCODERS:
+        for sensor in SENSORS:
+            said = "; ".join(in_words(draws(case, exact, encoder, sensor, range(count))))
+            click.echo(f"{robot} {seconds:g} s, encoder {encoder:g}, torque {100 * sensor:g} %: {said}")
+
+
+if __name__ == "__main__":
+    main()

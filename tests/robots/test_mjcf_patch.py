@@ -1,0 +1,107 @@
+"""Attributes set in an MJCF: MuJoCo reads what was meant, and all else of the text is what it was."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robots.errors import MechanismError
+from robots.mechanism import ModelFile
+from robots.mjcf_patch import Patch, patched
+
+mujoco = pytest.importorskip("mujoco")
+
+BODIES = """<worldbody>
+    <body name='a'><joint name="j" type="hinge"/><geom size=".1"/></body><!-- a > b -->
+    <body name="b" pos="1 0 0"><joint type="hinge"/><geom size=".1"/></body>
+  </worldbody>"""
+PLAIN = f"""<?xml version="1.0"?>
+<!-- <option timestep="9"/> is no option -->
+<mujoco model="a>b">
+  <option   timestep = '0.002'
+     gravity="0 0 -9.81"><flag contact="disable"/></option>
+  <default><equality solref="0.05 1"/></default>
+  {BODIES}
+  <equality>
+    <connect body1="a" body2="b" anchor="0 0 0" solimp=".9 .95 .001"/>
+    <weld body1="a" body2="b" active="false" />
+    <joint joint1="j"></joint>
+  </equality>
+</mujoco>
+"""
+PATCH = Patch(
+    option={"timestep": "0.004", "integrator": "RK4"},
+    equalities={0: {"solref": "0.008 1", "solimp": "0.99 0.99"}, 2: {"solimp": "0.95 0.99"}},
+)
+
+
+def compiled(path: Path) -> Any:
+    return mujoco.MjModel.from_xml_path(str(path))
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def apply(path: Path, patch: Patch) -> dict[Path, bytes]:
+    files = patched(ModelFile(path=path), patch, compiled(path).neq)
+    for file, content in files.items():
+        file.write_bytes(content)
+    return files
+
+
+def test_only_the_attributes_that_are_meant_differ(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.xml", PLAIN)
+    before = compiled(path)
+    apply(path, PATCH)
+    after, text = compiled(path), path.read_text(encoding="utf-8")
+    assert (after.opt.timestep, after.opt.integrator) == (0.004, int(mujoco.mjtIntegrator.mjINT_RK4))
+    assert after.eq_solref.tolist() == [[0.008, 1], [0.05, 1], [0.05, 1]]
+    assert after.eq_solimp[:, :3].tolist() == [[0.99, 0.99, 0.001], [0.9, 0.95, 0.001], [0.95, 0.99, 0.001]]
+    undone = (
+        text.replace("'0.004'", "'0.002'")
+        .replace(' integrator="RK4"', "")
+        .replace(' solref="0.008 1"', "")
+        .replace('solimp="0.99 0.99"', 'solimp=".9 .95 .001"')
+        .replace(' solimp="0.95 0.99"', "")
+    )
+    assert undone == PLAIN
+    for name in ("body_mass", "jnt_pos", "geom_size", "eq_data"):
+        assert (getattr(before, name) == getattr(after, name)).all()
+
+
+def test_options_are_made_where_there_are_none(tmp_path: Path) -> None:
+    text = re.sub(r"\n  <option.*?</option>", "", PLAIN, flags=re.DOTALL)
+    path = written(tmp_path / "m.xml", text)
+    apply(path, Patch(option={"timestep": "0.004"}, equalities={}))
+    assert compiled(path).opt.timestep == 0.004
+    assert path.read_text(encoding="utf-8").replace('\n  <option timestep="0.004"/>', "") == text
+
+
+def test_equalities_in_included_files_are_set_there(tmp_path: Path) -> None:
+    """The last of several options counts; MuJoCo reads parts in the place of the element that includes them."""
+    part = "<mujocoinclude><option timestep='0.001'/><equality><joint joint1='j'/></equality></mujocoinclude>"
+    (tmp_path / "parts").mkdir()
+    written(tmp_path / "parts/part.xml", part)
+    path = written(tmp_path / "m.xml", PLAIN.replace("<equality>\n", '<include file="parts/part.xml"/><equality>\n'))
+    files = apply(path, Patch(option={"timestep": "0.004"}, equalities={0: {"solref": "0.008 1"}}))
+    assert {file.name for file in files} == {"part.xml"}
+    assert compiled(path).opt.timestep == 0.004
+    assert compiled(path).eq_solref[:, 0].tolist() == [0.008, 0.05, 0.05, 0.05]
+
+
+def test_equalities_that_stand_nowhere_are_refused(tmp_path: Path) -> None:
+    """Those of a replicated body come from one element."""
+    text = """<mujoco><worldbody><replicate count="2" offset="1 0 0">
+      <body name="a"><joint name="j"/><geom size=".1"/></body></replicate></worldbody>
+      <equality><joint joint1="j0" name="e"/></equality></mujoco>"""
+    path = written(tmp_path / "m.xml", text)
+    with pytest.raises(MechanismError, match="want each of its 2 equalities as an element of its own"):
+        patched(ModelFile(path=path), Patch(option={}, equalities={0: {"solref": "0.01 1"}}), 2)
+
+
+def test_what_is_no_xml_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MechanismError, match="want an XML file"):
+        patched(ModelFile(path=written(tmp_path / "m.xml", "<mujoco>")), PATCH, 1)

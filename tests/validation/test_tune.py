@@ -1,0 +1,218 @@
+"""The cheapest settings that reach an accuracy: found as by trying all, right by a loop of one's own, and certified."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
+from engines.tuning import STEPS, Family
+from tests.plain_loop import plain_loop
+from tests.validation.conftest import Command
+from validation.execution.workers import ALONE
+from validation.judge.as_is import residual_series
+from validation.studies.judge.study import case_of_file
+from validation.studies.study import run_study
+from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
+from validation.studies.tune.study import Tune, tuned_case
+
+mujoco = pytest.importorskip("mujoco")
+
+FOUR_BAR = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
+Law = Callable[[Family, float], float]
+
+
+def families(stages: int, method: str) -> list[Family]:
+    return [
+        Family(method=method, stages=stages, fixed={"solimp": solimp}, timeconst=k)
+        for k, solimp in ((2.0, "hard"), (3.0, "soft"), (5.0, "soft"))
+    ]
+
+
+FAMILIES = [*families(1, "first"), *families(4, "second")]
+
+
+def smooth(family: Family, step: float) -> float:
+    """Of first and second order; beyond some step nothing is stable."""
+    softer = 0.4 if family.stages == 1 and family.timeconst == 3 else 1.0
+    size = 3 * step if family.stages == 1 else 40 * step**2
+    return size * softer if step < 0.011 else np.inf
+
+
+def stalled(family: Family, step: float) -> float:
+    """There is something that no step removes."""
+    return smooth(family, step) + 2e-3
+
+
+def tries(law: Law, tried: list[Candidate]) -> Callable[[Sequence[Candidate]], list[Scored]]:
+    def ask(candidates: Sequence[Candidate]) -> list[Scored]:
+        tried.extend(candidates)
+        return [Scored(candidate=one, error=law(one.family, one.step), cost=one.price) for one in candidates]
+
+    return ask
+
+
+@pytest.mark.parametrize("target", [3e-2, 1e-2, 2e-3, 1e-4, 1e-6])
+def test_the_search_finds_what_trying_all_finds(target: float) -> None:
+    tried: list[Candidate] = []
+    best = choice(list(cheapest(FAMILIES, Reach(1.0), target, tries(smooth, tried))), target)
+    every = [
+        (family.stages / step, family, step)
+        for family in FAMILIES
+        for step in STEPS
+        if 1 / 40_000 <= step <= 1 / 12 and smooth(family, step) <= target
+    ]
+    assert best is not None
+    assert best.cost == pytest.approx(min(price for price, *_ in every))
+    assert len(tried) < 50  # of 6 families with 30 steps each
+
+
+def test_the_search_ends_where_no_step_helps() -> None:
+    tried: list[Candidate] = []
+    scored = list(cheapest(FAMILIES, Reach(1.0), 1e-3, tries(stalled, tried)))
+    assert choice(scored, 1e-3) is None
+    assert min(one.error for one in scored) < 2.2e-3
+    assert len(tried) < 50
+
+
+def test_a_budget_leaves_out_what_is_too_fine() -> None:
+    reach = Reach(1.0, finest={"first": 1e-3, "second": 2e-3})
+    scored = list(cheapest(FAMILIES, reach, 1e-6, tries(smooth, [])))
+    assert choice(scored, 1e-6) is None
+    assert min(one.candidate.step for one in scored if one.candidate.family.method == "first") >= 1e-3
+    assert min(one.candidate.step for one in scored if one.candidate.family.method == "second") >= 2e-3
+
+
+def test_of_equal_costs_the_fewest_changes_win() -> None:
+    few = Family(method="m", stages=1, fixed={"solimp": "a"})
+    many = Family(method="m", stages=1, fixed={"solimp": "a", "solver": "b"}, timeconst=2)
+    scored = [
+        Scored(candidate=Candidate(family=family, step=1e-3), error=error, cost=1000.0)
+        for family, error in ((many, 1e-5), (few, 9e-4))
+    ]
+    best = choice(scored, 1e-3)
+    assert best is not None
+    assert best.candidate.family is few
+    assert choice(scored, 1e-6) is None
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tuned")
+    result, conclusion = run_study(Tune(case=case_of_file(FOUR_BAR), accuracy=2e-4), folder, workers=ALONE)
+    assert conclusion.verdicts == ["agree"]
+    assert result.record["settings"]["integrator"] == "RK4"
+    assert result.record["inertial"] < 1e-12
+    assert (folder / "tune.html").exists()
+    return folder
+
+
+def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
+    """Other gains, another start, and the start left out: within what was asked for, where the original is not."""
+    case = case_of_file(FOUR_BAR)
+    motion = prescribe(case)
+    effort = Noc().compute_efforts(case, motion).effort
+
+    def error(path: Path) -> float:
+        model = mujoco.MjModel.from_xml_path(str(path))
+        log = plain_loop(case.mechanism, model, motion, effort)
+        series = residual_series(case.mechanism, log, log.q[0])
+        late = series.t > 0.3 * series.t[-1]
+        return float(np.abs(series.residual[late]).max() / np.abs(series.needed).max())
+
+    assert error(FOUR_BAR) > 3e-4
+    assert error(tuned / "tuned.xml") < 2e-4
+    assert tuned_case(case, tuned / "tuned.xml").mechanism.model.path.name == "tuned.xml"
+
+
+def test_a_certificate_holds_until_something_changes(
+    tuned: Path, loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verified(folder: Path) -> tuple[int, str]:
+        arguments = (folder / "tuned.xml", "--certificate", folder / "certificate.json", "--jobs", "1")
+        status, out, _ = loopcheck("check", *arguments, "--out", folder / "verified")
+        return status, out
+
+    def copy(name: str, *, edit: Callable[[dict[str, Any]], Any] | None = None) -> Path:
+        folder = tmp_path / name
+        shutil.copytree(tuned, folder, ignore=shutil.ignore_patterns(".journal"))
+        if edit:
+            content = json.loads((folder / "certificate.json").read_text())
+            edit(content)
+            (folder / "certificate.json").write_text(json.dumps(content))
+        return folder
+
+    status, out = verified(copy("same"))
+    assert status == 0
+    assert "efforts within 0.02 % in mujoco" in out
+    edited = copy("edited", edit=lambda content: content["claims"][0].update(error=1e-6))
+    status, out = verified(edited)
+    assert (status, "a figure has been edited" in out) == (1, True)
+    other = copy("other")
+    (other / "tuned.xml").write_text((other / "tuned.xml").read_text().replace('mass="', 'mass="0'))
+    status, out = verified(other)
+    assert (status, "file tuned.xml" in out) == (1, True)
+    monkeypatch.setattr("engines.versions", lambda: {"mujoco": "9.9.9"})
+    status, out = verified(copy("version"))
+    assert (status, "9.9.9" in out) == (1, True)
+
+
+def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
+    from validation.studies.tune.certificate import read_certificate
+
+    certificate = read_certificate(tuned / "certificate.json")
+    claims = [certificate.claims[0].model_copy(update={"error": certificate.claims[0].error / 2, "floor": 0.0})]
+    shutil.copytree(tuned, tmp_path / "forged", ignore=shutil.ignore_patterns(".journal"))
+    forged = certificate.model_copy(update={"claims": [*claims, *certificate.claims[1:]]}).signed()
+    (tmp_path / "forged/certificate.json").write_text(forged.model_dump_json())
+    arguments = (tmp_path / "forged/tuned.xml", "--certificate", tmp_path / "forged/certificate.json", "--jobs", "1")
+    status, out, _ = loopcheck("check", *arguments, "--out", tmp_path / "out")
+    assert (status, "own motion: error" in out) == (1, True)
+
+
+def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_path: Path) -> None:
+    """Its defaults keep a four-bar from following; the script is part of what is certified."""
+    pytest.importorskip("pybullet")
+    folder = tmp_path / "tuned"
+    arguments = ("--accuracy", "0.02", "--engine", "pybullet", "--out", folder, "--jobs", "1")
+    status, out, err = loopcheck("tune", FOUR_BAR, *arguments)
+    assert (status, err) == (0, "")
+    assert "cannot be judged" in out
+    verify = ("check", FOUR_BAR, "--certificate", folder / "certificate.json", "--jobs", "1", "--out", tmp_path / "v")
+    assert loopcheck(*verify)[0] == 0
+    script = folder / "tuned_pybullet.py"
+    script.write_text(script.read_text() + "# edited\n")
+    status, out, _ = loopcheck(*verify)
+    assert (status, "tuned_pybullet.py" in out) == (1, True)
+
+
+def test_what_cannot_be_reached_says_what_stands_in_the_way(
+    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine whose every step takes 2 µs, 500 µs for a simulated second leave steps of 4 ms."""
+    monkeypatch.setattr("engines.mujoco.tuning.seconds_per_step", lambda *_: 2e-6)
+    arguments = ("--accuracy", "1e-5", "--budget", "500", "--out", tmp_path / "out", "--jobs", "1")
+    status, out, err = loopcheck("tune", FOUR_BAR, *arguments)
+    assert (status, err) == (1, "")
+    assert "want 1e-05 within 500 µs for a simulated second; what stands in the way is the step" in out
+    assert not (tmp_path / "out/tuned.xml").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--accuracy", "0"), "accuracy: want a positive number"),
+        (("--accuracy", "0.1", "--engine", "exudyn"), "engine that can be tuned"),
+        (("--accuracy", "0.1", "--budget", "-1"), "budget: want a positive time"),
+    ],
+)
+def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+    status, _, err = loopcheck("tune", FOUR_BAR, *options, "--out", tmp_path / "out")
+    assert status == 2
+    assert message in err
+    assert err.count("\n") == 1

@@ -1,0 +1,70 @@
+"""What a user sets for a given accuracy: the cheapest settings of simulations as they are."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from robots.robot import Case
+from validation.execution.tables import flag, number, table_of, text
+from validation.execution.workers import WorkerPool
+from validation.studies.tune.engine import tunable, tuning_of
+from validation.studies.tune.purposes import given_purposes
+from validation.studies.tune.search import choice
+from validation.studies.tune.trials import Trials, in_text
+
+TARGETS = (1e-2, 1e-3, 1e-4)
+"""Errors that a user may want to stay below, over the peak of the effort [-]."""
+TUNED = table_of(
+    {
+        **{name: text() for name in ("robot", "mode", "configuration", "engine")},
+        "target": number("-"),
+        "reached": flag(),
+        "settings": text(),
+        "error": number("-"),
+        "cost": number("1/s"),
+        "note": text(),
+    }
+)
+HEADERS = {"target": "target [-]", "error": "error [-]", "cost": "cost [1/s]"}
+MEANING = (
+    "The cheapest settings of a simulation as you run it, with its own actuators and nothing else, that keep its "
+    "settled error below a target on the robot's own motion; the cost counts solver iterations at all stages of all "
+    "steps of a simulated second. `loopcheck tune MODEL.xml --accuracy A` finds and proves those of your own file."
+)
+
+
+def tuned_rows(cases: Sequence[Case], pool: WorkerPool) -> pd.DataFrame:
+    """The settings of each robot in each engine that can be tuned.
+
+    Args:
+        cases: One of each robot.
+        pool: What computes.
+    """
+    return TUNED.frame([row for case in cases for engine in tunable() for row in _rows(case, engine, pool)])
+
+
+def _rows(case: Case, engine: str, pool: WorkerPool) -> Iterator[dict[str, Any]]:
+    names = {"robot": case.robot.name, "mode": case.mode, "configuration": case.configuration, "engine": engine}
+    given = tuning_of(engine).given(case.mechanism)
+    purposes, notes = given_purposes(case, engine, pool)
+    trials = Trials(case=case, engine=engine, given=given, pool=pool, include_start=False)
+    for target in TARGETS if purposes else ():
+        tried = trials.search(purposes[:1], target)
+        best = choice(tried, target)
+        nearest = best or min(tried, key=lambda one: one.error)
+        can_be_judged = np.isfinite(nearest.error)
+        settings = nearest.candidate.family.settings(nearest.candidate.step)
+        yield {
+            **names,
+            "target": target,
+            "reached": best is not None,
+            "settings": in_text(settings) if can_be_judged else "",
+            "error": nearest.error,
+            "cost": nearest.cost,
+            "note": "" if can_be_judged else "; ".join(dict.fromkeys(row["reason"] for row in trials.rows[:1])),
+        }
+    if not purposes:
+        empty = {"target": np.nan, "reached": False, "settings": "", "error": np.nan, "cost": np.nan}
+        yield {**names, **empty, "note": notes[0]}

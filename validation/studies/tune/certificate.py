@@ -1,0 +1,139 @@
+"""The certificate of tuned settings: what is claimed, of which files, and in which engine."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from robots.errors import OutputError
+from validation.studies.tune.trial import Trial
+
+FILE = "certificate.json"
+
+
+class Claim(BaseModel):
+    """What the settings give on a motion."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    purpose: str
+    error: float
+    """Largest settled residual over the peak of its actuator's effort [-]."""
+    rms: float
+    """The same of root mean squares [-]."""
+    start: float
+    """Largest residual before, over the same [-]."""
+    floor: float
+    """Below this `error` tells nothing [-]."""
+    window: float
+    """How long the start can be seen [s]."""
+    gap: float
+    """Widest opening of a loop [m or rad]."""
+    cost: float
+    """Solver iterations at all stages of all steps of a simulated second [1/s]."""
+
+    @classmethod
+    def from_trial(cls, trial: Trial) -> "Claim":
+        """The claim that a trial supports."""
+        return cls(**{name: getattr(trial, name) for name in cls.model_fields})
+
+
+class Certificate(BaseModel):
+    """Everything that is needed to find the same figures again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    loopcheck: str
+    """Version of loopcheck."""
+    engine: str
+    engine_version: str
+    precision: Literal["double"] = "double"
+    model: str
+    """Name of the file with the settings: the tuned model, or a script of calls beside the user's own."""
+    files: dict[str, str]
+    """SHA-256 of the model, of what it names, and of what else belongs to it, by their places beside the model."""
+    original: dict[str, str]
+    """SHA-256 of the files that were tuned."""
+    mode: str
+    configuration: str
+    actuated: str
+    motion: str
+    """File of the motion beside the certificate; empty where it is made."""
+    accuracy: float
+    """Largest error that is claimed [-]."""
+    includes_start: bool
+    settings: dict[str, str]
+    bandwidth: float
+    """Of the controller [rad/s]."""
+    held_out: list[str]
+    """Motions that the search has not seen."""
+    inertial: float
+    """Largest difference of inertial efforts to those of the original, over their scale [-]."""
+    claims: list[Claim]
+    digest: str = ""
+    """SHA-256 of all of the above: who edits a figure breaks it."""
+
+    def signed(self) -> "Certificate":
+        """The same with its digest."""
+        return self.model_copy(update={"digest": self.expected_digest})
+
+    @property
+    def has_script(self) -> bool:
+        """Whether the settings are in a script beside the model, and not in the model itself."""
+        return not self.model.endswith(".xml")
+
+    @property
+    def expected_digest(self) -> str:
+        """What the digest must be."""
+        content = json.dumps(self.model_dump(exclude={"digest"}), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+def read_certificate(path: Path) -> Certificate:
+    """A certificate from its file.
+
+    Raises:
+        OutputError: If it is not there or none.
+    """
+    try:
+        return Certificate.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OutputError(f"{path}: want a certificate: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise OutputError(f"{path}: want a certificate of loopcheck: {place}: {first['msg']}") from error
+    except ValueError as error:
+        raise OutputError(f"{path}: want a certificate of loopcheck: {error}") from error
+
+
+def hashes(files: Iterable[Path], home: Path) -> dict[str, str]:
+    """SHA-256 of files by their places from a folder; of those that are not there, nothing.
+
+    Args:
+        files: The files.
+        home: The folder.
+    """
+    existing = sorted({file.absolute() for file in files if file.is_file()})
+    return {
+        Path(os.path.relpath(file, home.absolute())).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in existing
+    }
+
+
+def settings_in(own: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings that a file does not have by itself.
+
+    Args:
+        own: What it has.
+        settings: What it should have.
+    """
+    return {
+        name: value
+        for name, value in settings.items()
+        if own.get(name, "").split()[: len(value.split())] != value.split()
+    }

@@ -1,0 +1,53 @@
+"""What stands in the way of an accuracy that no settings reach: the part of the error that more of a change removes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from validation.studies.tune.purposes import Purpose
+from validation.studies.tune.search import Candidate, Scored
+from validation.studies.tune.trials import Trials
+
+HELPS = 0.8
+"""A change that leaves less than this part of the error takes its cause away [-]."""
+
+
+def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> str:
+    """Why nothing reaches an accuracy, and the best there is, in words.
+
+    Args:
+        trials: What tries settings.
+        purposes: The motions.
+        tried: What has been tried, of which something can be judged.
+        wish: What is wanted, in words.
+    """
+    best = min(tried, key=lambda one: one.error)
+    finer, harder = _further(best.candidate)
+    results = dict(zip(("step", "softness"), trials.scored(purposes, [finer, harder]), strict=True))
+    causes = [name for name, one in results.items() if one.error < HELPS * best.error]
+    figures = ", ".join(
+        f"{words} {one.error:.2g}"
+        for words, one in zip(("half the step", "half the time constant"), results.values(), strict=True)
+    )
+    reason = f"what stands in the way is the {' and the '.join(causes)}" if causes else _rest(trials, best)
+    return f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"
+
+
+def _further(candidate: Candidate) -> tuple[Candidate, Candidate]:
+    """Half the step with the same loops, and loops of half the time constant, with half the step where they need it."""
+    family, step = candidate.family, candidate.step
+    if not family.timeconst:
+        hard = replace(family, timeconst=2.0)
+        return Candidate(family=family, step=step / 2), Candidate(family=hard, step=step)
+    same = replace(family, timeconst=2 * family.timeconst)
+    harder = family if family.timeconst < 4 else replace(family, timeconst=family.timeconst / 2)
+    return Candidate(family=same, step=step / 2), Candidate(family=harder, step=step / 2 if harder is family else step)
+
+
+def _rest(trials: Trials, best: Scored) -> str:
+    """What is left where neither step nor softness helps."""
+    floors = [row["floor"] for row in trials.rows if np.isfinite(row["error"]) and row["error"] == best.error]
+    if floors and best.error < 2 * max(floors):
+        return f"what stands in the way is what a log of this step can tell at all, {max(floors):.2g}"
+    return "neither step nor softness: what is left is precision, or what contacts, limits and dry friction do"

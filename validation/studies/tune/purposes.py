@@ -1,0 +1,127 @@
+"""What settings are tried on: the user's motion, automatic and random ones, a perturbed start, other controllers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from analytic.motion.automatic import automatic_motion
+from analytic.motion.laws import AUTOMATIC
+from analytic.motion.prescribe import prescribe
+from analytic.motion.random_motion import random_motion
+from robots.arrays import Array
+from robots.errors import HarnessError
+from robots.motion import Motion
+from robots.robot import Case
+from validation.execution.journal import Task
+from validation.execution.workers import WorkerPool
+from validation.studies.tune.engine import tuning_of
+
+OWN, MADE = "own motion", "automatic motion"
+PERTURBED = 0.05
+"""How far from the motion a perturbed run starts, over the stroke [-]."""
+OTHER_WIDTHS = (0.3, 2.0)
+"""Bandwidths of the controller over its usual one with which a run must hold too [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purpose:
+    """What settings are tried on."""
+
+    name: str
+    motion: Motion
+    plan: Any
+    """What it takes to drive the robot along the motion."""
+    bandwidth: float = 1.0
+    """Of the controller, over its usual one [-]."""
+    pose: Array | None = None
+    """Joint positions at which the run starts, at rest, instead of the motion's first state [m or rad]."""
+
+
+RANDOM = "random motion, seed "
+
+
+def names_of(purposes: Sequence[Purpose]) -> list[str]:
+    """What some purposes are called."""
+    return [purpose.name for purpose in purposes]
+
+
+def seeds_in(names: Iterable[str]) -> list[int]:
+    """Seeds of the random motions among some purposes.
+
+    Args:
+        names: What they are called.
+    """
+    return [int(name.removeprefix(RANDOM)) for name in names if name.startswith(RANDOM)]
+
+
+def purpose_of(case: Case, engine: str, name: str, seed: int | None = None) -> Purpose | str:
+    """A motion to try settings on, or why there is none; runs in a worker process.
+
+    Args:
+        case: The case.
+        engine: The engine.
+        name: What it is called.
+        seed: Of a random motion; by default it is the case's own, or the automatic one by that name.
+    """
+    try:
+        motion = prescribe(case)
+        if name == MADE:
+            motion = automatic_motion(case.mechanism, case.guess, None, case.robot.name)
+        if seed is not None:
+            motion = random_motion(case.mechanism, motion, seed=seed)
+        return Purpose(name=name, motion=motion, plan=tuning_of(engine).plan(case.mechanism, motion))
+    except HarnessError as error:
+        return f"{name}: {error}"
+
+
+def random_purposes(case: Case, engine: str, pool: WorkerPool, seeds: Sequence[int]) -> tuple[list[Purpose], list[str]]:
+    """Random motions, and why some are missing.
+
+    Args:
+        case: The case.
+        engine: The engine.
+        pool: What computes.
+        seeds: Of the motions.
+    """
+    return _sorted(pool, [Task(purpose_of, (case, engine, f"{RANDOM}{seed}", seed), _lost) for seed in seeds])
+
+
+def given_purposes(case: Case, engine: str, pool: WorkerPool) -> tuple[list[Purpose], list[str]]:
+    """The case's own motion first, and the automatic one where that is another.
+
+    Args:
+        case: The case.
+        engine: The engine.
+        pool: What computes.
+    """
+    names = [OWN] if case.robot.motion.law == AUTOMATIC else [OWN, MADE]
+    return _sorted(pool, [Task(purpose_of, (case, engine, name), _lost) for name in names])
+
+
+def variations(purpose: Purpose) -> list[Purpose]:
+    """The same motion with a start at rest some way from it, and with slower and faster controllers.
+
+    Args:
+        purpose: What is varied.
+    """
+    motion = purpose.motion
+    drives = motion.law(motion.t).q
+    stroke = np.ptp(drives, axis=0)
+    away = (np.abs(drives - drives[0]) / np.where(stroke > 0, stroke, np.inf)).max(axis=1)
+    sample = int(np.argmin(np.abs(away - PERTURBED)[1:])) + 1
+    start = replace(purpose, name=f"{purpose.name}, {PERTURBED:.0%} of the stroke off at its start")
+    return [
+        replace(start, pose=motion.q[sample]),
+        *(replace(purpose, name=f"{purpose.name}, controller × {width:g}", bandwidth=width) for width in OTHER_WIDTHS),
+    ]
+
+
+def _sorted(pool: WorkerPool, tasks: Sequence[Task]) -> tuple[list[Purpose], list[str]]:
+    results = pool.results(tasks, "motions")
+    return [one for one in results if isinstance(one, Purpose)], [one for one in results if isinstance(one, str)]
+
+
+def _lost(reason: str) -> str:
+    return reason

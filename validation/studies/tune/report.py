@@ -1,0 +1,125 @@
+"""What a tuning says: before and after, the difference of the files, the proof, and all that was tried."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.text import Text
+
+from validation.report.blocks import Block, Cell, Picture, Section, Table, digits, table
+from validation.report.terminal import table as shown_table
+
+HEADERS = {
+    "step": "step [s]",
+    **{name: f"{name} [-]" for name in ("error", "rms", "start", "floor")},
+    "window": "window [s]",
+    "gap": "gap [m or rad]",
+    "cost": "cost [1/s]",
+}
+SIGNS = {"+": "green", "-": "red"}
+INTRODUCTION = (
+    "Errors are the largest residual efforts of a run once its start is over, over the peak effort of the actuator "
+    "that is worst: what acted in the simulation less what the closed loop needs for the motion that it made. The "
+    "start is a column of its own. Settings are searched from cheap to dear on the user's own motion and on a "
+    "random one, and proven on random motions that the search has not seen, from a perturbed start, and with "
+    "slower and faster controllers. The cost counts solver iterations at all stages of all steps of a simulated "
+    "second; wall times are those of this machine, of the engine's own step alone."
+)
+
+
+def summary(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """What the terminal says.
+
+    Args:
+        rows: The table of trials.
+        record: Of the study.
+    """
+    columns, lines = before_and_after(rows, record)
+    yield shown_table(columns, [[escape(cell) for cell in line] for line in lines], title=_title(record))
+    for line in record.get("difference", ()):
+        yield Text(line, style=SIGNS.get(line[:1], "") if not line.startswith(("+++", "---")) else "bold")
+    yield from record["notes"]
+    yield record["answer"]
+    if record.get("files"):
+        yield f"wrote {', '.join(record['files'])}: loopcheck check {record['checked']} --certificate certificate.json"
+
+
+def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]:
+    """The page.
+
+    Args:
+        rows: The table of trials.
+        record: Of the study.
+    """
+    from validation.studies.tune.pictures import work_precision
+
+    columns, lines = before_and_after(rows, record)
+    blocks: list[Block] = [record["answer"], Table(columns, [[Cell(cell) for cell in line] for line in lines])]
+    if record.get("difference"):
+        blocks.append(Table(["what changes"], [[Cell(line)] for line in record["difference"]]))
+    yield Section(title=_title(record), anchor="tune", verdict=record["verdict"], blocks=[*blocks, INTRODUCTION])
+    if svg := work_precision(rows, record["accuracy"]):
+        alt = "error against cost of all settings tried"
+        caption = "Errors and costs of all settings that were tried, the worst of their motions."
+        yield Section(title="Work and precision", anchor="work", blocks=[Picture(svg=svg, alt=alt, caption=caption)])
+    for phase, title in {"proof": "Proof", "search": "Everything that was tried"}.items():
+        of_phase = rows[rows["phase"] == phase]
+        if phase == "proof":
+            of_phase = of_phase[of_phase["chosen"]]
+        if len(of_phase):
+            frame = of_phase.drop(columns=["phase", "chosen"]).rename(columns=HEADERS)
+            folded = None if phase == "proof" else True
+            yield Section(title=title, anchor=phase, folded=folded, blocks=[table(frame)])
+
+
+def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Columns and lines of the table of figures and settings before and after.
+
+    Args:
+        rows: The table of trials.
+        record: Of the study.
+    """
+    before = rows[rows["phase"] == "as it is"]
+    own = before["purpose"].iloc[0] if len(before) else ""
+    proof = rows[(rows["phase"] == "proof") & rows["chosen"]]
+    after = proof[proof["purpose"] == own]
+    lines = [
+        [label, *(_figure(side[column]) for side in (before, after))]
+        for label, column in {
+            "effort error, settled [-]": "error",
+            "effort error in the start [-]": "start",
+            "widest loop gap [m or rad]": "gap",
+            "cost [1/s]": "cost",
+        }.items()
+    ]
+    worst = (
+        [[f"worst of {len(proof)} runs of the proof [-]", "", digits(float(proof["error"].max()))]]
+        if len(proof)
+        else []
+    )
+    times = [record[side]["seconds_per_simulated_second"] if side in record else None for side in ("before", "after")]
+    speed = [
+        ["wall time per simulated second [µs]", *("" if time is None else digits(1e6 * time) for time in times)],
+        ["real-time factor [-]", *("" if time is None else digits(1 / time) for time in times)],
+    ]
+    changed = [
+        [name, record["before"].get(name, ""), value]
+        for name, value in record["settings"].items()
+        if record["before"].get(name) != value
+    ]
+    return ["", "before", "after"], [*lines[:1], *worst, *lines[1:], *speed, *changed]
+
+
+def _figure(values: "pd.Series[float]") -> str:
+    """The first of some figures, if there is one."""
+    if not len(values):
+        return ""
+    return digits(float(values.iloc[0])) if np.isfinite(values.iloc[0]) else "cannot be judged"
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    start = ", start included" if record["includes_start"] else ""
+    return f"{record['model']} in {record['engine']}: {100 * record['accuracy']:g} % of the peak effort{start}"

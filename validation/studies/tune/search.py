@@ -1,0 +1,168 @@
+"""The cheapest settings that reach an accuracy: from what is cheap to what is dear, over steps that could do.
+
+A method errs with a power of its step: one error says from which step on it can reach the accuracy at all, and
+whatever is coarser is not tried. Near the accuracy all its families are, as softer loops can take away a part of what
+a step is late.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from engines.tuning import STEPS, Family
+
+NEAR = 3.0
+"""Error of the hardest loops over the accuracy up to which softer ones may reach it [-]."""
+ALIKE = 1.2
+"""Costs that differ by no more count as one: the settings that change less win [-]."""
+BETTER = 0.95
+"""Part of the error of the hardest loops that softer ones must leave to be tried again [-]."""
+MOST_STEPS = 40_000
+"""Steps of a motion beyond which nothing is tried [-]."""
+FEWEST_STEPS = 12
+"""Steps that a motion has at least, of which half are left after its start [-]."""
+LEAP = 4.0
+"""By how much a step is refined at most before the method is looked at again [-]."""
+TURN = 4.0
+"""Methods whose next step costs no more than so many times the cheapest are tried with it [-]."""
+STALLED = 0.8
+"""An error of which a step that is finer by a leap leaves more than this part has another cause [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A family at a step."""
+
+    family: Family
+    step: float
+    """Step [s]."""
+
+    @property
+    def price(self) -> float:
+        """Evaluations of the dynamics for a simulated second [1/s]."""
+        return self.family.stages / self.step
+
+    @property
+    def changes(self) -> int:
+        """How many attributes it sets, besides the step."""
+        return len(self.family.settings(self.step)) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A candidate that has been tried."""
+
+    candidate: Candidate
+    error: float
+    """Largest error over all motions [-]; infinite where one cannot be judged."""
+    cost: float
+    """What a simulated second costs [1/s]."""
+
+
+Ask = Callable[[Sequence[Candidate]], Sequence[Scored]]
+"""Tries candidates."""
+
+
+@dataclass(slots=True)
+class _Method:
+    """How far a method has been followed."""
+
+    families: Sequence[Family]
+    steps: list[float]
+    """Steps still to try, the coarsest first [s]."""
+    softer: Sequence[Family]
+    """Families that may do better than the first."""
+    tried: list[Scored] = field(default_factory=list)
+    """Of its first family."""
+
+    @property
+    def price(self) -> float:
+        """Of the next step [1/s]; infinite after the last."""
+        return self.families[0].stages / self.steps[0] if self.steps else np.inf
+
+    def others(self, scored: Scored, families: Sequence[Family]) -> list[Candidate]:
+        """Some families at a step that has been tried.
+
+        Args:
+            scored: What has been tried.
+            families: The families; left out are those that mean something else at this step.
+        """
+        step = scored.candidate.step
+        return [Candidate(family=family, step=step) for family in families if step <= family.longest]
+
+    def go_on(self, scored: Scored, target: float) -> None:
+        """Leave out steps that are too coarse by what has been found at one; all if its error has another cause.
+
+        Args:
+            scored: What has been found.
+            target: Error to stay below [-].
+        """
+        step, error, order = scored.candidate.step, scored.error, 2 if self.families[0].stages > 1 else 1
+        leap, near = LEAP if np.isfinite(error) else LEAP**0.5, NEAR if self.softer else 1.0
+        coarsest = step * min(max((near * target / max(error, target)) ** (1 / order), 1 / leap), 1.0)
+        coarser = [one.error for one in self.tried if one.candidate.step >= LEAP * step * 0.9]
+        self.tried.append(scored)
+        self.steps = [other for other in self.steps if other < 0.999 * step and other <= 1.001 * coarsest]
+        if coarser and np.isfinite(error) and error > STALLED * min(coarser):
+            self.steps = []
+
+
+class Reach(NamedTuple):
+    """How far a search goes."""
+
+    span: float
+    """How long the motion lasts [s]."""
+    most: float = np.inf
+    """What is as dear is not tried [1/s]."""
+    finest: Mapping[str, float] = MappingProxyType({})
+    """Finest step that a budget leaves to a method [s]."""
+
+
+def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) -> Iterator[Scored]:
+    """All candidates that are tried until the cheapest is found that stays below an error.
+
+    Args:
+        families: Families of settings, of each method the most accurate first.
+        reach: How far it goes.
+        target: Error to stay below [-].
+        ask: Tries candidates.
+    """
+    methods = []
+    for name in dict.fromkeys(family.method for family in families):
+        least = max(reach.span / MOST_STEPS, reach.finest.get(name, 0.0))
+        steps = [step for step in STEPS if least <= step <= reach.span / FEWEST_STEPS]
+        of_method = [family for family in families if family.method == name]
+        methods.append(_Method(of_method, steps, of_method[1:]))
+    best = reach.most
+    while (price := min(method.price for method in methods)) < best:
+        turn = [method for method in methods if method.price <= min(TURN * price, 0.999 * best)]
+        leads = [Candidate(family=method.families[0], step=method.steps[0]) for method in turn]
+        for method, scored in zip(turn, ask(leads), strict=True):
+            at_step = [scored]
+            if target < scored.error <= NEAR * target:
+                others = ask(method.others(scored, method.softer))
+                method.softer = [one.candidate.family for one in others if one.error < BETTER * scored.error]
+                at_step += others
+            if good := choice(at_step, target):
+                best = min(best, scored.candidate.price)
+                simpler = [one for one in method.families if one not in [tried.candidate.family for tried in at_step]]
+                at_step += ask([one for one in method.others(scored, simpler) if one.changes < good.candidate.changes])
+            yield from at_step
+            method.go_on(scored, target)
+
+
+def choice(tried: Sequence[Scored], target: float) -> Scored | None:
+    """The cheapest that stays below an error; of those that cost about the same, the one that changes least.
+
+    Args:
+        tried: What has been tried.
+        target: Error to stay below [-].
+    """
+    good = [one for one in tried if one.error <= target]
+    if not good:
+        return None
+    limit = ALIKE**0.5 * min(one.cost for one in good)
+    return min((one for one in good if one.cost <= limit), key=lambda one: (one.candidate.changes, one.cost))

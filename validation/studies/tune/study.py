@@ -1,0 +1,261 @@
+"""The cheapest settings with which a simulation as its user runs it reaches an accuracy, with a certificate."""
+
+import importlib.metadata
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+import engines
+from analytic.dynamics.powers import effort_scale
+from analytic.motion.prescribe import prescribe
+from engines.tuning import Settings
+from robots.errors import ToleranceError
+from robots.mechanism import ModelFile
+from robots.mjcf import files_of
+from robots.robot import Case
+from validation.execution.tables import TableSpec, flag, number, table_of, text
+from validation.execution.workers import WorkerPool
+from validation.judge import sources
+from validation.studies.study import Computed, Conclusion, Study, StudyResult
+from validation.studies.tune.certificate import FILE, Certificate, Claim, hashes
+from validation.studies.tune.engine import tuning_of
+from validation.studies.tune.obstacle import obstacle
+from validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
+from validation.studies.tune.search import Scored, choice
+from validation.studies.tune.trial import Trial
+from validation.studies.tune.trials import Trials
+from validation.studies.tune.writing import write_tuned
+
+TABLE = "tune"
+AS_IS, PROOF = "as it is", "proof"
+ROUNDS = 4
+"""How often an accuracy is aimed at anew where motions that the search has not seen miss it."""
+MARGIN = 0.9
+"""Part of the accuracy that is aimed at then [-]."""
+HELD_OUT = 2
+"""Random motions that the search does not see."""
+MOTION = "motion.csv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tune(Study):
+    """Settings searched on the user's motion and a random one, proven on motions that the search has not seen."""
+
+    name: ClassVar[str] = "tune"
+    page: ClassVar[str] = "tune"
+    tables: ClassVar[Mapping[str, TableSpec]] = {
+        TABLE: table_of(
+            {
+                **{name: text() for name in ("phase", "purpose", "method")},
+                "step": number("s"),
+                "settings": text(),
+                **{name: number("-") for name in ("error", "rms", "start", "floor")},
+                "window": number("s"),
+                "gap": number("m or rad"),
+                "cost": number("1/s"),
+                "actuator": text(),
+                "chosen": flag(),
+                "reason": text(),
+            }
+        )
+    }
+
+    case: Case
+    accuracy: float
+    """Largest settled residual over the peak effort [-]."""
+    engine: str = "mujoco"
+    include_start: bool = False
+    """Whether the start counts too."""
+    budget: float = np.inf
+    """Most that a simulated second may take [s]."""
+    seed: int = 0
+    """First seed of the random motions."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.accuracy < np.inf:
+            raise ToleranceError(f"accuracy: want a positive number, as 0.001, got {self.accuracy:g}")
+        if not self.budget > 0:
+            raise ToleranceError(f"budget: want a positive time in microseconds, got {1e6 * self.budget:g}")
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`."""
+        tuning = tuning_of(self.engine)
+        given = tuning.given(self.case.mechanism)
+        shown, notes = given_purposes(self.case, self.engine, pool)
+        trials = Trials(case=self.case, engine=self.engine, given=given, pool=pool, include_start=self.include_start)
+        base = trials.on(AS_IS, shown[:1], {})[0] if shown else Trial(purpose="", settings={}, reason=notes[0])
+        record: dict[str, Any] = {
+            "model": self.case.mechanism.model.path.name,
+            "engine": self.engine,
+            "accuracy": self.accuracy,
+            "includes_start": self.include_start,
+            "budget_s": self.budget if np.isfinite(self.budget) else None,
+            "mode": self.case.mode,
+            "configuration": self.case.configuration,
+            "controller_rad_s": given.bandwidth,
+            "notes": notes,
+            "settings": {},
+            "before": {**given.settings, **_times(self, {})},
+        }
+        if shown:
+            record |= self._tuned(trials, base, shown, pool, folder)
+        else:
+            record |= {"verdict": "not comparable", "answer": base.reason}
+        return Computed({TABLE: self.tables[TABLE].frame(trials.rows)}, record)
+
+    def _tuned(
+        self, trials: Trials, base: Trial, shown: Sequence[Purpose], pool: WorkerPool, folder: Path
+    ) -> Mapping[str, Any]:
+        """Search and prove, until what the search has not seen stays below the accuracy too."""
+        target = self.accuracy
+        searched = [*shown, *random_purposes(self.case, self.engine, pool, [self.seed])[0]]
+        seeds = range(self.seed + 1, self.seed + 1 + HELD_OUT)
+        for _ in range(ROUNDS):
+            tried = trials.search(searched, target, self._finest_steps())
+            best = choice(tried, target)
+            if best is None and not np.isfinite([one.error for one in tried]).any():
+                words = f"no settings can be judged; as it is: {base.reason}"
+                return {"verdict": "not comparable", "answer": words}
+            if best is None:
+                return {"verdict": "disagree", "answer": obstacle(trials, searched, tried, self._wish(target))}
+            held_out = random_purposes(self.case, self.engine, pool, seeds)[0]
+            others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
+            settings = best.candidate.family.settings(best.candidate.step)
+            proof = trials.on(PROOF, [*searched, *others], settings)
+            bounds = {trial.purpose: trial.bound(start=self.include_start) for trial in proof}
+            missed = [name for name, bound in bounds.items() if bound > self.accuracy]
+            if not missed:
+                trials.choose(settings)
+                return self._certified(base, best, proof, names_of(held_out), folder)
+            searched = [*(one for one in others if one.name in missed), *searched]
+            if set(missed) & set(names_of(held_out)):
+                seeds = range(seeds.stop, seeds.stop + HELD_OUT)
+            if np.isfinite(worst := max(bounds.values())):
+                target *= max(MARGIN * self.accuracy / worst, 0.1)
+        reasons = [
+            f"{trial.purpose}: {trial.reason or f'{trial.error:.2g}'}" for trial in proof if trial.purpose in missed
+        ]
+        return {"verdict": "disagree", "answer": f"what the search finds does not hold elsewhere: {'; '.join(reasons)}"}
+
+    def _wish(self, target: float) -> str:
+        """What is wanted, in words."""
+        limit = f" within {1e6 * self.budget:.4g} µs for a simulated second" if np.isfinite(self.budget) else ""
+        return f"{target:.3g}{limit}"
+
+    def _finest_steps(self) -> dict[str, float]:
+        """Finest step that the budget leaves to each method [s]."""
+        if not np.isfinite(self.budget):
+            return {}
+        tuning, mechanism = tuning_of(self.engine), self.case.mechanism
+        firsts = {family.method: family for family in reversed(list(tuning.families(mechanism)))}
+        return {
+            name: tuning.seconds_per_step(mechanism, self.case.guess, family.fixed) / self.budget
+            for name, family in firsts.items()
+        }
+
+    def _certified(
+        self,
+        base: Trial,
+        best: Scored,
+        proof: Sequence[Trial],
+        held_out: list[str],
+        folder: Path,
+    ) -> Mapping[str, Any]:
+        """Write the tuned files and their certificate."""
+        settings = best.candidate.family.settings(best.candidate.step)
+        main, lines = write_tuned(self.case, self.engine, settings, folder)
+        model = self.case.mechanism.model.path
+        tuned = tuned_case(self.case, main if main.suffix == ".xml" else model)
+        difference = inertial_difference(self.case, tuned)
+        if motion_file := self.case.robot.motion.parameters.get("file"):
+            shutil.copyfile(str(motion_file), folder / MOTION)
+        beside = [main, *files_of(tuned.mechanism.model.path)] if main.suffix == ".xml" else [main]
+        certificate = Certificate(
+            loopcheck=importlib.metadata.version("loopcheck"),
+            engine=self.engine,
+            engine_version=engines.versions()[self.engine],
+            model=main.name,
+            files=hashes(beside, main.parent),
+            original=hashes([model, *files_of(model)], model.parent),
+            mode=self.case.mode,
+            configuration=self.case.configuration,
+            actuated=",".join(self.case.robot.actuated),
+            motion=MOTION if motion_file else "",
+            accuracy=self.accuracy,
+            includes_start=self.include_start,
+            settings=dict(settings),
+            bandwidth=tuning_of(self.engine).given(self.case.mechanism).bandwidth,
+            held_out=held_out,
+            inertial=difference,
+            claims=[Claim.from_trial(trial) for trial in proof],
+        ).signed()
+        already = ""
+        if base.bound(start=self.include_start) <= self.accuracy:
+            share = best.cost / base.cost
+            already = f"; so does the file as it is on its own motion, at {1 / share:.3g} times the cost"
+        path = main.with_name(FILE)
+        path.write_text(certificate.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        return {
+            "verdict": "agree",
+            "answer": f"{main.name} stays below {self.accuracy:g} on all {len(proof)} runs of its proof{already}",
+            "settings": dict(settings),
+            "after": {**settings, **_times(self, settings)},
+            "difference": lines,
+            "inertial": difference,
+            "held_out": held_out,
+            "files": [main.relative_to(folder).as_posix(), path.relative_to(folder).as_posix()],
+            "checked": main.name if main.suffix == ".xml" else model.name,
+        }
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        from validation.studies.tune.report import sections, summary
+
+        rows = result.tables[TABLE]
+        return Conclusion(
+            title="loopcheck: settings for an accuracy",
+            sections=sections(rows, result.record),
+            summary=list(summary(rows, result.record)),
+            last=[f"report: {result.folder / 'tune.html'}"],
+            verdicts=[result.record["verdict"]],
+        )
+
+
+STUDY = Tune
+
+
+def tuned_case(case: Case, path: Path) -> Case:
+    """The same case with another file.
+
+    Args:
+        case: The case.
+        path: The file.
+    """
+    robot = case.robot.model_copy(update={"folder": path.parent.absolute(), "mjcf": path.name})
+    model = ModelFile(path=path.absolute(), overrides=case.mechanism.model.overrides, actuated=robot.actuated)
+    return replace(case, robot=robot, mechanism=replace(case.mechanism, model=model))
+
+
+def inertial_difference(case: Case, tuned: Case) -> float:
+    """How far inertial efforts of tuned files are from those of the original, over their scale [-].
+
+    Args:
+        case: The original.
+        tuned: With the tuned files.
+    """
+    motion = prescribe(case)
+    first, second = (sources.load("mujoco/kkt").compute_efforts(one, motion).effort for one in (case, tuned))
+    scale = effort_scale(case.mechanism, motion).scale
+    return float((np.abs(first - second).max(axis=0) / np.maximum(scale, np.finfo(float).tiny)).max())
+
+
+def _times(study: Tune, settings: Settings) -> dict[str, float]:
+    """What a simulated second takes on this machine [s]."""
+    tuning, mechanism = tuning_of(study.engine), study.case.mechanism
+    step = float(settings.get("timestep", tuning.given(mechanism).step))
+    return {"seconds_per_simulated_second": tuning.seconds_per_step(mechanism, study.case.guess, settings) / step}

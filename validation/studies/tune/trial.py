@@ -1,0 +1,129 @@
+"""A run with other settings, judged: how far efforts are off, and what a simulated second costs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from analytic.logs.residual import MARGIN
+from engines.as_is import log_of
+from engines.computed_torque import following
+from engines.tuning import Given, Settings
+from robots.efforts import AsIs
+from robots.errors import HarnessError
+from robots.robot import Case
+from validation.judge.as_is import Settled, settled
+from validation.studies.tune.engine import tuning_of
+from validation.studies.tune.purposes import Purpose
+
+LEAST_PEAK = 0.01
+"""Least effort over its scale by which errors are divided: below, nothing but the cancelling of terms is left [-]."""
+RUNGE_KUTTA, STAGES = "RK4", 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What some settings give and cost on a motion."""
+
+    purpose: str
+    settings: Settings
+    error: float = np.inf
+    """Largest settled residual over the peak of its actuator's effort [-]; infinite where nothing can be judged."""
+    rms: float = np.nan
+    """The same of root mean squares [-]."""
+    start: float = np.nan
+    """Largest residual before, over the same [-]."""
+    floor: float = np.nan
+    """Below this `error` tells nothing [-]."""
+    window: float = np.nan
+    """How long the start can be seen [s]."""
+    gap: float = np.nan
+    """Widest opening of a loop [m or rad]."""
+    cost: float = np.nan
+    """Solver iterations at all stages of all steps of a simulated second [1/s]."""
+    actuator: str = ""
+    """Whose effort is worst."""
+    reason: str = ""
+    """Why nothing is judged."""
+
+    def bound(self, *, start: bool) -> float:
+        """What is held against the accuracy: the error, or what the log itself is expected to be off by [-].
+
+        Args:
+            start: Whether the start counts too.
+        """
+        if self.reason:
+            return np.inf
+        return max(self.error, self.floor / MARGIN, self.start if start else 0.0)
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """Its figures, as a row of a table has them."""
+        names = ("purpose", "error", "rms", "start", "floor", "window", "gap", "cost", "actuator", "reason")
+        return {name: getattr(self, name) for name in names}
+
+
+def try_settings(
+    case: Case, engine: str, given: Given, purposes: Sequence[Purpose], settings: Settings, most: int
+) -> list[Trial]:
+    """What settings give on some motions, up to the first that cannot be judged; runs in a worker process.
+
+    Args:
+        case: The case.
+        engine: The engine.
+        given: The simulation as its user has it.
+        purposes: What to try them on.
+        settings: What to set.
+        most: How many samples of each run are judged, evenly spread.
+    """
+    trials: list[Trial] = []
+    for purpose in purposes:
+        trials.append(_tried(case, engine, given, purpose, settings, most))
+        if trials[-1].reason:
+            break
+    return trials
+
+
+def _tried(case: Case, engine: str, given: Given, purpose: Purpose, settings: Settings, most: int) -> Trial:
+    run = partial(tuning_of(engine).run, purpose.plan, settings, given.bandwidth * purpose.bandwidth)
+    try:
+        whole = run(start=0 if purpose.pose is None else purpose.pose)
+        second = run(start=len(purpose.motion.t) // 2)
+        log, restarted = (log_of(f"{engine}/as_is", case, record) for record in (whole, second))
+        behind = following(whole.controller, whole.positions)[1]
+        excused = whole.holds_itself or purpose.pose is not None  # servos stay behind by themselves, and so is a start
+        as_is = AsIs(
+            log=log,
+            restarted=restarted,
+            following=np.zeros_like(behind) if excused else behind,
+            timeconst=given.timeconst,
+            at_limits=whole.at_limits,
+        )
+    except HarnessError as error:
+        return Trial(purpose=purpose.name, settings=settings, reason=str(error))
+    left = settled(case.mechanism, as_is, most=most)
+    if left.reason:
+        return Trial(purpose=purpose.name, settings=settings, reason=left.reason)
+    trial = partial(Trial, purpose=purpose.name, settings=settings, window=left.window, gap=whole.drift.largest)
+    return trial(cost=_cost(settings, given, whole.iterations), **_figures(case, left))
+
+
+def _figures(case: Case, left: Settled) -> dict[str, Any]:
+    """Errors over the peaks of their actuators, of the worst one each, and whose is the largest."""
+    acting = left.scale > 0
+    peak = np.maximum(left.peak, LEAST_PEAK * left.scale)[acting]
+    values = {"error": left.largest, "rms": left.rms, "start": left.start_peak, "floor": left.floor_of_largest}
+    relative = {name: value[acting] / peak for name, value in values.items()}
+    names = [actuator.name for actuator, acts in zip(case.mechanism.actuators, acting, strict=True) if acts]
+    worst = names[int(np.argmax(relative["error"]))] if names else ""
+    return {**{name: float(value.max(initial=0.0)) for name, value in relative.items()}, "actuator": worst}
+
+
+def _cost(settings: Settings, given: Given, iterations: float) -> float:
+    """Solver iterations at all stages of all steps of a simulated second [1/s]."""
+    integrator = settings.get("integrator", given.settings.get("integrator"))
+    stages = STAGES if integrator == RUNGE_KUTTA else 1
+    of_solver = 1.0 if np.isnan(iterations) else iterations  # an engine that does not tell: steps alone count
+    return stages * of_solver / float(settings.get("timestep", given.step))
