@@ -5,7 +5,7 @@ Positions are right to second order then; efforts are of first order, as a step 
 early. Where the finest step still changes the extrapolated efforts, finer ones are added.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Self
@@ -40,6 +40,8 @@ class Settings:
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
     settled: float = inf
     """Finer steps are added while more than this is left in the extrapolated efforts, over their peak [-]."""
+    beyond: int = 0
+    """How many finer steps are taken instead of as many of the coarsest, once the efforts are settled."""
     lead: int = 10
     """Steps before the span; with `erp` 1 the start is forgotten after two."""
     erp: float = 1.0
@@ -65,7 +67,7 @@ class DartForward(Refinable):
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         drives, undriven = _drives(mechanism, motion)
-        ladder = tuple(self._rungs(mechanism, motion, drives, undriven=undriven))
+        ladder = tuple(_rungs(mechanism, motion, self.settings, drives, undriven=undriven))
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
@@ -86,31 +88,32 @@ class DartForward(Refinable):
         return type(self)(self.settings)
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`; less may be left, lest fewer rungs are added."""
-        settings = self.settings
-        parts = tuple(2 * count for count in settings.parts)
-        return type(self)(replace(settings, parts=parts, settled=settings.settled / 4))
-
-    def _rungs(
-        self, mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], *, undriven: bool
-    ) -> Iterator[Rung]:
-        """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
-        settings, ladder = self.settings, list[Rung]()
-        finest = max(settings.parts)
-        more = tuple(finest * 2**k for k in range(1, MORE + 1)) if settings.settled < inf else ()
-        for count in (*settings.parts, *more):
-            if len(ladder) >= len(settings.parts) and _left(ladder) <= settings.settled:
-                return
-            dt = divided(motion.dt) / (count * (FINER if undriven else 1))
-            lead = 0 if undriven else settings.lead  # what nothing drives cannot be led to the start
-            run = Run(dt=dt, lead=lead, drives=drives, erp=settings.erp, strongest=settings.strongest)
-            ladder.append(simulate(mechanism, motion, run))
-            yield ladder[-1]
+        """See `robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
+        return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
 
 
 def divided(report: float) -> float:
     """The time that is divided into equal steps [s]."""
     return float(report / np.ceil(report / LONGEST - 1e-9))
+
+
+def _rungs(
+    mechanism: Mechanism, motion: Motion, settings: Settings, drives: tuple[int, ...], *, undriven: bool
+) -> list[Rung]:
+    """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
+
+    def rung(count: int) -> Rung:
+        dt = divided(motion.dt) / (count * (FINER if undriven else 1))
+        lead = 0 if undriven else settings.lead  # what nothing drives cannot be led to the start
+        run = Run(dt=dt, lead=lead, drives=drives, erp=settings.erp, strongest=settings.strongest)
+        return simulate(mechanism, motion, run)
+
+    counts, ladder = list(settings.parts), [rung(count) for count in settings.parts]
+    most = len(counts) + (MORE if settings.settled < inf else 0)
+    while len(counts) < most and _left(ladder) > settings.settled:
+        counts.append(2 * counts[-1])
+        ladder.append(rung(counts[-1]))
+    return [*ladder[settings.beyond :], *(rung(counts[-1] * 2**k) for k in range(1, settings.beyond + 1))]
 
 
 def _left(ladder: Sequence[Rung]) -> float:
@@ -125,7 +128,7 @@ def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
         "pre-roll": f"{0 if undriven else settings.lead} steps before the span, started with the velocities of half a "
         "step earlier",
         "loops": f"BallJointConstraint and WeldJointConstraint, error reduction {settings.erp:g}, force mixing 1e-9",
-        "solver": "Dantzig's for boxed constraints, DART's default",
+        "solver": "direct, Dantzig's for boxed constraints, DART's default",
         "drives": "SERVO with command (x(t+dt) - x)/dt and forces of at most "
         f"{settings.strongest:g}; read by getConstraintImpulse over the step",
         "springs and dampers": "of joints by DART, implicit in the step",

@@ -47,6 +47,8 @@ class Settings:
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
     settled: float = inf
     """Finer steps are added while more than this is left in the extrapolated efforts, over their peak [-]."""
+    beyond: int = 0
+    """How many finer steps are taken instead of as many of the coarsest, once the efforts are settled."""
     lead: int = 30
     """Steps before the span, if they take no longer than `FARTHEST`: half of how it starts is forgotten in each."""
     strongest: float = STRONGEST
@@ -91,10 +93,8 @@ class DrakeForward(Refinable):
         return type(self)(self.settings)
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`; less may be left, lest fewer rungs are added."""
-        settings = self.settings
-        parts = tuple(2 * count for count in settings.parts)
-        return type(self)(replace(settings, parts=parts, settled=settings.settled / 4))
+        """See `robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
+        return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
 
 
 def divided(report: float) -> float:
@@ -106,21 +106,20 @@ def _rungs(
     mechanism: Mechanism, motion: Motion, settings: Settings, drives: tuple[int, ...], *, undriven: bool
 ) -> list[Rung]:
     """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
-    ladder: list[Rung] = []
-    more = tuple(max(settings.parts) * 2**k for k in range(1, MORE + 1)) if settings.settled < inf else ()
-    for count in (*settings.parts, *more):
-        if len(ladder) >= len(settings.parts) and _left(ladder) <= settings.settled:
-            break
+
+    def rung(count: int) -> Rung:
         dt = divided(motion.dt) / (count * (FINER if undriven else 1))
-        lead = min(settings.lead, int(FARTHEST / dt))
-        run = Run(
-            dt=dt,
-            lead=0 if undriven else lead,  # what nothing drives cannot be led to the start
-            drives=drives,
-            strongest=settings.strongest,
-        )
-        ladder.append(simulate(mechanism, motion, run))
-    return ladder
+        lead = (
+            0 if undriven else min(settings.lead, int(FARTHEST / dt))
+        )  # what nothing drives cannot be led to the start
+        return simulate(mechanism, motion, Run(dt=dt, lead=lead, drives=drives, strongest=settings.strongest))
+
+    counts, ladder = list(settings.parts), [rung(count) for count in settings.parts]
+    most = len(counts) + (MORE if settings.settled < inf else 0)
+    while len(counts) < most and _left(ladder) > settings.settled:
+        counts.append(2 * counts[-1])
+        ladder.append(rung(counts[-1]))
+    return [*ladder[settings.beyond :], *(rung(counts[-1] * 2**k) for k in range(1, settings.beyond + 1))]
 
 
 def _left(ladder: Sequence[Rung]) -> float:
@@ -141,7 +140,7 @@ def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
         "pre-roll": f"{0 if undriven else settings.lead} steps before the span, {FARTHEST:g} s at most, started "
         "with the velocities of half a step earlier",
         "loops": "AddBallConstraint, AddWeldConstraint and AddCouplerConstraint",
-        "solver": "discrete plant with SAP as it comes",
+        "solver": "discrete plant with SAP as it comes, whose tolerance cannot be set",
         "drives": f"actuators with controller gains p 1e-9 and d {GAIN:g}, desired velocity (x(t+dt) - x)/dt, "
         f"effort at most {settings.strongest:g}; read by the net actuation port",
         "loads": "springs as force elements, external wrenches and gravity compensation as applied spatial forces",
