@@ -1,6 +1,7 @@
 """Richardson's extrapolation: what efforts at several sizes of a step, or of a softness, say of size zero."""
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 
@@ -15,6 +16,22 @@ def value_at_zero(sizes: Sequence[float], efforts: Sequence[Array]) -> Array:
     h = np.array(sizes)
     weights = [np.prod(others / (others - own)) for own, others in ((h[i], np.delete(h, i)) for i in range(len(h)))]
     return np.tensordot(weights, np.array(efforts), axes=1)
+
+
+def unsettled(sizes: Sequence[float], efforts: Sequence[Array]) -> float:
+    """What is left in extrapolated efforts [-]: they go on to change in the ratio of their last two changes.
+
+    Nothing that finer steps would take away, where they have ceased to settle; infinite for fewer than three.
+
+    Args:
+        sizes: Sizes, largest first [any unit].
+        efforts: Efforts at each [N or N m], of shape (nt, na).
+    """
+    if len(sizes) < 3:
+        return inf
+    *_, a, b, c = (value_at_zero(sizes[:count], efforts[:count]) for count in range(1, len(sizes) + 1))
+    before, last = relative_change(a, c), relative_change(b, c)
+    return last**2 / before if last < before else 0.0
 
 
 def relative_change(efforts: Array, others: Array) -> float:

@@ -103,7 +103,7 @@ def _comparisons_or_error(name: str, folders: Folders) -> list[tuple[str, ...]]:
         for mechanism in [robot.mechanism(variant)]
         for mode in modes(mechanism)
         for configuration in configurations(robot, mechanism)
-        for source in sources.names(robot)
+        for source in sources.names(robot, absent=True)
     ]
 
 

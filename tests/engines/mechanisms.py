@@ -3,6 +3,7 @@
 In the drawings: @ motor, o hinge, U two hinges, O ball or point closure, [ ] slide, # ground.
 """
 
+from functools import reduce
 from typing import Protocol
 
 from analytic.dynamics.noc import Noc
@@ -132,6 +133,16 @@ PLAIN_FOUR_BAR = """
   <equality><connect name="end" body1="coupler" body2="rocker" anchor="0.1538 0 -0.3484"/></equality>
   <actuator><motor name="crank" joint="crank"/></actuator>
 </mujoco>"""
+
+_OBLIQUE = (
+    ("<worldbody>", '<worldbody><frame euler="20 30 40">'),
+    ("</worldbody>", "</frame></worldbody>"),
+    ('<joint name="elbow"', '<site name="here" pos="0.1538 0 -0.3484"/><joint name="elbow"'),
+    ('pos="0.566 0 0">', 'pos="0.566 5e-8 0"><site name="there" pos="-0.3341 0 -0.4369"/>'),
+    ('body1="coupler" body2="rocker" anchor="0.1538 0 -0.3484"', 'site1="here" site2="there"'),
+)
+OPEN_FOUR_BAR = reduce(lambda text, change: text.replace(*change), _OBLIQUE, PLAIN_FOUR_BAR)
+"""Closed only so far, as a CAD model: a hinge 50 nm beside the plane of the four-bar, which lies oblique in space."""
 
 # Three equal cranks: the planar loops are redundant, and two motors drive one degree of freedom.
 #

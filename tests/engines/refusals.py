@@ -2,9 +2,26 @@
 
 _TENDON = "pinocchio: armature of tendon 'both': its rotors are on single dofs"
 _ROTORS = "pybullet: armature of tendon 'both'"
+_WHEELS = "simbody: armature of free joint 'base'.*; armature of ball joint 'neck'"
+_BALL = "simbody: spring or damper of ball joint 'ball'"
+_ROTOR = "dart: armature of hinge joint 'right2', which nothing drives"
+_DART_ROTORS = "dart: tendon 'both'.*; armature of free joint 'base'.*; armature of ball joint 'neck'"
+_DART_TENDONS = "dart: equality 'rack'.*; tendon 'pull'.*; tendon 'elastic'"
+_DRAKE = {
+    "floating_rotors": "drake: tendon 'both'.*; armature of free joint 'base'.*; armature of ball joint 'neck'",
+    "geared_pair": "drake: equality 'cam'",
+    "spinning_rod": "drake: spring of ball joint 'ball'",
+    "strutted_four_bar": "drake: slack of spring 'cable'",
+    "tendon_hand": "drake: equality 'rack'.*; tendon 'pull'.*; tendon 'elastic'",
+}
 _FRAMES = "of coordinates: its constraints hold points and frames"
 
 REFUSALS = {
+    **{(f"dart/{route}", "five_bar"): _ROTOR for route in ("kkt", "forward")},
+    **{(f"dart/{route}", "floating_rotors"): _DART_ROTORS for route in ("kkt", "forward")},
+    **{(f"dart/{route}", "geared_pair"): "dart: equality 'cam'" for route in ("kkt", "forward")},
+    **{(f"dart/{route}", "tendon_hand"): _DART_TENDONS for route in ("kkt", "forward")},
+    **{(f"drake/{route}", name): says for route in ("kkt", "forward") for name, says in _DRAKE.items()},
     ("exudyn/forward", "floating_rotors"): "exudyn: tendon 'both'",
     ("exudyn/forward", "geared_pair"): "exudyn: equality 'cam'",
     ("exudyn/forward", "spinning_rod"): "exudyn: spring or damper of ball joint 'ball'",
@@ -16,4 +33,6 @@ REFUSALS = {
     ("pinocchio/kkt", "floating_rotors"): _TENDON,
     ("pybullet/forward", "floating_rotors"): _ROTORS,
     ("pybullet/kkt", "floating_rotors"): _ROTORS,
+    **{(f"simbody/{route}", "floating_rotors"): _WHEELS for route in ("kkt", "forward")},
+    **{(f"simbody/{route}", "spinning_rod"): _BALL for route in ("kkt", "forward")},
 }

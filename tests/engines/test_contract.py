@@ -78,6 +78,7 @@ def test_every_route_is_there() -> None:
         *(f"pinocchio/{route}" for route in ("kkt", "forward")),
         *(f"pybullet/{route}" for route in ("kkt", "forward", "as_is")),
         "exudyn/forward",
+        *(f"{engine}/{route}" for engine in ("dart", "drake", "simbody") for route in ("kkt", "forward", "as_is")),
         *(f"mjx/{route}" for route in ("kkt", "forward", "kkt_single", "forward_single")),
     }
 

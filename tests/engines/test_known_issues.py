@@ -20,7 +20,8 @@ from robots.efforts import Source
 from robots.motion import Motion
 from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker
-from tests.engines.mechanisms import SPATIAL
+from tests.engines.mechanisms import OPEN_FOUR_BAR, SPATIAL
+from validation.judge.audit import audit, expected_terms
 from validation.judge.compare import relative_error
 from validation.judge.known_issues import Issue, known_issues
 
@@ -78,6 +79,11 @@ def measures(
         "pybullet-zero-gear-ratio": partial(_gear_ratio_left, prr),
         "pybullet-triangle-inequality": partial(_part_of_moment_lost, tmp_path),
         "pybullet-anchors": partial(_anchor_from_origin, tmp_path),
+        "dart-servo-force-is-the-command": partial(_force_of_servos, prr, prr_motion),
+        "dart-short-rotations": _short_rotation,
+        "drake-inverse-dynamics": partial(_inverse_dynamics_off, prr, prr_motion),
+        "drake-start": partial(_start_left, prr, prr_motion),
+        "simbody-point-of-an-open-loop": partial(_directions_of_an_open_loop, model_case, tmp_path),
     }
 
 
@@ -310,3 +316,73 @@ def _anchor_from_origin(folder: Path) -> float:
         R = np.array(bullet.getMatrixFromQuaternion(attitude)).reshape(3, 3)
         offset = np.array(bullet.getDynamicsInfo(body, -1)[3])
     return float(np.linalg.norm(center - R @ offset))
+
+
+def _directions_of_an_open_loop(model_case: CaseMaker, folder: Path) -> float:
+    """Largest entry of the loop Jacobian across the rows that follow from the positions of both points."""
+    path = folder / "oblique.xml"
+    path.write_text(OPEN_FOUR_BAR, encoding="utf-8")
+    case = model_case(path, amplitude=0.1)
+    motion = prescribe(case)
+    rows = audit(case, expected_terms(case, motion), "simbody")
+    return float(next(row["error"] for row in rows if row["quantity"] == "forbidden directions"))
+
+
+def _force_of_servos(prr: Case, motion: Motion) -> float:
+    dartpy = pytest.importorskip("dartpy")
+    from engines.dart._skeleton import build
+    from engines.dart._stepping import close_loops, world_with
+
+    tree, dt = build(prr.mechanism), 1e-3
+    tree.put(motion.q[10], motion.qd[10])
+    world = world_with(tree, dt)
+    close_loops(world, tree, 1.0)
+    servos = [tree.joints[drive.joints[0]][0] for drive in prr.mechanism.drives]
+    for servo in servos:
+        servo.setActuatorType(dartpy.dynamics.ActuatorType.SERVO)
+        servo.setForceUpperLimit(0, 1e9)
+        servo.setForceLowerLimit(0, -1e9)
+        servo.setCommand(0, servo.getVelocity(0))
+    world.step(False)
+    said, acted = (np.array([read(servo) for servo in servos]) for read in (_said, lambda s: s.getConstraintImpulse(0)))
+    return float(np.abs(said).max() / np.abs(acted / dt).max())
+
+
+def _said(servo: Any) -> float:
+    return float(servo.getForce(0))
+
+
+def _short_rotation() -> float:
+    dartpy = pytest.importorskip("dartpy")
+    joint, body = dartpy.dynamics.Skeleton("ball").createBallJointAndBodyNodePair(None)
+    angle = 0.99e-3
+    joint.setPositions([0.0, angle, 0.0])
+    right = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+    return float(np.abs(body.getWorldTransform().rotation() - right).max())
+
+
+def _inverse_dynamics_off(prr: Case, motion: Motion) -> float:
+    pytest.importorskip("pydrake")
+    from engines.drake._plant import build, trees
+
+    drake, k = build(prr.mechanism), 30
+    T = drake.rates(motion.q[k])
+    drake.put(motion.q[k], motion.qd[k])
+    forces = trees.MultibodyForces(drake.plant)
+    drake.plant.CalcForceElementsContribution(drake.context, forces)
+    tree = T.T @ drake.plant.CalcInverseDynamics(drake.context, T @ motion.qdd[k], forces)
+    wanted = Noc().compute_efforts(prr, motion).effort[k]
+    driven = [prr.mechanism.dof_slices[drive.joints[0]].start for drive in prr.mechanism.drives]
+    return float(np.abs(tree[driven] - wanted).max() / np.abs(wanted).max())
+
+
+def _start_left(prr: Case, motion: Motion) -> float:
+    pytest.importorskip("pydrake")
+    from engines.drake.routes.forward import DrakeForward, Settings
+
+    start, wanted = motion.assemble(motion.t[:5]), Noc().compute_efforts(prr, motion).effort[0]
+    five, ten = (
+        np.abs(DrakeForward(Settings(parts=(32,), lead=lead)).compute_efforts(prr, start).effort[0] - wanted).max()
+        for lead in (5, 10)
+    )
+    return float(five / ten)

@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from engines.extrapolation import relative_change, value_at_zero
+from engines.extrapolation import unsettled, value_at_zero
 from engines.projection import drives_along, null_space
 from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
@@ -162,15 +162,8 @@ def _simulations(mechanism: Mechanism, motion: Motion, plan: _Plan) -> Iterator[
 
 
 def _left(simulations: Sequence[Simulation]) -> float:
-    """What is left in the extrapolated efforts [-]: they go on to change in the ratio of their last two changes.
-
-    Nothing that finer steps would take away, where they have ceased to settle.
-    """
-    if len(simulations) < 3:
-        return inf
-    *_, a, b, c = (_extrapolated(simulations[:count]) for count in range(1, len(simulations) + 1))
-    before, last = relative_change(a, c), relative_change(b, c)
-    return last**2 / before if last < before else 0.0
+    ladder = [simulation.rung for simulation in simulations]
+    return unsettled([rung.dt for rung in ladder], [rung.effort for rung in ladder])
 
 
 def _extrapolated(simulations: Sequence[Simulation]) -> Array:

@@ -254,7 +254,7 @@ def _one_sign(effort: Array) -> Array:
     return effort * np.append(np.ones(effort.shape[1] - 1), -1.0)
 
 
-NO_SOLVER = "it computes no constraint force: its loops are exact"
+NO_SOLVER = "its loops are exact: it computes no constraint force, or one of hard constraints"
 NO_MOTOR = "it has no motor with a limit: efforts are solved for, or are those of an equality"
 NO_DEFAULT = "it has no damping by default"
 NO_START = "it does not start from accelerations"
@@ -302,8 +302,8 @@ MUTANTS = (
     Mutant(key="one sign", text="the last actuator is read with the other sign", compute=_on_reading(_one_sign)),
     Mutant(
         key="loose loops",
-        text="loops as soft as by default: MuJoCo's impedance 0.95 at the file's own compliance, Bullet's erp 0.2; "
-        "Pinocchio's single proximal iteration with a mu of 0.001",
+        text="loops as soft as by default: MuJoCo's impedance 0.95 at the file's own compliance, Bullet's erp 0.2, "
+        "DART's 0.01; Pinocchio's single proximal iteration with a mu of 0.001",
         compute=_in_adapter("loose loops", NO_SOLVER),
         in_adapter=True,
     ),

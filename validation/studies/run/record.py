@@ -29,6 +29,8 @@ class Request:
     """Step of the report grid that was asked for [s], if any."""
     tolerances: Mapping[str, Tolerance]
     """By name of the source; the registered ones, and the user's own limits instead."""
+    absent: tuple[str, ...] = ()
+    """Engines that are not installed, and therefore not asked for."""
 
 
 class RunOutput(NamedTuple):
@@ -63,6 +65,9 @@ def run_record(
     first = {case.robot.name: case for case in reversed(cases)}
     return {
         "dt": request.dt,
+        "absent": {
+            engine: {"lineage": engines.lineage(engine), "extra": engines.extra(engine)} for engine in request.absent
+        },
         "not_drawn": dict(output.movies.missing),
         "seeds": {"resolution": SEED} if output.resolutions else {},  # nothing else in a run is random
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},

@@ -53,7 +53,7 @@ class Run(Study):
 
     cases: Sequence[Case]
     sources: tuple[str, ...] = ()
-    """Names; by default all. The reference always runs."""
+    """Names; by default all of what is installed. The reference always runs."""
     dt: float | None = None
     """Step of the report grid [s]; by default that of `robots.motion.report_grid`."""
     limits: Mapping[str, float] = field(default_factory=dict)
@@ -65,7 +65,8 @@ class Run(Study):
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
         sources.want_known(self.sources)
         Thread(target=_prepare_page, daemon=True).start()
-        request = Request(dt=self.dt, tolerances=with_own_limits(self.limits))
+        absent = () if self.sources else sources.absent_engines()
+        request = Request(dt=self.dt, tolerances=with_own_limits(self.limits), absent=absent)
         output = _computed(self, request, pool)
         if self.writes_logs:
             _write_logs(output.outcomes, folder / LOGS)
@@ -102,7 +103,7 @@ def run(
 
     Args:
         cases: What to run.
-        source_names: Names of the sources; by default all. The reference always runs.
+        source_names: Names of the sources; by default all of what is installed. The reference always runs.
         dt: Step of the report grid [s]; by default that of `robots.motion.report_grid`.
         workers: Worker processes, by default one for each core.
         own_limits: The user's own limits of the relative error by source [-], instead of the registered ones.

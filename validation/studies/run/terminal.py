@@ -11,6 +11,7 @@ from validation.judge.independence import bases
 from validation.judge.results import Results
 from validation.judge.verdicts import CaseVerdict, about_robots, case_verdicts, verdict_counts
 from validation.report.terminal import table, verdict_cell
+from validation.studies.run.views import absent_in_words
 
 EXPLAINED = ("disagree", "not comparable", "not run")
 """Verdicts whose reason stands beside them."""
@@ -47,6 +48,8 @@ def summary(results: Results) -> Iterator[RenderableType]:
         yield from _about(about_robots(results).get(robot, {}))
         texts = dict.fromkeys(basis.text for case, basis in grounds.items() if case[0] == robot)
         yield f"rests on {', '.join(texts) or 'nothing that agrees'}"
+    if absent := absent_in_words(results):
+        yield escape(absent)
     counts = verdict_counts(results)
     counted = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     yield f"{sum(counts.values())} comparisons: {counted}"

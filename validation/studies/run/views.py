@@ -69,3 +69,15 @@ def section_if(
 ) -> Sequence[Section]:
     """A section, if there is something to show."""
     return [Section(title=title, anchor=anchor, blocks=blocks, folded=folded)] if content else []
+
+
+def absent_in_words(results: Results) -> str:
+    """Which engines were not asked for because they are not installed, and what they would add; empty if none."""
+    absent = results.run.get("absent") or {}
+    if not absent:
+        return ""
+    extras = ",".join(dict.fromkeys(engine["extra"] for engine in absent.values()))
+    voting = set((results.run.get("lineages") or {}).values())
+    more = sorted({engine["lineage"] for engine in absent.values()} - voting)
+    lineages = f"{len(more)} lineage{'s' * (len(more) > 1)} more: {', '.join(more)}" if more else "no lineage more"
+    return f"not installed and not asked for: {', '.join(absent)}; pip install 'loopcheck[{extras}]' adds {lineages}"

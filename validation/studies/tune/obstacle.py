@@ -25,7 +25,8 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
     best = min(tried, key=lambda one: one.error)
     finer, harder = _further(best.candidate)
     results = dict(zip(("step", "softness"), trials.scored(purposes, [finer, harder]), strict=True))
-    causes = [name for name, one in results.items() if one.error < HELPS * best.error]
+    beside = {"step": best, "softness": results["step"] if harder.step < best.candidate.step else best}
+    causes = [name for name, one in results.items() if one.error < HELPS * beside[name].error]
     figures = ", ".join(
         f"{words} {one.error:.2g}"
         for words, one in zip(("half the step", "half the time constant"), results.values(), strict=True)

@@ -120,7 +120,7 @@ class Tune(Study):
                 words = f"no settings can be judged; as it is: {base.reason}"
                 return {"verdict": "not comparable", "answer": words}
             if best is None:
-                return {"verdict": "disagree", "answer": obstacle(trials, searched, tried, self._wish(target))}
+                return {"verdict": "disagree", "answer": obstacle(trials, searched, tried, self._wish())}
             held_out = random_purposes(self.case, self.engine, pool, seeds)[0]
             others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
             settings = best.candidate.family.settings(best.candidate.step)
@@ -140,10 +140,10 @@ class Tune(Study):
         ]
         return {"verdict": "disagree", "answer": f"what the search finds does not hold elsewhere: {'; '.join(reasons)}"}
 
-    def _wish(self, target: float) -> str:
+    def _wish(self) -> str:
         """What is wanted, in words."""
         limit = f" within {1e6 * self.budget:.4g} µs for a simulated second" if np.isfinite(self.budget) else ""
-        return f"{target:.3g}{limit}"
+        return f"{self.accuracy:.3g}{limit}"
 
     def _finest_steps(self) -> dict[str, float]:
         """Finest step that the budget leaves to each method [s]."""

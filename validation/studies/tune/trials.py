@@ -76,7 +76,7 @@ class Trials:
     def search(
         self, purposes: Sequence[Purpose], target: float, finest: Mapping[str, float] = MappingProxyType({})
     ) -> list[Scored]:
-        """All that is tried until the cheapest settings are found that stay below an error; the file as it is comes first.
+        """All that is tried until the cheapest settings are found that stay below an error; first is the file as it is.
 
         Args:
             purposes: The motions.

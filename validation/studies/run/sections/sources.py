@@ -4,7 +4,7 @@ import pandas as pd
 
 from validation.judge.results import Results
 from validation.report.blocks import Cell, Section, Table, plain, table
-from validation.studies.run.views import section_if, source_names
+from validation.studies.run.views import absent_in_words, section_if, source_names
 
 _LIMITS = {
     "source": "source",
@@ -31,6 +31,7 @@ def sources(results: Results) -> Section:
         anchor="sources",
         blocks=[
             Table(["source", "what it exercises"], exercised) if names else "No source.",
+            *([f"{absent[0].upper()}{absent[1:]}."] if (absent := absent_in_words(results)) else []),
             *section_if(
                 options,
                 "Settings",

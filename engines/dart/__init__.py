@@ -1,0 +1,43 @@
+"""DART, from a skeleton built through its API from the `Mechanism`."""
+
+from engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
+
+
+class Dart(Engine):
+    """See `engines.contract.Engine`."""
+
+    name = "dart"
+    requires = "dartpy"
+    extra = "dart"
+    distribution = "dartpy"
+    packages = frozenset({"dartpy"})
+    lineage = "DART"
+    shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
+    simulating = frozenset({"as_is", "forward"})
+
+    def audit(self) -> Audit:
+        """See `Engine.audit`."""
+        from engines.dart import audit
+
+        return audit
+
+    def refinements(self) -> Refinements:
+        """See `Engine.refinements`."""
+        from engines.dart import refinements
+
+        return refinements
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.dart import faults
+
+        return faults
+
+    def free_motion(self) -> FreeMotion:
+        """See `Engine.free_motion`."""
+        from engines.dart import free_motion
+
+        return free_motion
+
+
+ENGINE = Dart()

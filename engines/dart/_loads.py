@@ -1,0 +1,105 @@
+"""External wrenches, held weights, springs of balls and between points, applied to DART's bodies where it has them.
+
+DART keeps what acts on a body along the axes of the body, so that it is applied anew in each state.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from engines.dart._skeleton import BALL_OR_FREE, Tree, rotation
+from robots.arrays import Array
+from robots.mechanism import WORLD, Mechanism, Wrench
+
+
+def apply_loads(tree: Tree) -> None:
+    """Let the loads of a mechanism act in the state that DART has.
+
+    Args:
+        tree: The mechanism in DART.
+    """
+    tree.skeleton.clearExternalForces()
+    for load in (*wrenches(tree.mechanism), *_pulls(tree), *_turns(tree)):
+        if load.body != WORLD:
+            body = tree.bodies[load.body]
+            body.addExtForce(load.force, load.point, False, True)
+            body.addExtTorque(load.moment, False)
+
+
+def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
+    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
+    yield from mechanism.wrenches
+    for b, body in enumerate(mechanism.bodies):
+        if body.gravity_compensation:
+            compensation = -body.gravity_compensation * body.mass * mechanism.gravity
+            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=compensation)
+
+
+def joint_springs(tree: Tree) -> Array:
+    """Force of the springs of joints but balls, by the stiffness and rest that DART has [N or N m], shape (nv,).
+
+    DART's inverse dynamics takes it where the joints are a step later, so that it is written here.
+    """
+    return np.concatenate(
+        [-_per_dof(tree, "SpringStiffness") * (tree.skeleton.getPositions() - _per_dof(tree, "RestPosition"))]
+    )
+
+
+def joint_dampers(tree: Tree) -> Array:
+    """Force of the dampers of joints, likewise [N or N m], shape (nv,)."""
+    return -_per_dof(tree, "DampingCoefficient") * tree.skeleton.getVelocities()
+
+
+def _per_dof(tree: Tree, quantity: str) -> Array:
+    """A quantity of DART's joints at each of their dofs, shape (nv,)."""
+    values = [
+        getattr(joint, f"get{quantity}")(k)
+        for parts in tree.joints
+        for joint in parts
+        for k in range(joint.getNumDofs())
+    ]
+    return np.array(values)
+
+
+def ball_spring(tree: Tree, j: int) -> Array:
+    """Moment of the spring of a ball or free joint where DART has it, body axes [N m], shape (3,)."""
+    joint, places = tree.mechanism.joints[j], tree.mechanism.q_slices[j]
+    q = tree.ours(np.array(tree.skeleton.getPositions()))[places]
+    return -joint.stiffness * (rotation(joint.spring_reference).inv() * rotation(q)).as_rotvec()
+
+
+def _turns(tree: Tree) -> Iterator[Wrench]:
+    """What the springs of balls turn both bodies with."""
+    for j, joint in enumerate(tree.mechanism.joints):
+        if joint.kind not in BALL_OR_FREE or not joint.stiffness:
+            continue
+        moment = tree.bodies[joint.body].getWorldTransform().rotation() @ ball_spring(tree, j)
+        for body, sign in ((joint.body, 1), (tree.mechanism.bodies[joint.body].parent, -1)):
+            yield Wrench(body=body, point=np.zeros(3), moment=sign * moment, force=np.zeros(3))
+
+
+def _pulls(tree: Tree) -> Iterator[Wrench]:
+    """What springs and dampers between two points pull with where DART has the bodies."""
+    for spring in tree.mechanism.point_springs:
+        (p1, v1), (p2, v2) = (point_motion(tree, *end) for end in spring.ends)
+        line = p2 - p1
+        length = float(np.linalg.norm(line))
+        pull = spring.stiffness * (length - np.clip(length, *spring.rest))
+        pull += spring.damping * (line / length) @ (v2 - v1)
+        for (body, point), sign in zip(spring.ends, (1, -1), strict=True):
+            yield Wrench(body=body, point=point, moment=np.zeros(3), force=sign * pull * line / length)
+
+
+def point_motion(tree: Tree, body: int, point: Array) -> tuple[Array, Array]:
+    """Where DART has a point of a body [m], shape (3,), and its velocity [m/s], shape (3,).
+
+    Args:
+        tree: The mechanism in DART.
+        body: Index of the body, or `WORLD`.
+        point: The point in the body frame [m], shape (3,).
+    """
+    if body == WORLD:
+        return point, np.zeros(3)
+    node = tree.bodies[body]
+    pose = node.getWorldTransform()
+    return pose.rotation() @ point + pose.translation(), np.array(node.getLinearVelocity(point))

@@ -1,0 +1,172 @@
+"""What DART has been given and computes: read back from its skeleton."""
+
+from typing import Any
+
+import numpy as np
+
+from engines.dart._equations import tree_terms
+from engines.dart._loads import ball_spring, wrenches
+from engines.dart._loops import closure_bias, closure_jacobian, opening
+from engines.dart._skeleton import Tree, build, guarded, rotation
+from robots.arrays import Array
+from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from robots.mechanism import Mechanism
+
+KINDS = {"RevoluteJoint": "hinge", "PrismaticJoint": "slide", "BallJoint": "ball", "TranslationalJoint": "free"}
+"""Kind of a joint by the first of DART's that it is made of."""
+REBUILT = {
+    "armature": "added to the inertia of joints that are driven",
+    "stiffness": "springs of balls as loads before each step",
+    "force": "loads before each step",
+    "moment": "loads before each step",
+    "transmission": "motors act on joints; gears are taken off their readings",
+}
+FREE = "free joints as a translation and a ball"
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    with guarded("dart"):
+        tree = build(mechanism)
+        tree.put(q, np.zeros(mechanism.nv))
+        _, bias, passive = tree_terms(tree)
+        freedom, axis, anchor = _joints(tree)
+        force, moment = _loads(tree)
+        stiffness, reference = _springs(tree)
+        J, gap = closure_jacobian(tree), opening(tree)
+        free = any(joint.kind == "free" for joint in mechanism.joints)
+        return Inventory(
+            bodies=tuple(body.name for body in mechanism.bodies),
+            joints=tuple(joint.name for joint in mechanism.joints),
+            dofs=_dofs(tree),
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **_bodies(tree),
+            freedom=freedom,
+            axis=axis,
+            anchor=anchor,
+            armature=np.diag(tree.armature),
+            damping=_damping(tree, q),
+            friction=_friction(tree),
+            stiffness=stiffness,
+            spring_reference=reference,
+            gravity=np.array(tree.skeleton.getGravity()),
+            force=force,
+            moment=moment,
+            rest_force=bias - passive,
+            J=J,
+            opening=gap.largest,
+            transmission=mechanism.selection,
+            rebuilt={**REBUILT, "freedom": FREE} if free else REBUILT,
+        )
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    with guarded("dart"):
+        tree = build(mechanism)
+        states = [_at_state(tree, *state) for state in zip(q, qd, strict=True)]
+    names = ("M", "bias", "passive", "J", "closure_bias")
+    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*states, strict=True), strict=True)})
+
+
+def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
+    tree.put(q, qd)
+    return *tree_terms(tree), closure_jacobian(tree), closure_bias(tree)
+
+
+def _bodies(tree: Tree) -> dict[str, Any]:
+    """Masses, mass centres and inertias as fields of `Inventory`."""
+    every = [body.getInertia() for body in tree.bodies]
+    inertias = np.array([np.array(inertia.getMoment()) for inertia in every])
+    R = np.array([np.array(body.getWorldTransform().rotation()) for body in tree.bodies])
+    return {
+        "mass": np.array([inertia.getMass() for inertia in every]),
+        "total_mass": float(tree.skeleton.getMass()),
+        "center": np.array([np.array(body.getCOM()) for body in tree.bodies]),
+        "moments": np.linalg.eigvalsh(inertias),
+        "inertia": R @ inertias @ R.swapaxes(1, 2),
+    }
+
+
+def _dofs(tree: Tree) -> tuple[str, ...]:
+    """Name of the joint of each of DART's dofs, in its order."""
+    names = {
+        part.getIndexInSkeleton(k): joint.name
+        for joint, parts in zip(tree.mechanism.joints, tree.joints, strict=True)
+        for part in parts
+        for k in range(part.getNumDofs())
+    }
+    return tuple(names[k] for k in sorted(names))
+
+
+def _joints(tree: Tree) -> tuple[Array, Array, Array]:
+    """Freedom, axis and anchor of each joint as `Inventory` has them."""
+    freedom, axes, anchors = (np.zeros((len(tree.joints), k)) for k in (2, 3, 3))
+    for j, parts in enumerate(tree.joints):
+        kind, last = KINDS[parts[0].getType()], parts[-1]
+        freedom[j] = FREEDOM[kind]
+        pose = last.getChildBodyNode().getWorldTransform()
+        on_child = last.getTransformFromChildBodyNode()
+        if kind in ("hinge", "slide"):
+            axes[j] = pose.rotation() @ on_child.rotation() @ last.getAxis()
+        if kind in ("hinge", "ball"):
+            anchors[j] = off_axis(pose.rotation() @ on_child.translation() + pose.translation(), axes[j])
+    return freedom, axes, anchors
+
+
+def _damping(tree: Tree, q: Array) -> Array:
+    """How the forces on the joints follow the velocities [N s/m, N s or N m s/rad], shape (nv, nv)."""
+    units, against = np.eye(tree.mechanism.nv), []
+    at_rest = tree_terms(tree)[2]
+    for unit in units:
+        tree.put(q, unit)
+        against.append(at_rest - tree_terms(tree)[2])
+    tree.put(q, np.zeros(len(units)))
+    return np.reshape(against, units.shape).T
+
+
+def _friction(tree: Tree) -> Array:
+    """Dry friction of each dof [N or N m], shape (nv,)."""
+    every = [part.getCoulombFriction(k) for parts in tree.joints for part in parts for k in range(part.getNumDofs())]
+    return np.array(every)
+
+
+def _springs(tree: Tree) -> tuple[Array, Array]:
+    """Stiffness of each joint, and where the springs of hinges and slides are at rest, each of shape (nj,)."""
+    stiffness, rest = np.zeros(len(tree.joints)), np.zeros(len(tree.joints))
+    for j, (joint, parts) in enumerate(zip(tree.mechanism.joints, tree.joints, strict=True)):
+        stiffness[j] = parts[0].getSpringStiffness(0)
+        if joint.kind in ("hinge", "slide") and stiffness[j]:
+            rest[j] = parts[0].getRestPosition(0) + joint.rest_position[0]
+        if joint.kind == "ball" and joint.stiffness:
+            stiffness[j] = np.linalg.norm(ball_spring(tree, j)) / _turn(tree, j)
+    return stiffness, rest
+
+
+def _turn(tree: Tree, j: int) -> float:
+    """How far a ball is from where its spring is at rest [rad]."""
+    joint = tree.mechanism.joints[j]
+    q = tree.ours(np.array(tree.skeleton.getPositions()))[tree.mechanism.q_slices[j]]
+    return float((rotation(joint.spring_reference).inv() * rotation(q)).magnitude())
+
+
+def _loads(tree: Tree) -> tuple[Array, Array]:
+    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
+    force, moment = np.zeros((len(tree.bodies), 3)), np.zeros((len(tree.bodies), 3))
+    for load in wrenches(tree.mechanism):
+        body = tree.bodies[load.body]
+        R = body.getWorldTransform().rotation()
+        force[load.body] += load.force
+        moment[load.body] += load.moment + np.cross(R @ (load.point - body.getLocalCOM()), load.force)
+    return force, moment

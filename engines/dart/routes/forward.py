@@ -1,0 +1,169 @@
+"""DART's own solver and servos, stepped at several step sizes and extrapolated to step zero.
+
+Loops are `BallJointConstraint` and `WeldJointConstraint`, drives are servos that meet the motion at the end of a step.
+Positions are right to second order then; efforts are of first order, as a step takes the velocity terms half a step
+early. Where the finest step still changes the extrapolated efforts, finer ones are added.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Self
+
+import numpy as np
+
+from engines.dart._loops import closure_jacobian
+from engines.dart._skeleton import build, guarded
+from engines.dart._stepping import UNLIMITED, Run, simulate
+from engines.extrapolation import unsettled, value_at_zero
+from engines.projection import drives_along, null_space
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Refinable, Rung
+from robots.errors import NotRepresentableError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+LONGEST = 0.05
+"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
+FINER = 2
+"""By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
+MORE = 2
+"""Most rungs that are added, each twice as fine as the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+
+    parts: tuple[int, ...] = (2, 4, 8, 16)
+    """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
+    settled: float = inf
+    """Finer steps are added while more than this is left in the extrapolated efforts, over their peak [-]."""
+    beyond: int = 0
+    """How many finer steps are taken instead of as many of the coarsest, once the efforts are settled."""
+    lead: int = 10
+    """Steps before the span; with `erp` 1 the start is forgotten after two."""
+    erp: float = 1.0
+    """Fraction of the opening of a loop that a step takes back [-]; DART's default is 0.01."""
+    strongest: float = UNLIMITED
+    """Largest force of the servos [N or N m]."""
+
+
+OWN = Settings(settled=2e-7)
+"""Those of the route."""
+
+
+class DartForward(Refinable):
+    """Efforts read from DART's servos while its own solver keeps the loops closed."""
+
+    name = "dart/forward"
+
+    def __init__(self, settings: Settings = OWN) -> None:
+        """With the settings of the route, or with others."""
+        self.settings = settings
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        mechanism = case.mechanism
+        drives, undriven = _drives(mechanism, motion)
+        ladder = tuple(_rungs(mechanism, motion, self.settings, drives, undriven=undriven))
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            t=motion.t,
+            effort=value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder]),
+            closure_drift=ladder[-1].closure_drift,
+            tracking_error=ladder[-1].tracking_error,
+            settings={
+                "steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms",
+                **_in_words(self.settings, undriven=undriven),
+            },
+            ladder=ladder,
+            note=_note(mechanism, drives),
+        )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`; its solver is direct and has no tolerance."""
+        return type(self)(self.settings)
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
+        return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
+
+
+def divided(report: float) -> float:
+    """The time that is divided into equal steps [s]."""
+    return float(report / np.ceil(report / LONGEST - 1e-9))
+
+
+def _rungs(
+    mechanism: Mechanism, motion: Motion, settings: Settings, drives: tuple[int, ...], *, undriven: bool
+) -> list[Rung]:
+    """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
+
+    def rung(count: int) -> Rung:
+        dt = divided(motion.dt) / (count * (FINER if undriven else 1))
+        lead = 0 if undriven else settings.lead  # what nothing drives cannot be led to the start
+        run = Run(dt=dt, lead=lead, drives=drives, erp=settings.erp, strongest=settings.strongest)
+        return simulate(mechanism, motion, run)
+
+    counts, ladder = list(settings.parts), [rung(count) for count in settings.parts]
+    most = len(counts) + (MORE if settings.settled < inf else 0)
+    while len(counts) < most and _left(ladder) > settings.settled:
+        counts.append(2 * counts[-1])
+        ladder.append(rung(counts[-1]))
+    return [*ladder[settings.beyond :], *(rung(counts[-1] * 2**k) for k in range(1, settings.beyond + 1))]
+
+
+def _left(ladder: Sequence[Rung]) -> float:
+    return unsettled([rung.dt for rung in ladder], [rung.effort for rung in ladder])
+
+
+def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
+    """Every setting that matters, as text."""
+    return {
+        "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps"
+        + (f"; up to {MORE} finer ones are added while {settings.settled:g} is left" if settings.settled < inf else ""),
+        "pre-roll": f"{0 if undriven else settings.lead} steps before the span, started with the velocities of half a "
+        "step earlier",
+        "loops": f"BallJointConstraint and WeldJointConstraint, error reduction {settings.erp:g}, force mixing 1e-9",
+        "solver": "direct, Dantzig's for boxed constraints, DART's default",
+        "drives": "SERVO with command (x(t+dt) - x)/dt and forces of at most "
+        f"{settings.strongest:g}; read by getConstraintImpulse over the step",
+        "springs and dampers": "of joints by DART, implicit in the step",
+        "loads": "springs of balls and between points, external wrenches and gravity compensation before each step; "
+        "rotors of drives as what their prescribed acceleration takes",
+    }
+
+
+def _drives(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], bool]:
+    """Which driven coordinates get a servo, all unless redundantly actuated; whether something moves undriven.
+
+    Raises:
+        NotRepresentableError: If a joint with a rotor follows at no effort.
+    """
+    with guarded(DartForward.name):
+        tree = build(mechanism)
+
+        def jacobian(q: Array) -> Array:
+            tree.put(q, np.zeros(mechanism.nv))
+            return closure_jacobian(tree)
+
+        drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+        dof = null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1]
+    for k, drive in enumerate(mechanism.drives):
+        joint = mechanism.joints[drive.joints[0]]
+        if joint.armature and k not in drives:
+            raise NotRepresentableError(
+                f"dart: armature of joint '{joint.name}', which follows at no effort: its joints have no rotors"
+            )
+    return tuple(drives), dof > len(drives)
+
+
+def _note(mechanism: Mechanism, drives: tuple[int, ...]) -> str:
+    carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
+    notes = ["first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"]
+    if carried:
+        notes.append(f"{', '.join(carried)} not driven, as the others move the robot: compare projected efforts")
+    return "; ".join(notes)

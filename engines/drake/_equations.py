@@ -1,0 +1,154 @@
+"""Terms of Drake's equations of motion of the spanning tree in a state, turned over to the joints of the mechanism."""
+
+from typing import Any, assert_never
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.drake._loads import wrenches
+from engines.drake._plant import Plant, trees, wrench_math
+from robots.arrays import Array
+from robots.efforts import Deviation, deviation_of
+from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
+
+V = trees.JacobianWrtVariable.kV
+
+
+def tree_terms(drake: Plant, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+    """The engine's terms of the spanning tree's equations of motion; sets the state.
+
+    Args:
+        drake: The mechanism in Drake.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+
+    Returns:
+        Inertia matrix with rotors [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights; springs, dampers,
+        what holds weights and external wrenches [N or N m], shape (nv,) each.
+    """
+    drake.put(q, qd)
+    plant, context, T = drake.plant, drake.context, drake.rates(q)
+    weights = plant.CalcGravityGeneralizedForces(context)
+    forces = trees.MultibodyForces(plant)
+    plant.CalcForceElementsContribution(context, forces)
+    for load in wrenches(drake.mechanism):
+        wrench = wrench_math.SpatialForce(load.moment, load.force)
+        R = plant.EvalBodyPoseInWorld(context, drake.bodies[load.body]).rotation().matrix()
+        lever = R @ drake.point(load.body, load.point)
+        drake.bodies[load.body].AddInForce(context, lever, wrench, plant.world_frame(), forces)
+    all_forces = plant.CalcGeneralizedForces(context, forces)
+    M = plant.CalcMassMatrix(context)
+    return T.T @ M @ T, T.T @ (plant.CalcBiasTerm(context) - weights), T.T @ (all_forces - weights)
+
+
+def closure_jacobian(drake: Plant, q: Array) -> Array:
+    """What opens the loops, per joint velocity: rows along the world's axes [m/rad or m/m], shape (nc, nv).
+
+    Args:
+        drake: The mechanism in Drake, in the positions.
+        q: The joint positions [m or rad], shape (nq,).
+    """
+    T = drake.rates(q)
+    rows = [np.zeros((0, drake.mechanism.nv))]
+    for closure in drake.mechanism.closures:
+        match closure:
+            case ConnectClosure() | WeldClosure():
+                ends = [_jacobian(drake, body, point) for body, point in _ends(closure)]
+                rows.append(_of_closure(closure, *ends) @ T)
+            case CoordinateClosure():
+                leader = drake.mechanism.rates_of(() if closure.leader is None else (closure.leader,))
+                slope = float(closure.coefficients[1])
+                rows.append(drake.mechanism.rates_of((closure.follower,)) - slope * leader)
+            case _:
+                assert_never(closure)
+    return np.concatenate(rows)
+
+
+def closure_bias(drake: Plant, q: Array, qd: Array) -> Array:
+    """J̇ q̇ in the rows of `closure_jacobian`, by Drake's bias accelerations; sets the state.
+
+    Args:
+        drake: The mechanism in Drake.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (nc,).
+    """
+    drake.put(q, qd)
+    rows = [np.zeros(0)]
+    for closure in drake.mechanism.closures:
+        match closure:
+            case ConnectClosure() | WeldClosure():
+                ends = [_bias(drake, body, point) for body, point in _ends(closure)]
+                rows.append(_of_closure(closure, *ends))
+            case CoordinateClosure():
+                rows.append(np.zeros(1))  # a straight line
+            case _:
+                assert_never(closure)
+    return np.concatenate(rows)
+
+
+def opening(drake: Plant, context: Any) -> Deviation:
+    """How far the widest loop is open.
+
+    Args:
+        drake: The mechanism in Drake.
+        context: A context of the plant.
+    """
+    widest = Deviation()
+    for closure in drake.mechanism.closures:
+        match closure:
+            case ConnectClosure() | WeldClosure():
+                (p1, R1), (p2, R2) = (_pose(drake, context, *end) for end in _ends(closure))
+                gap = Deviation(float(np.linalg.norm(p1 - p2)))
+                if isinstance(closure, WeldClosure):
+                    gap = gap._replace(angle=float(Rotation.from_matrix(R2.T @ R1 @ closure.rotation).magnitude()))
+            case CoordinateClosure():
+                assert closure.leader is not None  # else it was refused
+                follower, leader = (drake.joints[c.joints[0]] for c in (closure.follower, closure.leader))
+                x, y = (joint.GetOnePosition(context) for joint in (leader, follower))
+                miss = np.array([y - np.polynomial.Polynomial(closure.coefficients)(x)])
+                gap = deviation_of(drake.mechanism, (closure.follower,), miss)
+            case _:
+                assert_never(closure)
+        widest = widest.or_worse(gap)
+    return widest
+
+
+def _ends(closure: RigidClosure) -> tuple[tuple[int, Array], tuple[int, Array]]:
+    return (closure.body1, closure.point1), (closure.body2, closure.point2)
+
+
+def _of_closure(closure: RigidClosure, first: Array, second: Array) -> Array:
+    """Angular rows come first in Drake; of a point only the others count."""
+    match closure:
+        case ConnectClosure():
+            return first[3:] - second[3:]
+        case WeldClosure():
+            return first - second
+        case _:
+            assert_never(closure)
+
+
+def _jacobian(drake: Plant, body: int, point: Array) -> Array:
+    """Angular and linear velocity of a point of a body per velocity of Drake's, world axes, shape (6, nv)."""
+    frame, world = drake.body(body).body_frame(), drake.plant.world_frame()
+    return np.array(
+        drake.plant.CalcJacobianSpatialVelocity(drake.context, V, frame, drake.point(body, point), world, world)
+    )
+
+
+def _bias(drake: Plant, body: int, point: Array) -> Array:
+    """The same of the acceleration while none of Drake's velocities changes, shape (6,)."""
+    frame, world = drake.body(body).body_frame(), drake.plant.world_frame()
+    bias = drake.plant.CalcBiasSpatialAcceleration(drake.context, V, frame, drake.point(body, point), world, world)
+    return np.concatenate([bias.rotational(), bias.translational()])
+
+
+def _pose(drake: Plant, context: Any, body: int, point: Array) -> tuple[Array, Array]:
+    """Where Drake has a point of a body [m], shape (3,), and the axes of the body [-], shape (3, 3)."""
+    if body == WORLD:
+        return np.array(point), np.eye(3)
+    pose = drake.plant.EvalBodyPoseInWorld(context, drake.bodies[body])
+    return np.array(pose.multiply(drake.point(body, point))), np.array(pose.rotation().matrix())

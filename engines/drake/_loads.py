@@ -1,0 +1,16 @@
+"""External wrenches and held weights on Drake's bodies."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from robots.mechanism import WORLD, Mechanism, Wrench
+
+
+def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
+    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
+    yield from (wrench for wrench in mechanism.wrenches if wrench.body != WORLD)
+    for b, body in enumerate(mechanism.bodies):
+        if body.gravity_compensation:
+            compensation = -body.gravity_compensation * body.mass * mechanism.gravity
+            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=compensation)

@@ -1,0 +1,318 @@
+"""A mechanism as Drake's `MultibodyPlant`.
+
+Drake's frame of a body is at its mass centre, along our axes: a small inertia about another point would be lost. A body
+with several joints gets bodies without mass between them. Ball joints are roll, pitch and yaw, free ones quaternions;
+their velocity is along the axes of the body before them. It differs from ours by the rotation of the joint, whose rate
+drops out of the accelerations, as R (ω × ω) is zero.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, assert_never
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.drake._support import want_representable
+from engines.silence import silenced
+from robots.arrays import Array
+from robots.errors import EngineError
+from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
+
+with silenced():
+    plants: Any = import_module("pydrake.multibody.plant")
+    trees: Any = import_module("pydrake.multibody.tree")
+    math: Any = import_module("pydrake.math")
+    values: Any = import_module("pydrake.common.value")
+    wrench_math: Any = import_module("pydrake.multibody.math")
+
+BALL_OR_FREE = ("ball", "free")
+STEP = 1e-3
+"""Step of a plant whose terms are looked at [s]; only discrete plants have constraints."""
+STRONGEST = 1e12
+"""Effort that actuators never reach [N or N m]."""
+NEXT_TO_NOTHING = 1e-9
+"""Gain of positions of actuators that hold velocities [N/m or N m/rad]; Drake wants one."""
+NONE_HELD: Mapping[int, float] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plant:
+    """A mechanism in Drake."""
+
+    mechanism: Mechanism
+    plant: Any
+    """Drake's plant, finalized, which owns all that is named here."""
+    context: Any
+    """A context of it, to be set."""
+    bodies: tuple[Any, ...]
+    """Drake's body of each body."""
+    joints: tuple[Any, ...]
+    """Drake's joint of each joint."""
+    actuators: dict[int, Any] = field(default_factory=dict)
+    """Drake's actuator by the index of its joint; of those that are driven or have a rotor."""
+
+    def body(self, b: int) -> Any:
+        """Drake's body of a body, or of the world."""
+        return self.plant.world_body() if b == WORLD else self.bodies[b]
+
+    def point(self, b: int, point: Array) -> Array:
+        """A point of a body in Drake's frame of it [m], shape (3,).
+
+        Args:
+            b: Index of the body, or `WORLD`.
+            point: The point in the body frame [m], shape (3,).
+        """
+        return np.array(point) if b == WORLD else point - self.mechanism.bodies[b].center
+
+    def place(self, j: int) -> int:
+        """Where a hinge or slide stands among Drake's velocities."""
+        return int(self.joints[j].velocity_start())
+
+    def rates(self, q: Array) -> Array:
+        """Drake's velocities per joint velocity [-], shape (nv, nv).
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+        """
+        T = np.zeros((self.plant.num_velocities(), self.mechanism.nv))
+        for j, joint in enumerate(self.mechanism.joints):
+            first, dofs = self.joints[j].velocity_start(), self.mechanism.dof_slices[j]
+            if joint.kind not in BALL_OR_FREE:
+                T[first, dofs.start] = 1
+                continue
+            T[first : first + 3, dofs.stop - 3 : dofs.stop] = rotation(q[self.mechanism.q_slices[j]][-4:]).as_matrix()
+            if joint.kind == "free":
+                T[first + 3 : first + 6, dofs.start : dofs.start + 3] = np.eye(3)
+        return T
+
+    def positions(self, q: Array) -> Array:
+        """Joint positions as Drake has them [m, rad or -], shape (its positions,).
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+        """
+        values = np.zeros(self.plant.num_positions())
+        for j, joint in enumerate(self.mechanism.joints):
+            x, first = q[self.mechanism.q_slices[j]], self.joints[j].position_start()
+            if joint.kind == "ball":
+                values[first : first + 3] = roll_pitch_yaw(rotation(x).as_matrix())
+            elif joint.kind == "free":
+                values[first : first + 7] = [*(x[3:] / np.linalg.norm(x[3:])), *x[:3]]
+            else:
+                values[first] = x[0] - joint.rest_position[0]
+        return values
+
+    def state(self) -> tuple[Array, Array]:
+        """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,), of the mechanism."""
+        x, v = self.plant.GetPositions(self.context), self.plant.GetVelocities(self.context)
+        q = np.zeros(self.mechanism.nq)
+        for j, joint in enumerate(self.mechanism.joints):
+            places, first = self.mechanism.q_slices[j], self.joints[j].position_start()
+            if joint.kind == "ball":
+                roll, pitch, yaw = x[first : first + 3]
+                q[places] = np.roll(Rotation.from_euler("ZYX", [yaw, pitch, roll]).as_quat(), 1)
+            elif joint.kind == "free":
+                q[places] = [*x[first + 4 : first + 7], *x[first : first + 4]]
+            else:
+                q[places] = x[first] + joint.rest_position[0]
+        return q, self.rates(q).T @ v
+
+    def put(self, q: Array, qd: Array) -> None:
+        """Set the state.
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+            qd: Joint velocities [m/s or rad/s], shape (nv,).
+        """
+        self.plant.SetPositions(self.context, self.positions(q))
+        self.plant.SetVelocities(self.context, self.rates(q) @ qd)
+
+
+def build(
+    mechanism: Mechanism,
+    *,
+    step: float = STEP,
+    held: Mapping[int, float] = NONE_HELD,
+    strongest: float = STRONGEST,
+) -> Plant:
+    """A mechanism in Drake.
+
+    Args:
+        mechanism: Robot.
+        step: Step of the plant [s].
+        held: Gains of the velocity of joints that are held, by their indices [N s/m or N m s/rad].
+        strongest: Largest effort of the actuators [N or N m].
+
+    Raises:
+        NotRepresentableError: If something of the mechanism has no counterpart.
+    """
+    want_representable(mechanism)
+    plant = plants.MultibodyPlant(time_step=step)
+    plant.set_discrete_contact_approximation(plants.DiscreteContactApproximation.kSap)
+    plant.mutable_gravity_field().set_gravity_vector(np.array(mechanism.gravity))
+    bodies: list[Any] = []
+    joints: list[Any] = [None] * len(mechanism.joints)
+    for b in range(len(mechanism.bodies)):
+        bodies.append(_add_body(plant, mechanism, b, bodies, joints))
+    bare = Plant(mechanism=mechanism, plant=plant, context=None, bodies=tuple(bodies), joints=tuple(joints))
+    _close_loops(bare)
+    _add_springs(bare)
+    actuators = _add_actuators(bare, held, strongest)
+    plant.SetUseSampledOutputPorts(False)  # they would tell of the step before
+    plant.Finalize()
+    return Plant(
+        mechanism=mechanism,
+        plant=plant,
+        context=plant.CreateDefaultContext(),
+        bodies=tuple(bodies),
+        joints=tuple(joints),
+        actuators=actuators,
+    )
+
+
+@contextmanager
+def guarded(route: str) -> Iterator[None]:
+    """Turn what Drake raises into an `EngineError`, and keep what it prints out of the terminal."""
+    try:
+        with silenced():
+            yield
+    except (RuntimeError, ValueError, TypeError, SystemExit) as error:
+        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
+
+
+def rotation(quaternion: Array) -> Rotation:
+    """Rotation of a quaternion (w, x, y, z) of any length, the last four numbers of a position.
+
+    Args:
+        quaternion: The quaternion [-], shape (4,).
+    """
+    return Rotation.from_quat(np.roll(quaternion, -1))
+
+
+def roll_pitch_yaw(R: Array) -> Array:
+    """Angles of R = Rz Ry Rx, in the order x, y, z [rad], shape (3,), right to round-off also where y is 90°.
+
+    Args:
+        R: Rotation [-], shape (3, 3).
+    """
+    z = np.arctan2(R[1, 0], R[0, 0])
+    c, s = np.cos(z), np.sin(z)
+    x_row, y_row, _ = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ R
+    return np.array([np.arctan2(-y_row[2], y_row[1]), np.arctan2(-R[2, 0], x_row[0]), z])
+
+
+def _add_body(plant: Any, mechanism: Mechanism, b: int, bodies: list[Any], joints: list[Any]) -> Any:
+    """Add a body with its joints, between which there are bodies without mass."""
+    body = mechanism.bodies[b]
+    carrier, offset = (
+        (plant.world_body(), np.zeros(3))
+        if body.parent == WORLD
+        else (bodies[body.parent], mechanism.bodies[body.parent].center)
+    )
+    position, R, own = body.position - offset, body.rotation, mechanism.joints_of[b]
+    for k, j in enumerate(own[:-1]):
+        between = plant.AddRigidBody(f"body{b} before joint {k + 1}", trees.SpatialInertia.Zero())
+        joints[j] = _add_joint(plant, mechanism.joints[j], j, (carrier, position, R), (between, np.zeros(3)))
+        carrier, position, R = between, np.zeros(3), np.eye(3)
+    added = plant.AddRigidBody(f"body{b}", _inertia(body.mass, body.inertia))
+    if own:
+        last = mechanism.joints[own[-1]]
+        joints[own[-1]] = _add_joint(plant, last, own[-1], (carrier, position, R), (added, body.center))
+    else:
+        place = _frame(plant, f"place of body{b}", carrier, position, R)
+        plant.WeldFrames(place, _frame(plant, f"origin of body{b}", added, -body.center, np.eye(3)))
+    return added
+
+
+def _inertia(mass: float, I: Array) -> Any:
+    if not mass:
+        return trees.SpatialInertia.Zero()
+    G = I / mass
+    unit = trees.UnitInertia(G[0, 0], G[1, 1], G[2, 2], G[0, 1], G[0, 2], G[1, 2])
+    return trees.SpatialInertia(mass, np.zeros(3), unit, True)
+
+
+def _frame(plant: Any, name: str, body: Any, position: Array, R: Array) -> Any:
+    pose = math.RigidTransform(math.RotationMatrix.ProjectToRotationMatrix(np.array(R)), np.array(position))
+    return plant.AddFrame(trees.FixedOffsetFrame(name, body.body_frame(), pose))
+
+
+def _add_joint(plant: Any, joint: Joint, j: int, place: tuple[Any, Array, Array], child: tuple[Any, Array]) -> Any:
+    """Add a joint between a carrier, where the child is given on it, and the child with its mass centre."""
+    (carrier, position, R), (body, center), anchor = place, child, joint.anchor
+    if joint.kind == "free":  # its position is not counted from where the body is given
+        position, R, anchor = np.zeros(3), np.eye(3), np.zeros(3)
+    before = _frame(plant, f"joint{j} on its carrier", carrier, position + R @ anchor, R)
+    after = _frame(plant, f"joint{j} on its body", body, anchor - center, np.eye(3))
+    match joint.kind:
+        case "hinge":
+            added = trees.RevoluteJoint(f"joint{j}", before, after, joint.axis, joint.damping)
+        case "slide":
+            added = trees.PrismaticJoint(f"joint{j}", before, after, joint.axis, damping=joint.damping)
+        case "ball":
+            added = trees.BallRpyJoint(f"joint{j}", before, after, joint.damping)
+        case "free":
+            added = trees.QuaternionFloatingJoint(f"joint{j}", before, after, joint.damping, joint.damping)
+        case _:
+            assert_never(joint.kind)
+    return plant.AddJoint(added)
+
+
+def _close_loops(bare: Plant) -> None:
+    """Constraints of all closures; one with the world ends the process, so that a body welded to it stands for it."""
+    plant, mechanism = bare.plant, bare.mechanism
+    stand_in = None
+    if any(WORLD in (closure.body1, closure.body2) for closure in mechanism.rigid_closures):
+        stand_in = plant.AddRigidBody("anchor", trees.SpatialInertia.Zero())
+        plant.WeldFrames(plant.world_frame(), stand_in.body_frame())
+    for closure in mechanism.closures:
+        match closure:
+            case ConnectClosure():
+                (first, p1), (second, p2) = (
+                    (stand_in if b == WORLD else bare.bodies[b], bare.point(b, point))
+                    for b, point in ((closure.body1, closure.point1), (closure.body2, closure.point2))
+                )
+                plant.AddBallConstraint(first, p1, second, p2)
+            case WeldClosure():
+                (first, p1), (second, p2) = (
+                    (stand_in if b == WORLD else bare.bodies[b], bare.point(b, point))
+                    for b, point in ((closure.body1, closure.point1), (closure.body2, closure.point2))
+                )
+                turned = math.RotationMatrix.ProjectToRotationMatrix(np.array(closure.rotation))
+                plant.AddWeldConstraint(first, math.RigidTransform(turned, p1), second, math.RigidTransform(p2))
+            case CoordinateClosure():
+                assert closure.leader is not None  # else it was refused
+                follower, leader = bare.joints[closure.follower.joints[0]], bare.joints[closure.leader.joints[0]]
+                offset, slope = closure.coefficients[:2]
+                plant.AddCouplerConstraint(follower, leader, float(slope), float(offset))
+            case _:
+                assert_never(closure)
+
+
+def _add_springs(bare: Plant) -> None:
+    for j, joint in enumerate(bare.mechanism.joints):
+        if joint.stiffness:
+            spring = trees.RevoluteSpring if joint.kind == "hinge" else trees.PrismaticSpring
+            rest = float(joint.spring_reference[0] - joint.rest_position[0])
+            bare.plant.AddForceElement(spring(bare.joints[j], rest, joint.stiffness))
+    for each in bare.mechanism.point_springs:
+        ends = [part for b, point in each.ends for part in (bare.body(b), bare.point(b, point))]
+        length = each.rest[0] or 1.0  # of a damper alone any will do
+        bare.plant.AddForceElement(trees.LinearSpringDamper(*ends, length, each.stiffness, each.damping))
+
+
+def _add_actuators(bare: Plant, held: Mapping[int, float], strongest: float) -> dict[int, Any]:
+    """Actuators of what is driven and of what has a rotor, which only actuators have."""
+    driven = bare.mechanism.actuated_joints
+    with_rotor = [j for j, joint in enumerate(bare.mechanism.joints) if joint.armature]
+    actuators: dict[int, Any] = {}
+    for j in dict.fromkeys([*driven, *with_rotor]):
+        actuators[j] = bare.plant.AddJointActuator(f"actuator{j}", bare.joints[j], strongest)
+        actuators[j].set_default_rotor_inertia(bare.mechanism.joints[j].armature)
+        actuators[j].set_default_gear_ratio(1.0)
+        if j in held:
+            actuators[j].set_controller_gains(trees.PdControllerGains(p=NEXT_TO_NOTHING, d=held[j]))
+    return actuators

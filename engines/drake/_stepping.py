@@ -1,0 +1,125 @@
+"""Steps Drake's discrete plant through a motion with the loops closed by its constraints, and reads its actuators."""
+
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from engines.drake._equations import opening
+from engines.drake._loads import wrenches
+from engines.drake._plant import Plant, build, guarded, plants, trees, values, wrench_math
+from robots.arrays import Array
+from robots.efforts import Deviation, Rung, deviation_of
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+GAIN = 1e9
+"""Of the velocity that actuators hold [N s/m or N m s/rad]; SAP makes them no stiffer than it makes constraints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One simulation."""
+
+    dt: float
+    """Step, which divides that of the motion [s]."""
+    lead: int
+    """Number of steps before the span."""
+    drives: tuple[int, ...]
+    """Places of the driven coordinates that are driven."""
+    strongest: float
+    """Largest effort of the actuators [N or N m]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Log:
+    """What is read at the samples."""
+
+    positions: Array
+    """Of the joints that are driven, as Drake counts them [m or rad], shape (nt, drives driven)."""
+    efforts: Array
+    """Of their actuators in the step from each sample [N or N m], shape (nt, drives driven)."""
+    drift: Deviation
+
+
+def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
+    """Simulate a motion at one step size.
+
+    Drake moves positions with the velocities at the end of a step, so that the velocities it has at some time are those
+    of half a step earlier.
+
+    Args:
+        mechanism: Robot.
+        motion: The prescribed motion.
+        run: How Drake is stepped.
+
+    Raises:
+        NotRepresentableError: If the mechanism has something that Drake cannot carry.
+        EngineError: If Drake fails, or its state is not finite.
+    """
+    clock = perf_counter()
+    begin = motion.t[0] - run.lead * run.dt
+    traced = motion.assemble(np.array([begin - run.dt / 2, begin]))
+    driven = tuple(mechanism.drives[k].joints[0] for k in run.drives)
+    with guarded(f"drake: steps of {run.dt:g} s"):
+        held = dict.fromkeys(driven, GAIN)
+        drake = build(mechanism, step=run.dt, held=held, strongest=run.strongest)
+        drake.put(traced.q[1], traced.qd[0])
+        log = _march(drake, motion, run, driven)
+    efforts = np.zeros((len(motion.t), len(mechanism.drives)))
+    efforts[:, run.drives] = log.efforts
+    if not (np.isfinite(log.positions).all() and np.isfinite(efforts).all()):
+        raise EngineError(f"drake: unstable at steps of {run.dt:g} s: its efforts or its state are not finite")
+    rest = np.array([mechanism.joints[j].rest_position[0] for j in driven])
+    miss = log.positions + rest - motion.law(motion.t).q[:, run.drives]
+    return Rung(
+        dt=run.dt,
+        effort=efforts @ np.linalg.pinv(mechanism.gearing),
+        closure_drift=log.drift,
+        tracking_error=deviation_of(mechanism, [mechanism.drives[k] for k in run.drives], miss),
+        wall_time=perf_counter() - clock,
+    )
+
+
+def apply_loads(drake: Plant) -> None:
+    """Let the loads of a mechanism act from now on: Drake keeps them along the world's axes at points of the bodies.
+
+    Args:
+        drake: The mechanism in Drake.
+    """
+    every = []
+    for load in wrenches(drake.mechanism):
+        force = plants.ExternallyAppliedSpatialForce()
+        force.body_index = drake.bodies[load.body].index()
+        force.p_BoBq_B = drake.point(load.body, load.point)
+        force.F_Bq_W = wrench_math.SpatialForce(load.moment, load.force)
+        every.append(force)
+    port = drake.plant.get_applied_spatial_force_input_port()
+    port.FixValue(drake.context, values.Value[list[plants.ExternallyAppliedSpatialForce]](every))
+
+
+def _march(drake: Plant, motion: Motion, run: Run, driven: tuple[int, ...]) -> _Log:
+    plant, context = drake.plant, drake.context
+    instance = trees.default_model_instance()
+    desired, acting = plant.get_desired_state_input_port(instance), plant.get_net_actuation_output_port()
+    apply_loads(drake)
+    places = [int(drake.joints[j].position_start()) for j in driven]
+    inputs = [int(drake.actuators[j].input_start()) for j in driven]
+    rest = [drake.mechanism.joints[j].rest_position[0] for j in driven]
+    count, per_sample = plant.num_actuators(), round(motion.dt / run.dt)
+    steps = range(-run.lead, (len(motion.t) - 1) * per_sample + 1)
+    targets = motion.law(motion.t[0] + run.dt * np.arange(steps.start, steps.stop + 1)).q[:, run.drives] - rest
+    after, command = plant.AllocateDiscreteVariables(), np.zeros(2 * count)
+    positions, efforts, drift = [], [], Deviation()
+    for k, target in zip(steps, targets[1:], strict=True):
+        x = plant.GetPositions(context)[places]
+        command[[count + i for i in inputs]] = (target - x) / run.dt
+        desired.FixValue(context, command)
+        if k >= 0 and k % per_sample == 0:
+            drift = drift.or_worse(opening(drake, context))
+            positions.append(x)
+            efforts.append(acting.Eval(context)[inputs])
+        plant.CalcForcedDiscreteVariableUpdate(context, after)
+        context.SetDiscreteState(after)
+    return _Log(positions=np.array(positions), efforts=np.array(efforts), drift=drift)

@@ -1,0 +1,175 @@
+"""What Drake has been given and computes: read back from its plant."""
+
+from typing import Any
+
+import numpy as np
+
+from engines.drake._equations import closure_bias, closure_jacobian, opening, tree_terms
+from engines.drake._loads import wrenches
+from engines.drake._plant import Plant, build, guarded, trees
+from robots.arrays import Array
+from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from robots.mechanism import Mechanism
+
+KINDS = {
+    trees.RevoluteJoint: "hinge",
+    trees.PrismaticJoint: "slide",
+    trees.BallRpyJoint: "ball",
+    trees.QuaternionFloatingJoint: "free",
+}
+"""Kind of a joint by Drake's class of it."""
+REBUILT = {
+    "armature": "rotors of actuators, which joints without a motor get too",
+    "force": "applied spatial forces",
+    "moment": "applied spatial forces",
+    "transmission": "actuators act on joints; gears are taken off their readings",
+}
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    with guarded("drake"):
+        drake = build(mechanism)
+        _, bias, passive = tree_terms(drake, q, np.zeros(mechanism.nv))
+        J, gap = closure_jacobian(drake, q), opening(drake, drake.context)
+        freedom, axis, anchor = _joints(drake)
+        force, moment = _loads(drake)
+        stiffness, reference = _springs(drake)
+        bodies = _bodies(drake)
+        return Inventory(
+            bodies=tuple(body.name for body in mechanism.bodies),
+            joints=tuple(joint.name for joint in mechanism.joints),
+            dofs=tuple(
+                joint.name
+                for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+                for _ in range(dofs.start, dofs.stop)
+            ),
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **bodies,
+            freedom=freedom,
+            axis=axis,
+            anchor=anchor,
+            armature=_armature(drake),
+            damping=_damping(drake, q),
+            friction=np.zeros(mechanism.nv),
+            stiffness=stiffness,
+            spring_reference=reference,
+            gravity=np.array(drake.plant.gravity_field().gravity_vector()),
+            force=force,
+            moment=moment,
+            rest_force=bias - passive,
+            J=J,
+            opening=gap.largest,
+            transmission=mechanism.selection,
+            rebuilt=REBUILT,
+        )
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    with guarded("drake"):
+        drake = build(mechanism)
+        states = [_at_state(drake, *state) for state in zip(q, qd, strict=True)]
+    names = ("M", "bias", "passive", "J", "closure_bias")
+    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*states, strict=True), strict=True)})
+
+
+def _at_state(drake: Plant, q: Array, qd: Array) -> tuple[Array, ...]:
+    terms = tree_terms(drake, q, qd)
+    return *terms, closure_jacobian(drake, q), closure_bias(drake, q, qd)
+
+
+def _bodies(drake: Plant) -> dict[str, Any]:
+    """Masses, mass centres and inertias as fields of `Inventory`."""
+    every = [body.CalcSpatialInertiaInBodyFrame(drake.context) for body in drake.bodies]
+    poses = [drake.plant.EvalBodyPoseInWorld(drake.context, body) for body in drake.bodies]
+    inertias = np.array([_about_center(inertia) for inertia in every])
+    R = np.array([pose.rotation().matrix() for pose in poses])
+    return {
+        "mass": np.array([inertia.get_mass() for inertia in every]),
+        "total_mass": float(drake.plant.CalcTotalMass(drake.context)),
+        "center": np.array([pose.multiply(_center(inertia)) for pose, inertia in zip(poses, every, strict=True)]),
+        "moments": np.linalg.eigvalsh(inertias),
+        "inertia": R @ inertias @ R.swapaxes(1, 2),
+    }
+
+
+def _center(inertia: Any) -> Array:
+    """Mass centre in Drake's frame of a body [m], shape (3,); of a body without mass it has none."""
+    return np.array(inertia.get_com()) if inertia.get_mass() else np.zeros(3)
+
+
+def _about_center(inertia: Any) -> Array:
+    mass, c = inertia.get_mass(), _center(inertia)
+    if not mass:
+        return np.zeros((3, 3))
+    steiner = mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array(inertia.CalcRotationalInertia().CopyToFullMatrix3()) - steiner
+
+
+def _joints(drake: Plant) -> tuple[Array, Array, Array]:
+    """Freedom, axis and anchor of each joint as `Inventory` has them."""
+    freedom, axes, anchors = (np.zeros((len(drake.joints), k)) for k in (2, 3, 3))
+    for j, joint in enumerate(drake.joints):
+        kind = KINDS[type(joint)]
+        freedom[j] = FREEDOM[kind]
+        pose = joint.frame_on_child().CalcPoseInWorld(drake.context)
+        if kind in ("hinge", "slide"):
+            along = joint.revolute_axis() if kind == "hinge" else joint.translation_axis()
+            axes[j] = pose.rotation().multiply(along)
+        if kind in ("hinge", "ball"):
+            anchors[j] = off_axis(pose.translation(), axes[j])
+    return freedom, axes, anchors
+
+
+def _armature(drake: Plant) -> Array:
+    """Reflected inertia of the actuators' rotors on the dofs of their joints [kg or kg m²], shape (nv, nv)."""
+    armature = np.zeros(drake.mechanism.nv)
+    for j, actuator in drake.actuators.items():
+        armature[drake.mechanism.dof_slices[j]] = actuator.calc_reflected_inertia(drake.context)
+    return np.diag(armature)
+
+
+def _damping(drake: Plant, q: Array) -> Array:
+    """How the forces on the joints follow the velocities [N s/m, N s or N m s/rad], shape (nv, nv)."""
+    units = np.eye(drake.mechanism.nv)
+    at_rest = tree_terms(drake, q, np.zeros(len(units)))[2]
+    return np.reshape([at_rest - tree_terms(drake, q, unit)[2] for unit in units], units.shape).T
+
+
+def _springs(drake: Plant) -> tuple[Array, Array]:
+    """Stiffness of each joint, and where its spring is at rest, each of shape (nj,)."""
+    stiffness, rest = np.zeros(len(drake.joints)), np.zeros(len(drake.joints))
+    places = {joint.index(): j for j, joint in enumerate(drake.joints)}
+    for k in range(drake.plant.num_force_elements()):
+        spring = drake.plant.get_force_element(trees.ForceElementIndex(k))
+        if isinstance(spring, (trees.RevoluteSpring, trees.PrismaticSpring)):
+            j = places[spring.joint().index()]
+            turns = isinstance(spring, trees.RevoluteSpring)
+            at_rest = spring.default_nominal_angle() if turns else spring.nominal_position()
+            stiffness[j] = spring.default_stiffness() if turns else spring.stiffness()
+            rest[j] = at_rest + drake.mechanism.joints[j].rest_position[0]
+    return stiffness, rest
+
+
+def _loads(drake: Plant) -> tuple[Array, Array]:
+    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
+    force, moment = np.zeros((len(drake.bodies), 3)), np.zeros((len(drake.bodies), 3))
+    for load in wrenches(drake.mechanism):
+        body = drake.bodies[load.body]
+        R = drake.plant.EvalBodyPoseInWorld(drake.context, body).rotation().matrix()
+        lever = drake.point(load.body, load.point) - _center(body.CalcSpatialInertiaInBodyFrame(drake.context))
+        force[load.body] += load.force
+        moment[load.body] += load.moment + np.cross(R @ lever, load.force)
+    return force, moment

@@ -1,0 +1,43 @@
+"""What `loopcheck ladder` varies of `drake/forward`: the step, and the pre-roll."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from math import inf
+
+from engines.drake.routes.forward import OWN, DrakeForward, Settings, divided
+from engines.ladder import Ladder, Level, Route, halvings
+from robots.motion import Motion
+
+COARSEST, FINEST = 0.021, 0.3e-3
+"""Bounds of the steps of a ladder [s]."""
+FIXED = replace(OWN, settled=inf)
+"""The settings of the route, with as many steps as it begins with."""
+ONCE = replace(FIXED, parts=(1,))
+"""One simulation, nothing extrapolated."""
+
+
+def ladders(motion: Motion) -> Iterator[Ladder]:
+    """All ladders of the route."""
+    report = divided(motion.dt)
+    route = Route(name=DrakeForward.name, trial=partial(_trial, report))
+    steps = halvings(report, coarsest=COARSEST, finest=FINEST)
+    yield route.over_steps("SAP", ONCE, steps, order=1, extrapolated=(2, 3, 4))
+    finest = report / max(FIXED.parts)
+    led = {float(n): replace(FIXED, lead=n) for n in (0, 5, 10, 20, 30)}
+    yield route.over("Richardson 4, pre-roll", "steps before the span [-]", led, finest)
+
+
+def _trial(report: float, value: float, dt: float, settings: Settings) -> Level:
+    """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
+    parts = tuple(round(report / dt * part / max(settings.parts)) for part in settings.parts)
+    source, runs = DrakeForward(replace(settings, parts=parts)), len(parts)
+    return Level(value=value, dt=dt, settings=_to_set(settings), runs=runs, plain=runs == 1, source=source)
+
+
+def _to_set(settings: Settings) -> str:
+    """The settings by the names that Drake gives them."""
+    return (
+        "kSap, AddBallConstraint, PdControllerGains(p=1e-9, d=1e9) with velocity (x(t+dt) - x)/dt, "
+        f"get_net_actuation_output_port unsampled; {settings.lead} steps before the span"
+    )

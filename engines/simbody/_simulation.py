@@ -1,0 +1,170 @@
+"""Simulates the closed loop in Simbody with the drives prescribed, and reads the multipliers of the drives.
+
+A prescribed coordinate is a constraint of Simbody's on accelerations, as the loops are; its multiplier is the effort
+that holds the coordinate to its motion, with the other sign. Positions and velocities are projected on the constraints
+after each step. What is prescribed is a function of OpenSim's: a spline of degree seven through the law of the motion.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from engines.simbody._equations import constraint_matrix, opening
+from engines.simbody._model import BALL_OR_FREE, Model, added_inertia, build, rotation
+from engines.simbody._opensim import angles, guarded, opensim
+from robots.arrays import Array
+from robots.efforts import Deviation, Rung, deviation_of
+from robots.errors import EngineError, NotRepresentableError
+from robots.mechanism import Coordinate, Mechanism
+from robots.motion import Motion
+
+DEGREE = 7
+PADDING, FARTHEST = 24, 0.08
+"""Knots of a spline before and after the span, and the time that they may take [s]: its ends are forgotten there."""
+LEAST_COSINE = 0.1
+"""Of the second angle of a ball or free joint: Simbody's rates of the angles are singular at zero [-]."""
+ANY_ERROR = 1.0
+"""Accuracy by which no step of the length that is asked for is refused [-]."""
+SHORTEST = 1 / 4
+"""Least part of a step that the integrator may take [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One simulation."""
+
+    dt: float
+    """Step, and distance of the knots of what is prescribed; it divides the step of the motion [s]."""
+    tolerance: float
+    """To which constraints on positions and velocities are met by projection [m, rad, or per s]."""
+    drives: tuple[int, ...]
+    """Places of the driven coordinates that are driven."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    """What is read at the samples."""
+
+    multipliers: Array
+    """[N or N m], shape (nt, drives that are driven)."""
+    positions: Array
+    """Of what is driven, from where all joints are at their references [m or rad], shape (nt, drives driven)."""
+    drift: Deviation
+
+
+def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
+    """Simulate a motion at one step size.
+
+    Args:
+        mechanism: Robot.
+        motion: The prescribed motion.
+        run: How it is stepped.
+
+    Raises:
+        NotRepresentableError: If the mechanism has something that Simbody cannot carry.
+        EngineError: If Simbody fails, or its state is not finite.
+    """
+    clock = perf_counter()
+    driven = [mechanism.drives[k] for k in run.drives]
+    targets = motion.law(motion.t)
+    rest = mechanism.values_of(driven, mechanism.rest_position[None])[0]
+    with guarded(f"simbody/forward: steps of {run.dt:g} s"):
+        functions = _splines(motion, run, rest)
+        model = build(mechanism, list(zip(driven, functions, strict=True)))
+        record = _march(model, motion, run, driven)
+    efforts = np.zeros((len(motion.t), len(mechanism.drives)))
+    efforts[:, run.drives] = -record.multipliers - targets.qdd[:, run.drives] * [
+        added_inertia(model, d) for d in driven
+    ]
+    if not np.isfinite(efforts).all():
+        raise EngineError(f"simbody/forward: the simulation with dt = {run.dt:g} s diverged")
+    miss = record.positions + rest - targets.q[:, run.drives]
+    return Rung(
+        dt=run.dt,
+        effort=efforts @ np.linalg.pinv(mechanism.gearing),
+        closure_drift=record.drift,
+        tracking_error=deviation_of(mechanism, driven, miss),
+        wall_time=perf_counter() - clock,
+    )
+
+
+def want_regular(mechanism: Mechanism, motion: Motion) -> None:
+    """Refuse a motion on which the angles that Simbody has for balls come near a singularity.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+
+    Raises:
+        NotRepresentableError: If one does.
+    """
+    for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        if joint.kind in BALL_OR_FREE:
+            second = np.array([angles(rotation(x[-4:]))[1] for x in motion.q[:, columns]])
+            if np.cos(second).min() < LEAST_COSINE:
+                raise NotRepresentableError(
+                    f"simbody: {joint.kind} joint '{joint.name}' turns by {np.degrees(np.abs(second).max()):.1f}° "
+                    "about its second axis, where the rates of its angles are singular"
+                )
+
+
+def _splines(motion: Motion, run: Run, rest: Array) -> list[Any]:
+    """What is prescribed, as functions of time in OpenSim, counted from where all joints are at their references."""
+    padding = min(PADDING, int(FARTHEST / run.dt))
+    knots = np.arange(-padding, round((motion.t[-1] - motion.t[0]) / run.dt) + padding + 1) * run.dt + motion.t[0]
+    values = motion.law(knots).q[:, run.drives] - rest
+    if not np.isfinite(values).all():
+        raise EngineError("simbody/forward: what is prescribed is not finite")
+    splines = []
+    for column in values.T.tolist():
+        spline = opensim.GCVSpline()
+        spline.setDegree(DEGREE)
+        for t, value in zip(knots.tolist(), column, strict=True):
+            spline.addPoint(t, value)
+        splines.append(spline)
+    return splines
+
+
+def _march(model: Model, motion: Motion, run: Run, driven: Sequence[Coordinate]) -> _Record:
+    """Step through the motion."""
+    model.put(motion.q[0], motion.qd[0])
+    model.state.setTime(float(motion.t[0]))
+    model.model.realizePosition(model.state)
+    drift, places = opening(model, model.state), [model.place(drive) for drive in driven]
+    q_places = [model.q_place(drive) for drive in driven]
+    positions, multipliers, rows = [_positions(model.state, q_places)], [], list[int]()  # as given, not as projected
+    manager = _manager(model, run, drift.largest)
+    manager.initialize(model.state)
+    for k, t in enumerate(motion.t.tolist()):
+        state = manager.integrate(t) if k else manager.getState()
+        model.model.realizeAcceleration(state)
+        if not k:
+            drives = np.abs(constraint_matrix(model, state)[: len(places), places])
+            rows = [int(row) for row in drives.argmax(axis=0)]
+        else:
+            positions.append(_positions(state, q_places))
+            drift = drift.or_worse(opening(model, state))
+        multiplier = model.model.getMatterSubsystem().getConstraintMultipliers(state)
+        multipliers.append(np.array(multiplier.to_numpy())[rows])
+    return _Record(multipliers=np.array(multipliers), positions=np.array(positions), drift=drift)
+
+
+def _positions(state: Any, places: list[int]) -> Array:
+    return np.array(state.getQ().to_numpy())[places]
+
+
+def _manager(model: Model, run: Run, gap: float) -> Any:
+    """OpenSim's integration with steps of one length; loops that the model leaves open cannot be closed further."""
+    manager = opensim.Manager(model.model)
+    manager.setIntegratorMethod(opensim.Manager.IntegratorMethod_RungeKuttaMerson)
+    manager.setIntegratorAccuracy(ANY_ERROR)
+    manager.setIntegratorConstraintTolerance(max(run.tolerance, 2 * gap))
+    manager.setIntegratorMaximumStepSize(run.dt)
+    manager.setIntegratorMinimumStepSize(SHORTEST * run.dt)
+    manager.setIntegratorInternalStepLimit(-1)
+    manager.setWriteToStorage(False)
+    manager.setPerformAnalyses(False)
+    return manager

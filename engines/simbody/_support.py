@@ -1,0 +1,38 @@
+"""What Simbody cannot carry as OpenSim gives it to Python: refused by name, all of it at once."""
+
+from collections.abc import Iterator
+
+from robots.errors import NotRepresentableError
+from robots.mechanism import CoordinateClosure, Mechanism
+
+
+def want_representable(mechanism: Mechanism) -> None:
+    """Refuse a mechanism that would lose something.
+
+    Raises:
+        NotRepresentableError: If it has any such thing; the message names all of them.
+    """
+    reasons = (*_on_joints(mechanism), *_curved(mechanism))
+    if reasons:
+        raise NotRepresentableError(f"simbody: {'; '.join(reasons)}")
+
+
+def _on_joints(mechanism: Mechanism) -> Iterator[str]:
+    for joint in mechanism.joints:
+        if joint.kind in ("hinge", "slide"):
+            continue
+        if joint.armature:
+            yield f"armature of {joint.kind} joint '{joint.name}': rotors are coupled to single coordinates"
+        if joint.stiffness or joint.damping:
+            yield f"spring or damper of {joint.kind} joint '{joint.name}': only hinges and slides get one"
+
+
+def _curved(mechanism: Mechanism) -> Iterator[str]:
+    for closure in mechanism.coordinate_closures:
+        if not is_linear(closure) and not (closure.follower.is_joint and closure.leader and closure.leader.is_joint):
+            yield f"equality '{closure.name}': a polynomial couples two joints, and no sums of them"
+
+
+def is_linear(closure: CoordinateClosure) -> bool:
+    """Whether the polynomial of an equality is a straight line."""
+    return not closure.coefficients[2:].any()

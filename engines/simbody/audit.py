@@ -1,0 +1,179 @@
+"""What Simbody has been given and computes: read back from OpenSim's components and from the terms of its equations."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from engines.simbody._equations import closure_bias, closure_jacobian, opening, tree_terms
+from engines.simbody._model import Model, build
+from engines.simbody._opensim import guarded, opensim, pose
+from robots.arrays import Array
+from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from robots.mechanism import Mechanism
+
+KINDS = {"PinJoint": "hinge", "SliderJoint": "slide", "BallJoint": "ball", "FreeJoint": "free"}
+"""Kind of a joint by OpenSim's name of it."""
+AXES = {"hinge": 2, "slide": 0}
+"""Which axis of its frames a joint moves along."""
+REBUILT = {
+    "armature": "wheels on the ground, coupled to their coordinates",
+    "transmission": "drives act on coordinates; gears are taken off their multipliers",
+}
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    with guarded("simbody"):
+        model = build(mechanism)
+        _, bias, passive = tree_terms(model, q, np.zeros(mechanism.nv))
+        J, gap = closure_jacobian(model, q), opening(model, model.state)
+        freedom, axis, anchor = _joints(model)
+        force, moment = _loads(model)
+        stiffness, reference = _springs(model)
+        return Inventory(
+            bodies=tuple(body.name for body in mechanism.bodies),
+            joints=tuple(joint.name for joint in mechanism.joints),
+            dofs=tuple(
+                joint.name
+                for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+                for _ in range(dofs.start, dofs.stop)
+            ),
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **_bodies(model),
+            freedom=freedom,
+            axis=axis,
+            anchor=anchor,
+            armature=_armature(model),
+            damping=_damping(model, q),
+            friction=np.zeros(mechanism.nv),
+            stiffness=stiffness,
+            spring_reference=reference,
+            gravity=np.array(model.model.getGravity().to_numpy()),
+            force=force,
+            moment=moment,
+            rest_force=bias - passive,
+            J=J,
+            opening=gap.largest,
+            transmission=mechanism.selection,
+            rebuilt=REBUILT,
+        )
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    with guarded("simbody"):
+        model = build(mechanism)
+        states = [_at_state(model, *state) for state in zip(q, qd, strict=True)]
+    names = ("M", "bias", "passive", "J", "closure_bias")
+    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*states, strict=True), strict=True)})
+
+
+def _at_state(model: Model, q: Array, qd: Array) -> tuple[Array, ...]:
+    terms = tree_terms(model, q, qd)
+    return *terms, closure_jacobian(model, q), closure_bias(model, q, qd)
+
+
+def _bodies(model: Model) -> dict[str, Any]:
+    """Masses, mass centres and inertias as fields of `Inventory`; rotors turn about points that stand still."""
+    inertias = np.array([_tensor(body.getInertia()) for body in model.bodies])
+    poses = [pose(body, model.state) for body in model.bodies]
+    R = np.array([axes for axes, _ in poses])
+    rotors = sum(_wheel(coordinate).getMass() for coordinate in model.rotor_coordinates)
+    return {
+        "mass": np.array([body.getMass() for body in model.bodies]),
+        "total_mass": float(model.model.getMatterSubsystem().calcSystemMass(model.state)) - rotors,
+        "center": np.array([p + A @ _center(body) for (A, p), body in zip(poses, model.bodies, strict=True)]),
+        "moments": np.linalg.eigvalsh(inertias),
+        "inertia": R @ inertias @ R.swapaxes(1, 2),
+    }
+
+
+def _center(body: Any) -> Array:
+    return np.array(body.getMassCenter().to_numpy())
+
+
+def _tensor(inertia: Any) -> Array:
+    (xx, yy, zz), (xy, xz, yz) = inertia.getMoments().to_numpy(), inertia.getProducts().to_numpy()
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _joints(model: Model) -> tuple[Array, Array, Array]:
+    """Freedom, axis and anchor of each joint as `Inventory` has them."""
+    freedom, axes, anchors = (np.zeros((len(model.joints), k)) for k in (2, 3, 3))
+    for j, joint in enumerate(model.joints):
+        kind = KINDS[joint.getConcreteClassName()]
+        freedom[j] = FREEDOM[kind]
+        R, point = pose(joint.getChildFrame(), model.state)
+        if kind in AXES:
+            axes[j] = R[:, AXES[kind]]
+        if kind in ("hinge", "ball"):
+            anchors[j] = off_axis(point, axes[j])
+    return freedom, axes, anchors
+
+
+def _wheel(coordinate: Any) -> Any:
+    """The body of a rotor."""
+    frame = opensim.PhysicalOffsetFrame.safeDownCast(coordinate.getJoint().getChildFrame())
+    return opensim.Body.safeDownCast(frame.getParentFrame())
+
+
+def _armature(model: Model) -> Array:
+    """Inertia of the rotors on the dofs they turn with [kg, kg m or kg m²], shape (nv, nv)."""
+    W = model.mechanism.rates_of([rotor.coordinate for rotor in model.rotors])
+    inertias = [_tensor(_wheel(coordinate).getInertia())[2, 2] for coordinate in model.rotor_coordinates]
+    return (W.T * inertias) @ W
+
+
+def _damping(model: Model, q: Array) -> Array:
+    """How the forces on the joints follow the velocities [N s/m, N s or N m s/rad], shape (nv, nv)."""
+    units = np.eye(model.mechanism.nv)
+    at_rest = tree_terms(model, q, np.zeros(len(units)))[2]
+    return np.reshape([at_rest - tree_terms(model, q, unit)[2] for unit in units], units.shape).T
+
+
+def _forces(model: Model, kind: Any) -> Iterator[Any]:
+    """OpenSim's forces of a class."""
+    every = model.model.getForceSet()
+    for k in range(every.getSize()):
+        force = kind.safeDownCast(every.get(k))
+        if force is not None:
+            yield force
+
+
+def _springs(model: Model) -> tuple[Array, Array]:
+    """Stiffness of each joint, and where its spring is at rest, each of shape (nj,)."""
+    stiffness, rest = np.zeros(len(model.joints)), np.zeros(len(model.joints))
+    names = {joint.get_coordinates(0).getName(): j for j, joint in enumerate(model.joints)}
+    for spring in _forces(model, opensim.SpringGeneralizedForce):
+        j = names[spring.get_coordinate()]
+        stiffness[j] = spring.getStiffness()
+        if stiffness[j]:
+            rest[j] = spring.getRestLength() + model.mechanism.joints[j].rest_position[0]
+    return stiffness, rest
+
+
+def _loads(model: Model) -> tuple[Array, Array]:
+    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
+    force, moment = np.zeros((len(model.bodies), 3)), np.zeros((len(model.bodies), 3))
+    names = {body.getName(): b for b, body in enumerate(model.bodies)}
+    for load in _forces(model, opensim.PrescribedForce):
+        b = names[load.getFrame().getName()]
+        R, _ = pose(model.bodies[b], model.state)
+        vector, torque, point = (
+            np.array(read(0.0).to_numpy()) for read in (load.getForceAtTime, load.getTorqueAtTime, load.getPointAtTime)
+        )
+        force[b] += vector
+        moment[b] += torque + np.cross(R @ (point - _center(model.bodies[b])), vector)
+    return force, moment

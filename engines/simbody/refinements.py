@@ -1,0 +1,34 @@
+"""What `loopcheck ladder` varies of `simbody/forward`: the step, with the knots that are prescribed, and projection."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engines.ladder import Ladder, Level, Route, halvings, own_steps
+from engines.simbody.routes.forward import FINEST, OWN, RUNGS, Settings, SimbodyForward
+from robots.motion import Motion
+
+COARSEST = 0.021
+"""Upper bound of the steps of a ladder [s]."""
+
+
+def ladders(motion: Motion) -> Iterator[Ladder]:
+    """All ladders of the route."""
+    route = Route(name=SimbodyForward.name, trial=_trial)
+    steps = halvings(motion.dt, coarsest=COARSEST, finest=FINEST / 2.1)
+    own = own_steps(motion.dt, finest=FINEST, rungs=RUNGS)[-1]
+    yield route.over_steps("Runge-Kutta-Merson, projected", OWN, steps, own=(1, own))
+    loose = {10.0**-k: replace(OWN, tolerance=10.0**-k) for k in (2, 4, 6, 8, 10)}
+    yield route.over("Runge-Kutta-Merson, projection", "tolerance [m, rad, or per s]", loose, 2 * own)
+
+
+def _trial(value: float, dt: float, settings: Settings) -> Level:
+    source = SimbodyForward(replace(settings, steps=(dt,)))
+    return Level(value=value, dt=dt, settings=_to_set(settings), runs=1, plain=True, source=source)
+
+
+def _to_set(settings: Settings) -> str:
+    """The settings by the names that OpenSim gives them."""
+    return (
+        "Manager: IntegratorMethod_RungeKuttaMerson, setIntegratorMaximumStepSize with accuracy 1, "
+        f"setIntegratorConstraintTolerance {settings.tolerance:g}; GCVSpline of degree 7 with a knot a step"
+    )

@@ -1,0 +1,120 @@
+"""Simbody's own constrained dynamics, integrated with the drives prescribed; their multipliers are the efforts.
+
+Loops and drives are constraints on accelerations, solved with their redundancy, and met by projection on the levels of
+velocities and positions. Of a redundantly actuated robot only as many coordinates are driven as move independently.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from engines.ladder import own_steps
+from engines.projection import drives_along, null_space
+from engines.simbody._equations import closure_jacobian
+from engines.simbody._model import build
+from engines.simbody._opensim import guarded
+from engines.simbody._simulation import DEGREE, Run, simulate, want_regular
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Refinable
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+FINEST = 2.5e-3
+"""Upper bound of the finest step [s]; the ladder doubles it twice."""
+FINEST_FREE = FINEST / 4
+"""The same where something moves that nothing drives: it may vibrate on its springs."""
+RUNGS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+
+    steps: tuple[float, ...] = ()
+    """Steps that divide the report grid, coarsest first [s]; none: three, halved until `FINEST` is reached."""
+    division: int = 1
+    """By what `FINEST` is divided [-]."""
+    tolerance: float = 1e-11
+    """To which constraints on positions and velocities are met by projection [m, rad, or per s]."""
+
+
+OWN = Settings()
+"""Those of the route."""
+
+
+class SimbodyForward(Refinable):
+    """Efforts from a simulation of the closed loop with Simbody's constraints, its drives among them."""
+
+    name = "simbody/forward"
+
+    def __init__(self, settings: Settings = OWN) -> None:
+        """With the settings of the route, or with others."""
+        self.settings = settings
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        mechanism = case.mechanism
+        want_regular(mechanism, motion)
+        drives, undriven = _drives(mechanism, motion)
+        finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
+        steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
+        runs = [Run(dt=dt, tolerance=self.settings.tolerance, drives=drives) for dt in steps]
+        ladder = tuple(simulate(mechanism, motion, run) for run in runs)
+        return EffortHistory(
+            source=self.name,
+            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            t=motion.t,
+            effort=ladder[-1].effort,
+            closure_drift=ladder[-1].closure_drift,
+            tracking_error=ladder[-1].tracking_error,
+            settings=in_words(replace(self.settings, steps=steps)),
+            ladder=ladder,
+            note=_note(mechanism, drives),
+        )
+
+    def tightened(self) -> Self:
+        """See `robots.efforts.Refinable.tightened`."""
+        return type(self)(replace(self.settings, tolerance=self.settings.tolerance / 100))
+
+    def refined(self) -> Self:
+        """See `robots.efforts.Refinable.refined`; its constraints are rigid."""
+        settings = self.settings
+        steps = tuple(dt / 2 for dt in settings.steps)
+        return type(self)(replace(settings, steps=steps, division=2 * settings.division))
+
+
+def in_words(settings: Settings) -> dict[str, str]:
+    """Every setting that matters, as text."""
+    return {
+        "integrator": "OpenSim's Manager, RungeKuttaMerson, fourth order, each step as long as it may be",
+        "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
+        "loops": f"PointConstraint, WeldConstraint, CoordinateCouplerConstraint; projected to {settings.tolerance:g}, "
+        "or to twice what they are open at the start",
+        "drives": f"prescribed coordinates, GCVSpline of degree {DEGREE} with a knot a step; minus the multiplier "
+        "is the effort",
+        "loads": "springs, dampers, external wrenches and gravity compensation as forces of OpenSim",
+    }
+
+
+def _drives(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], int]:
+    """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
+    with guarded(SimbodyForward.name):
+        model = build(mechanism)
+
+        def jacobian(q: Array) -> Array:
+            model.put(q, np.zeros(mechanism.nv))
+            model.model.realizePosition(model.state)
+            return closure_jacobian(model, q)
+
+        drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+        dof = null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1]
+    return tuple(drives), dof - len(drives)
+
+
+def _note(mechanism: Mechanism, drives: tuple[int, ...]) -> str:
+    names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
+    return (
+        f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares" if names else ""
+    )

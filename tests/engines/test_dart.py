@@ -1,0 +1,105 @@
+"""What is DART's own: first-order steps, rotors of drives, rotations that are counted from aside, and silence."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.motion.prescribe import prescribe
+from robots.errors import EngineError, NotRepresentableError
+from robots.motion import Motion
+from robots.robot import Case
+from tests.conftest import MODELS
+from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, Own, reference, want_right
+from tests.errors import relative_error
+
+
+@pytest.fixture(autouse=True)
+def dart() -> Any:
+    return pytest.importorskip("dartpy")
+
+
+@pytest.mark.parametrize("name", ["spatial", "to_world"])
+def test_loop_jacobian_is_the_derivative_of_darts_own_poses(own: Own, name: str) -> None:
+    from engines.dart._loads import point_motion
+    from engines.dart._loops import closure_jacobian
+    from engines.dart._skeleton import build
+
+    case = own(name)
+    h, q, closure = 1e-6, prescribe(case).q[30], case.mechanism.rigid_closures[0]
+    tree = build(case.mechanism)
+
+    def gap(q: Any) -> Any:
+        tree.put(q, np.zeros(case.mechanism.nv))
+        ends = (closure.body1, closure.point1), (closure.body2, closure.point2)
+        return np.subtract(*(point_motion(tree, *end)[0] for end in ends))
+
+    slopes = np.array([(gap(q + h * dq) - gap(q - h * dq)) / (2 * h) for dq in np.eye(len(q))]).T
+    gap(q)
+    np.testing.assert_allclose(closure_jacobian(tree), slopes, atol=1e-9)
+
+
+def test_positions_come_back(own: Own) -> None:
+    from engines.dart._skeleton import build
+
+    case = own("ball", (MODELS / "ball_and_universal.xml").read_text(encoding="utf-8"))
+    tree = build(case.mechanism)
+    for q in prescribe(case).q[::20]:
+        back = tree.ours(tree.positions(q))
+        np.testing.assert_allclose(back * np.sign(back @ q), q * np.sign(back @ q), atol=1e-15)
+
+
+def test_steps_are_of_first_order(prr: Case, prr_motion: Motion) -> None:
+    """Seen in the changes from step to step alone, without a reference; positions are of second order."""
+    ladder = engines.load("dart/forward").compute_efforts(prr, prr_motion).ladder
+    changes = [np.abs(a.effort - b.effort).max() for a, b in pairwise(ladder)]
+    assert np.log2([a / b for a, b in pairwise(changes)]) == pytest.approx(1, abs=0.05)
+
+
+def test_what_is_left_falls_with_the_rungs(prr: Case, prr_motion: Motion) -> None:
+    from engines.dart.routes.forward import DartForward, Settings
+
+    errors = [
+        relative_error(DartForward(Settings(parts=parts)).compute_efforts(prr, prr_motion).effort, wanted)
+        for wanted in [reference(prr, prr_motion)]
+        for parts in ((2,), (2, 4), (2, 4, 8), (2, 4, 8, 16))
+    ]
+    assert all(after < before / 20 for before, after in pairwise(errors))
+
+
+def test_a_rotor_is_carried_where_a_motion_drives_it(own: Own) -> None:
+    """And nowhere else: what a rotor takes is known where its acceleration is prescribed."""
+    driven = own("driven", OWN["five_bar"].replace('pos="-0.01 0 0" armature="0.003"', 'pos="-0.01 0 0"'))
+    assert any(driven.mechanism.joints[j].armature for j in driven.mechanism.actuated_joints)
+    motion = prescribe(driven)
+    for route in ("kkt", "forward"):
+        want_right(f"dart/{route}", driven, motion)
+
+
+def test_a_rotor_that_follows_at_no_effort_is_refused(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engines.dart.routes import forward
+
+    cranks = PARALLEL_CRANKS.replace('joint name="d" axis', 'joint name="d" armature="0.01" axis')
+    one = own("parallel_cranks")
+    two = own("two", cranks.format('<motor name="d" joint="d"/>'))
+    monkeypatch.setattr(forward, "drives_along", lambda jacobian, q, W: [0])
+    with pytest.raises(NotRepresentableError, match=r"dart: armature of joint 'd', which follows at no effort"):
+        forward.DartForward().compute_efforts(two, prescribe(one))
+
+
+def test_what_dart_raises_becomes_an_engine_error() -> None:
+    from engines.dart._skeleton import guarded
+
+    with pytest.raises(EngineError, match="dart: wrong"), guarded("dart"):
+        raise RuntimeError("wrong")
+
+
+def test_dart_prints_nothing(own: Own, capfd: pytest.CaptureFixture[str]) -> None:
+    """It warns of bodies without mass, of which a hinge after a hinge makes one."""
+    case = own("spatial")
+    motion = prescribe(case)
+    for route in ("kkt", "forward"):
+        engines.load(f"dart/{route}").compute_efforts(case, motion.assemble(motion.t[:5]))
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,51 @@
+"""An engine that is not installed is not asked for: a line says so; named, it reads `not run`."""
+
+import pytest
+
+import engines
+from robots.robot import load
+from tests.validation.conftest import exit_status
+from validation.execution.workers import Workers
+from validation.judge import sources
+from validation.judge.selection import Selection, plan
+from validation.studies.run.study import run
+from validation.studies.run.terminal import summary
+
+ALONE = Workers(jobs=1)
+CASES = Selection(robots=("slider_crank",), configurations=("vertical",))
+
+
+@pytest.fixture(autouse=True)
+def without_dart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "installed", lambda name: name == "mujoco")
+
+
+def test_what_is_not_there_is_no_source_unless_asked_for() -> None:
+    robot = load("3prr")
+    assert not any(name.startswith("dart/") for name in sources.names(robot))
+    assert "dart/kkt" in sources.names(robot, absent=True)
+    assert "mjx/kkt" not in sources.names(robot, absent=True)  # it runs on request
+    assert "dart" in sources.absent_engines()
+    assert not {"mjx", "mujoco"} & {*sources.absent_engines()}
+
+
+@pytest.mark.slow
+def test_one_line_says_what_is_missing_and_what_it_would_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = ("analytic/noc", "analytic/lagrange", "mujoco/kkt")
+    monkeypatch.setattr(sources, "absent_engines", lambda: ("dart", "pinocchio"))
+    monkeypatch.setattr(sources, "names", lambda robot: exact)
+    results = run(plan(CASES), workers=ALONE)
+    lines = [str(line) for line in summary(results)]
+    wanted = (
+        "not installed and not asked for: dart, pinocchio; "
+        "pip install 'loopcheck\\[dart,pinocchio]' adds 2 lineages more: DART, Pinocchio"
+    )
+    assert [line for line in lines if "not installed" in line] == [wanted]
+    assert exit_status(results) == 0
+
+
+@pytest.mark.slow
+def test_what_is_named_is_asked_for() -> None:
+    results = run(plan(CASES), source_names=("analytic/lagrange",), workers=ALONE)
+    assert not any("not installed" in str(line) for line in summary(results))
+    assert not results.run["absent"]
