@@ -135,7 +135,7 @@ def build(
     mechanism: Mechanism,
     *,
     step: float = STEP,
-    held: Mapping[int, float] = NONE_HELD,
+    gains: Mapping[int, float] = NONE_HELD,
     strongest: float = STRONGEST,
 ) -> Plant:
     """A mechanism in Drake.
@@ -143,7 +143,7 @@ def build(
     Args:
         mechanism: Robot.
         step: Step of the plant [s].
-        held: Gains of the velocity of joints that are held, by their indices [N s/m or N m s/rad].
+        gains: Of the velocity of joints that are held, by their indices [N s/m or N m s/rad].
         strongest: Largest effort of the actuators [N or N m].
 
     Raises:
@@ -160,7 +160,7 @@ def build(
     bare = Plant(mechanism=mechanism, plant=plant, context=None, bodies=tuple(bodies), joints=tuple(joints))
     _close_loops(bare)
     _add_springs(bare)
-    actuators = _add_actuators(bare, held, strongest)
+    actuators = _add_actuators(bare, gains, strongest)
     plant.SetUseSampledOutputPorts(False)  # they would tell of the step before
     plant.Finalize()
     return Plant(
@@ -304,7 +304,7 @@ def _add_springs(bare: Plant) -> None:
         bare.plant.AddForceElement(trees.LinearSpringDamper(*ends, length, each.stiffness, each.damping))
 
 
-def _add_actuators(bare: Plant, held: Mapping[int, float], strongest: float) -> dict[int, Any]:
+def _add_actuators(bare: Plant, gains: Mapping[int, float], strongest: float) -> dict[int, Any]:
     """Actuators of what is driven and of what has a rotor, which only actuators have."""
     driven = bare.mechanism.actuated_joints
     with_rotor = [j for j, joint in enumerate(bare.mechanism.joints) if joint.armature]
@@ -313,6 +313,6 @@ def _add_actuators(bare: Plant, held: Mapping[int, float], strongest: float) -> 
         actuators[j] = bare.plant.AddJointActuator(f"actuator{j}", bare.joints[j], strongest)
         actuators[j].set_default_rotor_inertia(bare.mechanism.joints[j].armature)
         actuators[j].set_default_gear_ratio(1.0)
-        if j in held:
-            actuators[j].set_controller_gains(trees.PdControllerGains(p=NEXT_TO_NOTHING, d=held[j]))
+        if j in gains:
+            actuators[j].set_controller_gains(trees.PdControllerGains(p=NEXT_TO_NOTHING, d=gains[j]))
     return actuators

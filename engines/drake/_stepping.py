@@ -63,8 +63,8 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     traced = motion.assemble(np.array([begin - run.dt / 2, begin]))
     driven = tuple(mechanism.drives[k].joints[0] for k in run.drives)
     with guarded(f"drake: steps of {run.dt:g} s"):
-        held = dict.fromkeys(driven, GAIN)
-        drake = build(mechanism, step=run.dt, held=held, strongest=run.strongest)
+        gains = dict.fromkeys(driven, GAIN)
+        drake = build(mechanism, step=run.dt, gains=gains, strongest=run.strongest)
         drake.put(traced.q[1], traced.qd[0])
         log = _march(drake, motion, run, driven)
     efforts = np.zeros((len(motion.t), len(mechanism.drives)))
