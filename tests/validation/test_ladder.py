@@ -328,7 +328,7 @@ def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path
         (["3prr", "--mode", "home"], "unknown mode of 3prr 'home': known are plus, minus"),
         (
             ["3prr", "--source", "mujoco/kkt"],
-            "unknown route with ladders 'mujoco/kkt': known are exudyn/forward, mjx/forward, mujoco/forward",
+            "unknown route with ladders 'mujoco/kkt': known are dart/forward, drake/forward, exudyn/forward",
         ),
     ],
 )

@@ -29,8 +29,8 @@ def names(robot: Robot, *, absent: bool = False) -> tuple[str, ...]:
     """
     analytic = [name for name in ANALYTIC if name != Paper.name or robot.paper is not None]
     asked = [engine for engine in engines.engine_names() if not engines.on_request(engine)]
-    there = [engine for engine in asked if absent or engines.installed(engine)]
-    of_engines = [name for name in engines.names() if name.split("/")[0] in there]
+    present = [engine for engine in asked if absent or engines.installed(engine)]
+    of_engines = [name for name in engines.names() if name.split("/")[0] in present]
     return tuple(name for name in (*analytic, *of_engines) if name not in robot.without)
 
 

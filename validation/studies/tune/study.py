@@ -113,6 +113,7 @@ class Tune(Study):
         target, missed = self.accuracy, dict[str, str]()
         searched = [*shown, *random_purposes(self.case, self.engine, pool, [self.seed])[0]]
         seeds = range(self.seed + 1, self.seed + 1 + HELD_OUT)
+        held_out = random_purposes(self.case, self.engine, pool, seeds)[0]
         for _ in range(ROUNDS):
             tried = trials.search(searched, target, self._finest_steps())
             best = choice(tried, target)
@@ -123,7 +124,6 @@ class Tune(Study):
                 return {"verdict": "not comparable", "answer": words}
             if best is None:
                 return {"verdict": "disagree", "answer": obstacle(trials, searched, tried, self._wish())}
-            held_out = random_purposes(self.case, self.engine, pool, seeds)[0]
             others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
             settings = best.candidate.family.settings(best.candidate.step)
             proof = trials.on(PROOF, [*searched, *others], settings)
@@ -139,6 +139,7 @@ class Tune(Study):
             searched = [*(one for one in others if one.name in missed), *searched]
             if missed.keys() & set(names_of(held_out)):
                 seeds = range(seeds.stop, seeds.stop + HELD_OUT)
+                held_out = random_purposes(self.case, self.engine, pool, seeds)[0]
             if np.isfinite(worst := max(bounds.values())):
                 target *= max(MARGIN * self.accuracy / worst, 0.1)
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
