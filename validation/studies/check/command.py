@@ -1,10 +1,12 @@
 """`loopcheck check`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from validation.studies.options import RESULTS
 from validation.studies.run.options import Running, run_options
 
 if TYPE_CHECKING:
@@ -40,7 +42,10 @@ def command(model: Path, running: Running, certificate: Path | None, **of_file: 
     from validation.studies.check.cases import cases_of_file
 
     if certificate is not None:
-        return running.execution.run(_verified(model, certificate))
+        execution = running.execution
+        if execution.out == RESULTS:  # which may hold the same file's check
+            execution = replace(execution, out=RESULTS / "certificate")
+        return execution.run(_verified(model, certificate))
     return running.run(cases_of_file(model, **of_file))
 
 
