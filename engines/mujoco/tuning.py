@@ -20,7 +20,7 @@ from robots.motion import Motion
 
 HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
 HARD_TIMECONSTS = (2, 3, 5)
-SOFTER_TIMECONSTS = (3, 5, 10, 20)
+SOFTER_TIMECONSTS = (2, 3, 5, 10, 20)
 """Time constants of loops over the step [-]: harder loops are more exact, but softer ones of the right size take away a
 part of what a step of first order is late."""
 SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}

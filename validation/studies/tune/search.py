@@ -101,8 +101,10 @@ class _Method:
             target: Error to stay below [-].
         """
         step, error, order = scored.candidate.step, scored.error, 2 if self.families[0].stages > 1 else 1
-        leap, near = LEAP if np.isfinite(error) else LEAP**0.5, NEAR if self.softer else 1.0
-        coarsest = step * min(max((near * target / max(error, target)) ** (1 / order), 1 / leap), 1.0)
+        near = NEAR if self.softer else 1.0
+        coarsest = step * min(max((near * target / max(error, target)) ** (1 / order), 1 / LEAP), 1.0)
+        if not np.isfinite(error):  # where it gets stable is anywhere, and what is not ends soon
+            coarsest = step
         coarser = [one.error for one in self.tried if one.candidate.step >= LEAP * step * 0.9]
         self.tried.append(scored)
         finer = [other for other in self.steps if other < 0.999 * step]
