@@ -58,6 +58,11 @@ def compiled(mechanism: Mechanism) -> Any:
     return model
 
 
+def stages(model: Any) -> int:
+    """How often a step of a model computes its dynamics [-]."""
+    return 4 if model.opt.integrator == RUNGE_KUTTA else 1
+
+
 def timeconst(model: Any) -> float:
     """Smallest time constant of the loops of a model, as MuJoCo takes it [s]; infinite where it has no loops."""
     timeconsts = [np.inf]
@@ -234,7 +239,7 @@ class _Run:
             readings=readings,
             at_limits=int(self.actuators.at_limits(log["ctrl"], log["force"]).sum()),
             drift=self.drift,
-            iterations=self.iterations / self.count,
+            iterations=stages(self.model) * self.iterations / self.count,
             independent=self.independent,
             controller=self.controller,
             holds_itself=not self.torque.all(),

@@ -11,7 +11,7 @@ import numpy as np
 from engines.as_is import Record
 from engines.computed_torque import bandwidth
 from engines.mujoco import _as_is
-from engines.mujoco._as_is import RUNGE_KUTTA, Plan, compiled, simulate, timeconst
+from engines.mujoco._as_is import Plan, compiled, simulate, stages, timeconst
 from engines.tuning import Family, Given, Settings
 from robots.arrays import Array
 from robots.mechanism import Mechanism
@@ -43,7 +43,7 @@ def given(mechanism: Mechanism) -> Given:
         }
     return Given(
         step=float(model.opt.timestep),
-        stages=_stages(model.opt.integrator),
+        stages=stages(model),
         bandwidth=bandwidth(model.opt.timestep, timeconst(model)),
         timeconst=timeconst(model),
         settings={
@@ -65,9 +65,9 @@ def families(mechanism: Mechanism) -> list[Family]:
     of_all = []
     for fixed in _methods(model):
         method = " ".join(fixed.values()) or own
-        stages = 4 if fixed.get("integrator", own) == "RK4" else 1
-        common: dict[str, Any] = {"method": method, "stages": stages}
-        stiffness = [(k, HARD) for k in HARD_TIMECONSTS] + [(k, SOFTER) for k in SOFTER_TIMECONSTS if stages == 1]
+        evaluations = stages(configured(mechanism, fixed))
+        common: dict[str, Any] = {"method": method, "stages": evaluations}
+        stiffness = [(k, HARD) for k in HARD_TIMECONSTS] + [(k, SOFTER) for k in SOFTER_TIMECONSTS if evaluations == 1]
         hard = [Family(fixed={**fixed, "solimp": solimp}, timeconst=k, **common) for k, solimp in stiffness]
         kept = [Family(fixed={**fixed, **loops}, longest=as_they_are, **common) for loops in ({}, {"solimp": HARD})]
         of_all += [hard[0], *kept, *hard[1:]] if model.eq_active0.any() else [kept[0]]
@@ -158,10 +158,6 @@ def _has_rate_forces(model: Any) -> bool:
     """Whether joints, tendons or actuators push against velocities, which integrators take differently."""
     rates = (model.dof_damping, model.tendon_damping, model.actuator_biasprm[:, 2], model.actuator_gainprm[:, 2])
     return any(np.any(values) for values in rates)
-
-
-def _stages(integrator: int) -> int:
-    return 4 if integrator == RUNGE_KUTTA else 1
 
 
 def _integrator(model: Any) -> str:

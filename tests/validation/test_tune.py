@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,23 @@ from engines.tuning import STEPS, Family
 from robots.errors import OutputError
 from tests.plain_loop import plain_loop
 from tests.validation.conftest import Command
-from validation.execution.workers import ALONE
-from validation.judge.as_is import residual_series
+from validation.execution.workers import ALONE, Workers, worker_pool
+from validation.judge.as_is import Settled, residual_series
 from validation.studies.judge.study import case_of_file
 from validation.studies.study import run_study
+from validation.studies.tune import trial
+from validation.studies.tune.engine import tuning_of
+from validation.studies.tune.purposes import Purpose, given_purposes
 from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 from validation.studies.tune.study import Tune, tuned_case
+from validation.studies.tune.trial import Trial
+from validation.studies.tune.trials import Trials
 from validation.studies.tune.writing import write_tuned
 
 mujoco = pytest.importorskip("mujoco")
 
 FOUR_BAR = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
+SETTLED = ("rms", "largest", "floor", "floor_of_largest", "scale", "peak", "start_peak")
 Law = Callable[[Family, float], float]
 
 
@@ -165,6 +172,48 @@ def test_a_certificate_holds_until_something_changes(
     monkeypatch.setattr("engines.versions", lambda: {"mujoco": "9.9.9"})
     status, out = verified(copy("version"))
     assert (status, "9.9.9" in out) == (1, True)
+
+
+def test_a_certificate_without_claims_is_none(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
+    content = json.loads((tuned / "certificate.json").read_text()) | {"claims": []}
+    (tmp_path / "empty.json").write_text(json.dumps(content))
+    arguments = (tuned / "tuned.xml", "--certificate", tmp_path / "empty.json", "--out", tmp_path / "out")
+    status, _, err = loopcheck("check", *arguments)
+    assert (status, "claims" in err) == (2, True)
+
+
+@pytest.mark.parametrize("broken", [{"error": np.nan}, {"floor": np.nan}, {"reason": "lost"}])
+def test_what_is_no_number_is_never_reached(
+    broken: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every proof fails so, and all rounds are tried."""
+    fine = Trial(purpose="", settings={}, error=1e-9, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
+
+    def judged(trials: Trials, phase: str, purposes: Sequence[Purpose], settings: dict[str, str]) -> list[Trial]:
+        figures = broken if phase == "proof" else {}
+        return [replace(fine, purpose=purpose.name, settings=settings, **figures) for purpose in purposes]
+
+    def found(*_: Any) -> list[Scored]:
+        return [Scored(candidate=Candidate(family=FAMILIES[0], step=1e-3), error=0.0, cost=1.0)]
+
+    monkeypatch.setattr(Trials, "on", judged)
+    monkeypatch.setattr(Trials, "search", found)
+    result, conclusion = run_study(Tune(case=case_of_file(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
+    assert conclusion.verdicts == ["disagree"], result.record["answer"]
+
+
+def test_where_nothing_acts_nothing_is_reached(tmp_path: Path) -> None:
+    """Bodies of next to no mass without gravity: no effort that could be right."""
+    case = case_of_file(FOUR_BAR)
+    tuning = tuning_of("mujoco")
+    figures: dict[str, Any] = {name: np.zeros(1) for name in SETTLED}
+    rest = Settled(**figures, window=0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial, "settled", lambda *_, **__: rest)
+        with worker_pool(Workers(jobs=1)) as pool:
+            purposes = given_purposes(case, "mujoco", pool)[0]
+        (tried,) = trial.try_settings(case, "mujoco", tuning.given(case.mechanism), purposes[:1], {}, 50)
+    assert (tried.reason, tried.bound(start=False)) == (trial.NOTHING_ACTS, np.inf)
 
 
 def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:

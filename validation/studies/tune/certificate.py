@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from robots.errors import OutputError
 from validation.studies.tune.trial import Trial
@@ -73,7 +73,7 @@ class Certificate(BaseModel):
     """Motions that the search has not seen."""
     inertial: float
     """Largest difference of inertial efforts to those of the original, over their scale [-]."""
-    claims: list[Claim]
+    claims: list[Claim] = Field(min_length=1)
     digest: str = ""
     """SHA-256 of all of the above: who edits a figure breaks it."""
 

@@ -20,7 +20,7 @@ from validation.studies.tune.purposes import Purpose
 
 LEAST_PEAK = 0.01
 """Least effort over its scale by which errors are divided: below, nothing but the cancelling of terms is left [-]."""
-RUNGE_KUTTA, STAGES = "RK4", 4
+NOTHING_ACTS = "nothing acts: no effort to be right about"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +51,13 @@ class Trial:
     def bound(self, *, start: bool) -> float:
         """What is held against the accuracy: the error, or what the log itself is expected to be off by [-].
 
+        Infinite where nothing is judged, or a figure is no number.
+
         Args:
             start: Whether the start counts too.
         """
-        if self.reason:
-            return np.inf
-        return max(self.error, self.floor / MARGIN, self.start if start else 0.0)
+        largest = float(np.max([self.error, self.floor / MARGIN, self.start if start else 0.0]))
+        return np.inf if self.reason or np.isnan(largest) else largest
 
     @property
     def columns(self) -> Mapping[str, Any]:
@@ -106,6 +107,8 @@ def _tried(case: Case, engine: str, given: Given, purpose: Purpose, settings: Se
     left = settled(case.mechanism, as_is, most=most)
     if left.reason:
         return Trial(purpose=purpose.name, settings=settings, reason=left.reason)
+    if not (left.scale > 0).any():
+        return Trial(purpose=purpose.name, settings=settings, reason=NOTHING_ACTS)
     trial = partial(Trial, purpose=purpose.name, settings=settings, window=left.window, gap=whole.drift.largest)
     return trial(cost=_cost(settings, given, whole.iterations), **_figures(case, left))
 
@@ -117,13 +120,11 @@ def _figures(case: Case, left: Settled) -> dict[str, Any]:
     values = {"error": left.largest, "rms": left.rms, "start": left.start_peak, "floor": left.floor_of_largest}
     relative = {name: value[acting] / peak for name, value in values.items()}
     names = [actuator.name for actuator, acts in zip(case.mechanism.actuators, acting, strict=True) if acts]
-    worst = names[int(np.argmax(relative["error"]))] if names else ""
-    return {**{name: float(value.max(initial=0.0)) for name, value in relative.items()}, "actuator": worst}
+    worst = names[int(np.argmax(relative["error"]))]
+    return {**{name: float(value.max()) for name, value in relative.items()}, "actuator": worst}
 
 
 def _cost(settings: Settings, given: Given, iterations: float) -> float:
     """Solver iterations at all stages of all steps of a simulated second [1/s]."""
-    integrator = settings.get("integrator", given.settings.get("integrator"))
-    stages = STAGES if integrator == RUNGE_KUTTA else 1
-    of_solver = 1.0 if np.isnan(iterations) else iterations  # an engine that does not tell: steps alone count
-    return stages * of_solver / float(settings.get("timestep", given.step))
+    of_step = 1.0 if np.isnan(iterations) else iterations  # an engine that does not tell: steps alone count
+    return of_step / float(settings.get("timestep", given.step))
