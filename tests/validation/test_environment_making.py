@@ -80,6 +80,9 @@ def test_workers_need_no_package_that_is_left_out() -> None:
         "validation.judge.evaluate",
         "validation.judge.audit",
         "validation.judge.resolution",
+        "validation.studies.mutants.judge",
+        "validation.studies.budget.parts",
+        "validation.studies.benchmarks.measure",
     ]
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({sorted(making.UNNEEDED)!r}))\n"
