@@ -1,6 +1,8 @@
 """The house: who may import whom, and what every public docstring must say."""
 
 import ast
+import importlib
+import inspect
 import re
 import tomllib
 from collections.abc import Iterator
@@ -95,7 +97,7 @@ def test_analytic_sources_share_no_dynamics(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=IDS)
 def test_every_array_argument_has_a_unit_and_a_shape(path: Path) -> None:
     for function in _public_functions(path):
-        doc = ast.get_docstring(function) or ""
+        doc = _with_what_it_refers_to(ast.get_docstring(function) or "")
         arguments = [*function.args.args, *function.args.kwonlyargs]
         arrays = [
             a.arg for a in arguments if a.annotation is not None and ast.unparse(a.annotation) in ("Array", "AnyArray")
@@ -110,6 +112,19 @@ def test_every_array_argument_has_a_unit_and_a_shape(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=IDS)
 def test_a_name_is_a_noun_of_its_content(path: Path) -> None:
     assert not set(_bound_names(path)) & NOT_NOUNS
+
+
+def _with_what_it_refers_to(doc: str) -> str:
+    """A docstring, and that of the protocol's method which it names by "See `a.b.c`"."""
+    reference = re.match(r"See `([\w.]+)`", doc)
+    if not reference:
+        return doc
+    *module, owner, method = reference[1].split(".")
+    try:
+        declared = getattr(getattr(importlib.import_module(".".join(module)), owner), method)
+    except (AttributeError, ImportError, ValueError):
+        return doc
+    return f"{doc}\n{inspect.getdoc(declared) or ''}"
 
 
 @cache

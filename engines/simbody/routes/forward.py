@@ -7,17 +7,12 @@ velocities and positions. Of a redundantly actuated robot only as many coordinat
 from dataclasses import dataclass, replace
 from typing import Self
 
-import numpy as np
-
+from engines.equations import carried_note, held_drives
 from engines.ladder import own_steps
-from engines.projection import drives_along, null_space
-from engines.simbody._equations import closure_jacobian
-from engines.simbody._model import build
+from engines.simbody._equations import equations
 from engines.simbody._opensim import guarded
 from engines.simbody._simulation import DEGREE, Run, simulate, want_regular
-from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable
-from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -57,7 +52,8 @@ class SimbodyForward(Refinable):
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         want_regular(mechanism, motion)
-        drives, undriven = _drives(mechanism, motion)
+        with guarded(self.name):
+            drives, undriven = held_drives(equations(mechanism), motion)
         finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
         steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
         runs = [Run(dt=dt, tolerance=self.settings.tolerance, drives=drives) for dt in steps]
@@ -71,7 +67,7 @@ class SimbodyForward(Refinable):
             tracking_error=ladder[-1].tracking_error,
             settings=in_words(replace(self.settings, steps=steps)),
             ladder=ladder,
-            note=_note(mechanism, drives),
+            note="; ".join(carried_note(mechanism, drives)),
         )
 
     def tightened(self) -> Self:
@@ -96,25 +92,3 @@ def in_words(settings: Settings) -> dict[str, str]:
         "is the effort",
         "loads": "springs, dampers, external wrenches and gravity compensation as forces of OpenSim",
     }
-
-
-def _drives(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], int]:
-    """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
-    with guarded(SimbodyForward.name):
-        model = build(mechanism)
-
-        def jacobian(q: Array) -> Array:
-            model.put(q, np.zeros(mechanism.nv))
-            model.model.realizePosition(model.state)
-            return closure_jacobian(model, q)
-
-        drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
-        dof = null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1]
-    return tuple(drives), dof - len(drives)
-
-
-def _note(mechanism: Mechanism, drives: tuple[int, ...]) -> str:
-    names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
-    return (
-        f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares" if names else ""
-    )
