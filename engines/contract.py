@@ -202,8 +202,8 @@ class Engine(ABC):
     """What its routes take from our model of the robot: a fault there is in them and in the reference alike."""
     simulating: ClassVar[frozenset[str]] = frozenset()
     """Its routes that move the robot by themselves; all others take the state as given."""
-    on_request: ClassVar[str] = ""
-    """Why it runs only where one of its sources is named; empty if it always does."""
+    on_request: ClassVar[Mapping[str, str]] = {}
+    """Why a route runs only where it is named, by route; the others always do."""
 
     @abstractmethod
     def audit(self) -> Audit:

@@ -1,5 +1,8 @@
 """Simbody, as OpenSim brings it: a multibody tree in joint coordinates with hard constraints on accelerations."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from engines.contract import Audit, Engine, FreeMotion, Refinements
 
 
@@ -14,6 +17,9 @@ class Simbody(Engine):
     lineage = "Simbody"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     simulating = frozenset({"as_is", "forward"})
+    on_request: ClassVar[Mapping[str, str]] = {
+        "as_is": "there are no files of Simbody's with actuators to take as they are: it steps what we build"
+    }
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""

@@ -31,7 +31,7 @@ from validation.studies.run.collect import collect
 from validation.studies.run.record import Request, RunOutput
 from validation.studies.run.sections.audit import first_divergence
 
-ENGINES = tuple(e for e in dict.fromkeys(name.split("/")[0] for name in engines.names()) if not engines.on_request(e))
+ENGINES = tuple(dict.fromkeys(name.split("/")[0] for name in engines.names() if not engines.on_request(name)))
 Edit = Callable[[Any], None]
 
 

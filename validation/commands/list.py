@@ -53,6 +53,9 @@ def _engines() -> Iterator[str]:
     for engine in dict.fromkeys(route.split("/")[0] for route in engines.names()):
         state = versions.get(engine) or f"not installed: pip install 'loopcheck[{engines.extra(engine)}]'"
         yield f"  {engine + ':':16}{state}"
-        if reason := engines.on_request(engine):
-            routes = [f"--source {name}" for name in engines.names() if name.startswith(f"{engine}/")]
+        reasons: dict[str, list[str]] = {}
+        for name in engines.names():
+            if name.startswith(f"{engine}/") and (reason := engines.on_request(name)):
+                reasons.setdefault(reason, []).append(f"--source {name}")
+        for reason, routes in reasons.items():
             yield f"  {'':16}on request ({' '.join(routes)}): {reason}"
