@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, FreeMotion, Refinements
+from engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
 
 
 class Simbody(Engine):
@@ -32,6 +32,12 @@ class Simbody(Engine):
         from engines.simbody import refinements
 
         return refinements
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.simbody import faults
+
+        return faults
 
     def free_motion(self) -> FreeMotion:
         """See `Engine.free_motion`."""

@@ -33,6 +33,8 @@ class Settings:
     """By what `FINEST` is divided [-]."""
     tolerance: float = 1e-11
     """To which constraints on positions and velocities are met by projection [m, rad, or per s]."""
+    degree: int = DEGREE
+    """Of the splines that are prescribed; odd, and at most seven."""
 
 
 OWN = Settings()
@@ -50,13 +52,13 @@ class SimbodyForward(Refinable):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism = case.mechanism
+        mechanism, settings = case.mechanism, self.settings
         want_regular(mechanism, motion)
         with guarded(self.name):
             drives, undriven = held_drives(equations(mechanism), motion)
-        finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
-        steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
-        runs = [Run(dt=dt, tolerance=self.settings.tolerance, drives=drives) for dt in steps]
+        finest = (FINEST_FREE if undriven else FINEST) / settings.division
+        steps = settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
+        runs = [Run(dt=dt, tolerance=settings.tolerance, drives=drives, degree=settings.degree) for dt in steps]
         ladder = tuple(simulate(mechanism, motion, run) for run in runs)
         return EffortHistory(
             source=self.name,
@@ -65,7 +67,7 @@ class SimbodyForward(Refinable):
             effort=ladder[-1].effort,
             closure_drift=ladder[-1].closure_drift,
             tracking_error=ladder[-1].tracking_error,
-            settings=in_words(replace(self.settings, steps=steps)),
+            settings=in_words(replace(settings, steps=steps)),
             ladder=ladder,
             note="; ".join(carried_note(mechanism, drives)),
         )
@@ -88,7 +90,7 @@ def in_words(settings: Settings) -> dict[str, str]:
         "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
         "loops": f"PointConstraint, WeldConstraint, CoordinateCouplerConstraint; projected to {settings.tolerance:g}, "
         "or to twice what they are open at the start",
-        "drives": f"prescribed coordinates, GCVSpline of degree {DEGREE} with a knot a step; minus the multiplier "
-        "is the effort",
+        "drives": f"prescribed coordinates, GCVSpline of degree {settings.degree} with a knot a step; minus the "
+        "multiplier is the effort",
         "loads": "springs, dampers, external wrenches and gravity compensation as forces of OpenSim",
     }
