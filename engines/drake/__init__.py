@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, Faults, Refinements
+from engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
 
 
 class Drake(Engine):
@@ -38,6 +38,12 @@ class Drake(Engine):
         from engines.drake import faults
 
         return faults
+
+    def free_motion(self) -> FreeMotion:
+        """See `Engine.free_motion`."""
+        from engines.drake import free_motion
+
+        return free_motion
 
 
 ENGINE = Drake()

@@ -22,21 +22,22 @@ class DrakeStepped(NamedTuple):
     step: float = STEP
 
     @classmethod
-    def from_state(cls, mechanism: Mechanism, q: Array, qd: Array) -> Self:
+    def from_state(cls, mechanism: Mechanism, q: Array, qd: Array, step: float = STEP) -> Self:
         """The robot in a state.
 
         Args:
             mechanism: Robot.
             q: Joint positions [m or rad], shape (nq,).
             qd: Joint velocities [m/s or rad/s], shape (nv,).
+            step: Step of the plant [s].
 
         Raises:
             NotRepresentableError: If the mechanism has something that Drake cannot carry.
         """
-        drake = build(mechanism, step=STEP)
+        drake = build(mechanism, step=step)
         drake.put(q, qd)
         apply_loads(drake)
-        return cls(drake)
+        return cls(drake, step)
 
     @property
     def mechanism(self) -> Mechanism:
