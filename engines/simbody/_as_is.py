@@ -73,7 +73,7 @@ def simulate(
     """
     independent, begin = known[0], float(motion.t[sample])
     steps = (begin, STEP, int(np.floor((motion.t[-1] - begin) / STEP + 1e-9)) + 1)
-    controller = computed_torque(motion, known[1], independent, steps, bandwidth(STEP))
+    controller = computed_torque(mechanism, motion, known[1], independent, steps, bandwidth(STEP))
     A, W = drive_matrices(mechanism, independent)
     positions, velocities, efforts, drift = [], [], [], Deviation()
     with guarded("simbody/as_is"):
