@@ -1,6 +1,7 @@
 """Residual efforts of logs whose truth is known, and what of them the log itself explains."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from robots.log import EffortTime, Held, Instantaneous, Log
 from robots.robot import Case, load, make_case
 from tests import planar_four_bar
 from tests.conftest import MODELS, CaseMaker
-from tests.logs import exact_log, of_drives
+from tests.logs import PARALLELOGRAM, exact_log, of_drives
 
 RATE = 2 * np.pi * 2
 DT = 0.02
@@ -185,6 +186,35 @@ def test_of_redundant_actuators_the_part_that_moves_the_robot_is_judged(exact: L
     found = judged(replace(exact, actuators=("crank", "rocker"), effort=efforts), case)
     assert (found.largest <= np.maximum(found.floor.largest, 1e-8 * found.scale)).all()
     assert np.abs(found.internal).max() > 0.5
+
+
+@pytest.mark.parametrize("is_of_drives", [False, True])
+def test_no_redundant_drive_is_believed_before_another(
+    is_of_drives: bool, model_case: CaseMaker, tmp_path: Path
+) -> None:
+    """Cranks of a parallelogram that are off by as much to either side turned as their mean did."""
+    path = tmp_path / "parallelogram.xml"
+    path.write_text(PARALLELOGRAM, encoding="utf-8")
+    case = model_case(path)
+    t, off = np.arange(0, 0.2, 0.005), 5e-3
+    mean, rate = 0.3 + 0.2 * np.sin(9 * t), 1.8 * np.cos(9 * t)
+    names = [joint.name for joint in case.mechanism.joints]
+    turns = {"a": (mean + off, rate), "b": (mean - off, rate), "pin": (-mean, -rate)}
+    log = Log(
+        name="open",
+        t=t,
+        joints=tuple(names),
+        kinds=("hinge",) * 3,
+        q=np.stack([turns[name][0] for name in names], axis=1),
+        qd=np.stack([turns[name][1] for name in names], axis=1),
+        actuators=("a", "b"),
+        effort=np.zeros((len(t), 2)),
+        effort_time=Instantaneous(),
+    )
+    found = judged(of_drives(log, case, velocities=True) if is_of_drives else log, case)
+    along = np.interp(found.motion.t, t, mean)
+    for name, sign in (("a", 1), ("b", 1), ("pin", -1)):
+        np.testing.assert_allclose(found.motion.q[:, names.index(name)], sign * along, atol=off / 50)
 
 
 def test_what_spins_unactuated_follows_from_the_log(model_case: CaseMaker) -> None:
