@@ -50,7 +50,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "ctc": ("--templates", "2"),
     "sweep": ("3prr", "--cases", "30", "--motion", "own", "--source", "mujoco/kkt"),
     "bench": ("3prr",),
-    "versions": (*FAST, "--mujoco", this_one().mujoco, "--source", "mujoco/kkt"),
+    "versions": (*FAST, "--mujoco", this_one("mujoco").version, "--source", "mujoco/kkt"),
 }
 """A study that takes seconds, of each command."""
 

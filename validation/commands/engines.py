@@ -62,7 +62,8 @@ def _update(requirement: str) -> int:
 
     chosen = asked_for(requirement)
     for environment in chosen:
-        click.echo(f"{environment.name}: {update(environment).name}")
+        name = update(environment).name
+        click.echo(f"{environment.name}: updated{'' if name == environment.name else f', now {name}'}")
     if not chosen:
         raise HarnessError("no environment to update: loopcheck engines add ENGINE makes one")
     return 0
@@ -93,7 +94,7 @@ def _rows() -> Iterator[list[str]]:
     import engines
     from validation.execution.environment_making import engine_of_folder
     from validation.execution.environments import broken_environments, environment_of, environments
-    from validation.execution.uv import this_python
+    from validation.execution.uv import THIS
 
     versions, whole, broken = engines.versions(), environments(), broken_environments()
     for name in engines.engine_names():
@@ -101,7 +102,7 @@ def _rows() -> Iterator[list[str]]:
         own = [environment for environment in whole if environment.engine == name]
         unfinished = [folder for folder in broken if engine_of_folder(folder) == name]
         if name in versions:
-            yield [*begin, versions[name], this_python(), "", "here", lineage]
+            yield [*begin, versions[name], THIS, "", "here", lineage]
         for environment in own:
             is_used = environment == environment_of(name)
             state = f"environment {environment.name}{'' if is_used else ', for versions'}"

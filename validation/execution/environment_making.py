@@ -4,13 +4,15 @@ import importlib
 import importlib.metadata
 import platform
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from filelock import FileLock, Timeout
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 
 import engines
 from robots.errors import HarnessError, NotFoundError
@@ -142,6 +144,35 @@ def package(engine: str, version: str) -> str:
     return f"{distribution}=={version}" if version else f"{distribution}{_own_range(distribution)}"
 
 
+def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
+    """What is installed: an engine and what is needed, in versions beside which its release runs.
+
+    Args:
+        engine: Name of the engine.
+        version: Of its package; empty for the newest.
+        needs: What else is needed.
+    """
+    unstated = {Requirement(need).name: need for need in unstated_needs(engine, version)}
+    names = {Requirement(need).name: need for need in needs}
+    others = [unstated.get(name, need) for name, need in names.items() if name != engines.distribution(engine)]
+    return [package(engine, version), *others]
+
+
+def unstated_needs(engine: str, version: str) -> list[str]:
+    """Versions of other packages beside which alone a release runs, where it does not say so.
+
+    Args:
+        engine: Name of the engine.
+        version: Of its package; empty for the newest, which says all.
+    """
+    return [
+        need
+        for releases, needs in engines.engine(engine).unstated.items()
+        for need in needs
+        if version and SpecifierSet(releases).contains(version)
+    ]
+
+
 def chosen_python(engine: str, version: str, options: Sequence[str], folder: Path) -> str:
     """An interpreter that an engine has wheels for: this one, or another of this machine, or one that uv brings.
 
@@ -155,13 +186,18 @@ def chosen_python(engine: str, version: str, options: Sequence[str], folder: Pat
         HarnessError: If there is none, or it cannot be found out.
     """
     want = package(engine, version)
+    suited = []
     try:
-        suited = uv.with_wheels(want, options, folder)
+        for candidate in uv.PYTHONS:
+            if uv.has_wheels(want, candidate, options, folder):
+                suited.append(candidate)
+                if python := uv.interpreter(candidate, folder):
+                    return python
     except uv.UvError as error:
         raise _without(engine, version, f"{want}: {error}", "--find-links FOLDER") from error
     if not suited:
         raise HarnessError(f"{want}: it has no wheels for Python {', '.join(uv.PYTHONS)} on this machine")
-    return uv.interpreter(suited, folder) or suited[0]
+    return suited[0]
 
 
 def imported(engine: str) -> tuple[str, str, str]:
@@ -172,8 +208,9 @@ def imported(engine: str) -> tuple[str, str, str]:
 
 def _made(folder: Path, engine: str, request: Mapping[str, str]) -> Environment:
     """A new environment in its place."""
-    draft = folder / f"{DRAFT}{engine}"
-    shutil.rmtree(draft, ignore_errors=True)
+    for unfinished in folder.glob(f"{DRAFT}{engine}-*"):
+        shutil.rmtree(unfinished, ignore_errors=True)  # a uv whose loopcheck was killed may still write there
+    draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT}{engine}-", dir=folder))
     options = _options(request)
     python = request["python"] or chosen_python(engine, request["version"], options, folder)
     try:
@@ -206,10 +243,12 @@ def _install(draft: Path, engine: str, python: str, request: Mapping[str, str], 
     place = str(path.absolute()) if path.exists() else python
     offline = ["--offline"] if options else []
     try:
-        uv.uv(("venv", "--no-project", "--relocatable", *offline, "--python", place, str(draft)), draft.parent)
+        uv.uv(
+            ("venv", "--no-project", "--relocatable", "--clear", *offline, "--python", place, str(draft)), draft.parent
+        )
     except uv.UvError as error:
         raise _without(engine, request["version"], f"Python {python}: {error}", "--python PATH") from error
-    packages = [package(engine, request["version"]), *_needs()]
+    packages = packages_with(engine, request["version"], _needs())
     target = ("--python", str(interpreter_in(draft)))
     try:
         uv.uv(("pip", "install", *target, "--only-binary", ":all:", *options, *packages), draft.parent)

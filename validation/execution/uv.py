@@ -10,8 +10,10 @@ from pathlib import Path
 
 from robots.errors import HarnessError
 
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-"""Those that are tried beside the one that runs now."""
+THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
+"""Version of the Python that runs now."""
+PYTHONS = tuple(dict.fromkeys((THIS, "3.11", "3.12", "3.13", "3.14")))
+"""Those that engines may have wheels for, the one that runs now first."""
 NO_WHEELS = re.compile(r"no (usable )?wheels")
 """What uv says where a package has none for a Python."""
 
@@ -57,30 +59,18 @@ def uv(arguments: Sequence[str], folder: Path, standard_input: str = "") -> str:
     return done.stdout
 
 
-def with_wheels(requirement: str, options: Sequence[str], folder: Path) -> list[str]:
-    """The Pythons that a package has wheels for, the one that runs now first.
+def has_wheels(requirement: str, python: str, options: Sequence[str], folder: Path) -> bool:
+    """Whether a package has wheels for a Python on this machine.
 
     Args:
         requirement: The package, as `pybullet>=3.2.6`.
+        python: Version of Python, as 3.11.
         options: Where packages come from.
         folder: Where uv runs.
 
     Raises:
         UvError: If that cannot be found out: no network, or no such package.
     """
-    return [
-        version
-        for version in dict.fromkeys((this_python(), *PYTHONS))
-        if _has_wheels(requirement, version, options, folder)
-    ]
-
-
-def this_python() -> str:
-    """Version of the Python that runs now, as 3.12."""
-    return f"{sys.version_info.major}.{sys.version_info.minor}"
-
-
-def _has_wheels(requirement: str, python: str, options: Sequence[str], folder: Path) -> bool:
     resolution = ("pip", "compile", "-", "--no-deps", "--only-binary", ":all:", "--python-version", python)
     try:
         uv((*resolution, "--python", sys.executable, *options), folder, requirement)
@@ -91,18 +81,16 @@ def _has_wheels(requirement: str, python: str, options: Sequence[str], folder: P
     return True
 
 
-def interpreter(versions: Sequence[str], folder: Path) -> str | None:
-    """The first of some Pythons that is on this machine; None if none is.
+def interpreter(version: str, folder: Path) -> str | None:
+    """A Python of this machine; None if there is none of that version.
 
     Args:
-        versions: As 3.11.
+        version: As 3.11.
         folder: Where uv runs.
     """
-    for version in versions:
-        if version == this_python():
-            return sys.executable
-        try:
-            return uv(("python", "find", "--no-python-downloads", "--no-project", "--system", version), folder).strip()
-        except UvError:
-            continue
-    return None
+    if version == THIS:
+        return sys.executable
+    try:
+        return uv(("python", "find", "--no-python-downloads", "--no-project", "--system", version), folder).strip()
+    except UvError:
+        return None
