@@ -1,6 +1,5 @@
 """An environment that stands for one of another Python: this interpreter, isolated, with the packages of this one."""
 
-import importlib.metadata
 import platform
 import sysconfig
 import venv
@@ -11,13 +10,19 @@ import numpy as np
 from validation.execution.environments import MARKER, Environment, interpreter_in
 
 
-def make_environment(folder: Path, engine: str, version: str = "1.0", *, whole: bool = True) -> Environment:
-    """An environment of an engine, unless its making is to be cut short."""
-    place = folder / f"{engine}-{version}-py311"
+def share_packages(place: Path) -> None:
+    """A virtual environment with the packages of this one."""
     venv.create(place, symlinks=True, with_pip=False)
     (site,) = place.glob("lib/*/site-packages")
     (site / "packages.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
-    (site / f"{importlib.metadata.metadata('numpy')['Name']}-1.0.dist-info").mkdir()
+
+
+def make_environment(folder: Path, engine: str, version: str = "1.0", *, whole: bool = True) -> Environment:
+    """An environment of an engine, unless its making is to be cut short."""
+    place = folder / f"{engine}-{version}-py311"
+    share_packages(place)
+    (site,) = place.glob("lib/*/site-packages")
+    (site / "numpy-1.0.dist-info").mkdir()
     environment = Environment(
         folder=place,
         engine=engine,

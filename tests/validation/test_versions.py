@@ -18,6 +18,7 @@ from analytic.motion.prescribe import prescribe
 from robots.errors import HarnessError
 from robots.robot import Case, make_case
 from tests.validation.conftest import Command, in_this_process
+from validation.execution import uv
 from validation.execution.tables import write_tables
 from validation.execution.workers import Workers
 from validation.judge import results as result_tables
@@ -25,6 +26,7 @@ from validation.judge import sources
 from validation.judge.known_issues import known_issues
 from validation.studies.run.study import run
 from validation.studies.study import StudyResult, exit_status, run_study, write_conclusion
+from validation.studies.versions import environments as places
 from validation.studies.versions import study
 from validation.studies.versions.comparison import versions_table
 from validation.studies.versions.environments import Environment, made_by_uv, rooms, run_in
@@ -203,6 +205,28 @@ def test_without_uv_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     assert "pip install uv, or name an interpreter" in made_by_uv("mujoco", "3.6.0").lacks
 
 
+def test_a_release_runs_in_a_python_that_it_has_wheels_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what it needs beside it: here nothing in the versions of another Python."""
+    monkeypatch.setattr(uv, "program", lambda: "uv")
+    monkeypatch.setattr(places, "_version_in", lambda *_: ("3.2.6", ""))
+    monkeypatch.setattr(places, "chosen_python", lambda *_: "/usr/bin/python3.13")
+    command = made_by_uv("pybullet", "3.2.6").interpreter
+    assert command[command.index("--python") + 1] == "/usr/bin/python3.13"
+    assert {"--with=pybullet==3.2.6", "--with=numpy<2", "--with=mujoco>=3.6"} <= set(command)
+    command = made_by_uv("mujoco", "3.6.0").interpreter
+    assert command[command.index("--python") + 1] == sys.executable
+    assert {"--with=mujoco==3.6.0", f"--with=numpy=={np.__version__}"} <= set(command)
+
+
+def test_a_release_without_wheels_does_not_run_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_wheels(requirement: str, *_: object) -> bool:
+        return requirement != "drake==1.0.0"
+
+    monkeypatch.setattr(uv, "program", lambda: "uv")
+    monkeypatch.setattr(uv, "has_wheels", no_wheels)
+    assert made_by_uv("drake", "1.0.0").lacks.startswith("drake==1.0.0: it has no wheels for Python 3.1")
+
+
 def test_the_rooms_stand_alone(tmp_path: Path) -> None:
     """Nothing of this environment comes along: the interpreter without its packages finds ours, and no MuJoCo."""
     with rooms(tmp_path) as place:
@@ -226,6 +250,9 @@ def test_the_rooms_stand_alone(tmp_path: Path) -> None:
         (("3prr", "--junit", "x.xml"), "--junit is for one version"),
         (("3prr", "--moed", "plus"), "No such option"),
         (("3prr", "--mujoco", "new"), "want a version of MuJoCo as 3.6.0, got 'new'"),
+        (("3prr", "--engine", "dart==6", "--mujoco", "3.6.0"), "want versions of one engine, got mujoco, dart"),
+        (("3prr", "--engine", "dart==6", "--source", "mujoco/kkt"), "want sources of DART, got mujoco/kkt"),
+        (("3prr", "--engine", "ode==1"), "unknown engine 'ode'"),
         (("3prr", "--python", "/nowhere/python"), "/nowhere/python: want an interpreter that has MuJoCo"),
         (("3prr", "--python", sys.executable), f"MuJoCo {HERE} twice"),
     ],

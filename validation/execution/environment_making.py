@@ -208,19 +208,18 @@ def imported(engine: str) -> tuple[str, str, str]:
 
 def _made(folder: Path, engine: str, request: Mapping[str, str]) -> Environment:
     """A new environment in its place."""
+    options = _options(request)
+    python = request["python"] or chosen_python(engine, request["version"], options, folder)
     for unfinished in folder.glob(f"{DRAFT}{engine}-*"):
         shutil.rmtree(unfinished, ignore_errors=True)  # a uv whose loopcheck was killed may still write there
     draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT}{engine}-", dir=folder))
-    options = _options(request)
-    python = request["python"] or chosen_python(engine, request["version"], options, folder)
     try:
         _install(draft, engine, python, request, options)
-        versions = _imported_in(draft, engine)
-        environment = _described(draft, engine, versions, request)
+        environment = _described(draft, engine, _imported_in(draft, engine), request)
         environment.write()
         return _in_place(environment, folder)
-    except OSError as error:
-        raise HarnessError(f"{error.filename or draft}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _options(request: Mapping[str, str]) -> list[str]:

@@ -21,10 +21,14 @@ LENGTH = 8
 class _Pickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, PurePath):
-            return Path, (str(obj),)
+            return _path, (str(obj),)
         if isinstance(obj, np.ndarray | np.generic) and obj.dtype.kind in "biufcSU":
             return _array if isinstance(obj, np.ndarray) else _scalar, _content(np.asarray(obj))
         return NotImplemented
+
+
+def _path(text: str) -> Path:
+    return Path(text)  # whose module has another name in Python 3.13
 
 
 def _content(array: AnyArray) -> tuple[str, tuple[int, ...], bool, bytes | bytearray]:
