@@ -1,6 +1,6 @@
 """What a simulation as it is gets wrong: residual efforts of its log, once its start is over."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -153,7 +153,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
         second = evaluate(again, kernels, evenly(kernels.bases(len(again.log.t)), most))
     except HarnessError as error:
         return _nothing(mechanism.na, f"its log cannot be judged: {error}")
-    window = start_window(whole, second.t, second.residual)
+    window = start_window(_beside(closed, kernels, whole, second.t), second.t, second.residual)
     judged = whole.t >= whole.t[0] + window
     reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
     if judged.sum() < FEWEST:
@@ -172,6 +172,17 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
         reason="; ".join(reason for reason in reasons if reason),
         note="; ".join(part for part in (_note(as_is, whole, window), _other_readings(as_is.log, whole.scale)) if part),
     )
+
+
+def _beside(closed: ClosedLog, kernels: Filter, whole: Series, t: Array) -> Series:
+    """A run at the steps on both sides of some times (n,): what lies between samples that are farther apart is lost."""
+    every = kernels.bases(len(closed.log.t))
+    if len(whole.t) == len(every):
+        return whole
+    place = np.round((t - closed.log.t[0]) / closed.log.dt - kernels.late, 6)
+    bases = np.unique(np.clip(np.concatenate([np.floor(place), np.ceil(place)]), every[0], every[-1]))
+    beside = evaluate(closed, kernels, bases)
+    return replace(whole, t=beside.t, residual=beside.residual, needed=beside.needed)
 
 
 def start_window(whole: Series, t: Array, residual: Array) -> float:
