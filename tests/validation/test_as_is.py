@@ -31,8 +31,10 @@ from validation.judge.logs import judge_log, verdicts
 from validation.judge.random_cases import random_case
 from validation.judge.readings import differences
 from validation.judge.tolerances import with_own_limits
+from validation.judge.verdicts import CaseVerdict
 from validation.studies.run import study
 from validation.studies.run.study import Run
+from validation.studies.run.terminal import _reason
 from validation.studies.study import run_study
 
 pytest.importorskip("mujoco")
@@ -295,6 +297,12 @@ def test_a_robot_without_room_for_a_random_motion_says_so(
     assert list(results.summary["mode"]) == ["home"] * 2
     assert "no random motion beside it: a singularity at every turn" in results.summary["note"].iloc[1]
     assert "no random motion" not in results.summary["note"].iloc[0]
+
+
+@pytest.mark.parametrize(("error", "why"), [(0.01, ""), (np.nan, "not followed: a drive is off")])
+def test_the_console_says_why_a_run_as_it_is_has_no_figure(error: float, why: str) -> None:
+    finding = CaseVerdict("informational", error, np.nan, "not followed: a drive is off")
+    assert _reason({"vertical": [finding]}) == why
 
 
 def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Motion]) -> None:
