@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from analytic.dynamics.noc import Noc
+from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
 from engines.as_is import history
 from engines.computed_torque import bandwidth
@@ -141,6 +142,15 @@ def test_hard_loops_leave_less(four_bar: tuple[Case, Motion]) -> None:
     soft, hard = (settled(case.mechanism, run(case, motion, *edits)) for edits in ((), (stiffened,)))
     np.testing.assert_array_less(2 * hard.rms, soft.rms)
     np.testing.assert_array_less(2 * hard.start_peak, soft.start_peak)
+
+
+@pytest.mark.slow
+def test_a_start_is_not_what_errors_are_divided_by() -> None:
+    """That of 2t1r pushes three times as hard as all that acts later on."""
+    case = representative_case(load("2t1r"))
+    motion = prescribe(case)
+    left = settled(case.mechanism, run(case, motion))
+    np.testing.assert_allclose(left.scale, effort_scale(case.mechanism, motion).scale, rtol=0.25)
 
 
 @pytest.mark.parametrize("width", [1 / 3, 3.0])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import engines
+from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
 from engines.contract import LEFT_OUT
 from robots.arrays import Array, root_mean_square
@@ -99,6 +100,7 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
         return
     whole = residual_series(case.mechanism, as_is.log, motion.q[0])
     judged = whole.t >= whole.t[0] + left.window
+    scale = effort_scale(case.mechanism, motion).scale
     causes = tuple(name for name in module.CAUSES if name != LEFT_OUT or whole.left_out.any())
     runs: dict[frozenset[str], Array] = {frozenset(): whole.residual}
     for removed in _wanted(causes):
@@ -109,7 +111,7 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
     by_digits = step_residuals(case.mechanism, shaken, motion.q[0])[: len(whole.t)] - whole.residual
     of_parts = parts({removed: residual[judged] for removed, residual in runs.items()}, causes)
     for k, (actuator, unit) in enumerate(zip(case.mechanism.actuators, case.mechanism.actuator_units, strict=True)):
-        row = {**_case(case, source), "actuator": actuator.name, "unit": unit, "scale": float(whole.scale[k])}
+        row = {**_case(case, source), "actuator": actuator.name, "unit": unit, "scale": float(scale[k])}
         yield from _of_actuator(row, of_parts, k)
         for name in causes:
             tried = runs[frozenset({name})][judged, k]
