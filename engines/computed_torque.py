@@ -4,6 +4,7 @@ Feed-forward and gains come from matrices of the engine that is driven, at the e
 judged: an effort is judged by the motion that it makes.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -50,9 +51,9 @@ def bandwidth(step: float, timeconst: float = np.inf) -> float:
 
     Args:
         step: Step of the engine, by the user's own settings [s].
-        timeconst: Smallest time constant of the loops, by the same [s].
+        timeconst: Smallest time constant of the loops, by the same [s]; infinite where none is waited for.
     """
-    return min(PER_STEP / step, PER_TIMECONST / timeconst)
+    return min(PER_STEP / step, PER_TIMECONST / timeconst if math.isfinite(timeconst) else math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

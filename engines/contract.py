@@ -138,6 +138,10 @@ class Plant(Protocol):
         ...
 
 
+LEFT_OUT = "friction, limits and contacts"
+"""The cause that is asked for only where a run reports such forces."""
+
+
 class Causes(Protocol):
     """`causes.py`: what makes up the error of a simulation as its user runs it."""
 

@@ -11,7 +11,7 @@ import pytest
 import engines
 from analytic.motion.prescribe import prescribe
 from engines.as_is import Record
-from engines.computed_torque import targets
+from engines.computed_torque import bandwidth, targets
 from engines.mujoco import _as_is as as_is
 from engines.mujoco._actuators import actuators
 from robots.arrays import Array
@@ -19,6 +19,7 @@ from robots.errors import NotRepresentableError
 from robots.motion import Drive, Motion
 from robots.robot import Case, load, representative_case
 from tests.conftest import MODELS, CaseMaker
+from validation.studies.check.cases import cases_of_file
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -109,6 +110,20 @@ def test_torques_follow_the_motion_and_servos_hold_themselves(model_case: CaseMa
     _, _, servo = run(model_case, flywheels(tmp_path, ["position"]))
     assert servo.holds_itself
     assert np.abs(servo.positions - servo.controller.q).max() > 1e-2  # it stays behind, which is its own affair
+
+
+def test_loops_that_are_not_soft_do_not_slow_the_controller() -> None:
+    assert [bandwidth(2e-3, timeconst) for timeconst in (np.inf, 0.01, 0.5)] == [50, 50, 10]
+
+
+@pytest.mark.slow
+def test_pybullet_holds_a_robot_that_would_fall() -> None:
+    """Four bars upright, two seconds of slow motion: what damping takes away would throw them off by half a stroke."""
+    pytest.importorskip("pybullet")
+    case = next(c for c in cases_of_file(load("four_bar").folder / "four_bar.xml") if c.configuration == "vertical")
+    history = engines.load("pybullet/as_is").compute_efforts(case, prescribe(case))
+    assert history.as_is is not None
+    assert history.as_is.following.max() < 5e-3
 
 
 def test_a_servo_is_commanded_in_its_own_units(model_case: CaseMaker, tmp_path: Path) -> None:

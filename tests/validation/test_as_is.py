@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from analytic.dynamics.noc import Noc
+from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
 from engines.as_is import history
 from engines.computed_torque import bandwidth
@@ -31,9 +32,11 @@ from validation.judge.logs import judge_log, verdicts
 from validation.judge.random_cases import random_case
 from validation.judge.readings import differences
 from validation.judge.tolerances import with_own_limits
+from validation.judge.verdicts import CaseVerdict
 from validation.studies.judge.study import case_of_file
 from validation.studies.run import study
 from validation.studies.run.study import Run
+from validation.studies.run.terminal import _reason
 from validation.studies.study import run_study
 
 pytest.importorskip("mujoco")
@@ -140,6 +143,15 @@ def test_hard_loops_leave_less(four_bar: tuple[Case, Motion]) -> None:
     soft, hard = (settled(case.mechanism, run(case, motion, *edits)) for edits in ((), (stiffened,)))
     np.testing.assert_array_less(2 * hard.rms, soft.rms)
     np.testing.assert_array_less(2 * hard.start_peak, soft.start_peak)
+
+
+@pytest.mark.slow
+def test_a_start_is_not_what_errors_are_divided_by() -> None:
+    """That of 2t1r pushes three times as hard as all that acts later on."""
+    case = representative_case(load("2t1r"))
+    motion = prescribe(case)
+    left = settled(case.mechanism, run(case, motion))
+    np.testing.assert_allclose(left.scale, effort_scale(case.mechanism, motion).scale, rtol=0.25)
 
 
 @pytest.mark.parametrize("width", [1 / 3, 3.0])
@@ -306,6 +318,12 @@ def test_a_robot_without_room_for_a_random_motion_says_so(
     assert list(results.summary["mode"]) == ["home"] * 2
     assert "no random motion beside it: a singularity at every turn" in results.summary["note"].iloc[1]
     assert "no random motion" not in results.summary["note"].iloc[0]
+
+
+@pytest.mark.parametrize(("error", "why"), [(0.01, ""), (np.nan, "not followed: a drive is off")])
+def test_the_console_says_why_a_run_as_it_is_has_no_figure(error: float, why: str) -> None:
+    finding = CaseVerdict("informational", error, np.nan, "not followed: a drive is off")
+    assert _reason({"vertical": [finding]}) == why
 
 
 def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Motion]) -> None:

@@ -28,6 +28,8 @@ AT_ONCE = 2000
 """Steps that are evaluated at once: thirty bodies with as many dofs take 100 kB each."""
 FEWEST = 6
 """Samples that must be left after the start."""
+SCALED = 60
+"""Samples by which the scale of what is judged is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,7 @@ class Settled:
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
     scale: Array
-    """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that was made."""
+    """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that is judged."""
     peak: Array
     """Largest effort that the motion needs in the window [N or N m], shape (na,)."""
     start_peak: Array
@@ -160,18 +162,19 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
     reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
     if judged.sum() < FEWEST:
         judged[:] = True
-    lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
-    notes = (_note(as_is, whole, window, lasting), _other_readings(as_is.log, whole.scale))
     residual, before = whole.residual[judged], whole.residual[~judged]
-    later = whole if judged.all() else _series(closed, FEWEST, whole.t[judged][0])[0]  # a start has floors of its own
+    later = whole if judged.all() else _series(closed, SCALED, whole.t[judged][0])[0]  # a start has floors of its own
+    start_peak = np.abs(before).max(axis=0, initial=0.0)
+    lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
+    notes = (_note(as_is, later, window, start_peak, lasting), _other_readings(as_is.log, later.scale))
     return Settled(
         rms=np.sqrt((residual**2).mean(axis=0)),
         largest=np.abs(residual).max(axis=0),
         floor=later.floor,
         floor_of_largest=later.floor_of_largest,
-        scale=whole.scale,
+        scale=later.scale,
         peak=np.abs(whole.needed[judged]).max(axis=0),
-        start_peak=np.abs(before).max(axis=0, initial=0.0),
+        start_peak=start_peak,
         window=window,
         reason="; ".join(reason for reason in reasons if reason),
         note="; ".join(part for part in notes if part),
@@ -234,16 +237,16 @@ def _not_settled(as_is: AsIs) -> str:
     return f"not settled: a start is still seen after half of the motion ({half:.3g} s{times})"
 
 
-def _note(as_is: AsIs, whole: Series, window: float, lasting: Sequence[str]) -> str:
+def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting: Sequence[str]) -> str:
     parts = []
     if np.isfinite(window):
         times = f" ({window / as_is.timeconst:.3g} time constants of its loops)" if np.isfinite(as_is.timeconst) else ""
-        before = np.abs(whole.relative(whole.residual[whole.t < whole.t[0] + window])).max(initial=0.0)
+        before = float(series.relative(start_peak).max())
         parts.append(f"judged from {window:.3g} s on{times}; before, its start is off by up to {before:.2g}")
         if lasting:
             parts.append(f"the error of {', '.join(lasting)} is so small beside the others that the start lasts in it")
-    if whole.left_out.any():
-        size = float(whole.relative(whole.left_out).max())
+    if series.left_out.any():
+        size = float(series.relative(series.left_out).max())
         parts.append(f"contacts, limits and dry friction, up to {size:.2g} of the scale, are as reported")
     if as_is.at_limits:
         parts.append(f"{as_is.at_limits} controls or forces at the end of their range")
