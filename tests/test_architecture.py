@@ -85,6 +85,8 @@ def test_analytic_sources_share_no_dynamics() -> None:
         "forward.py": {"noc", "lagrange"},  # offers both ways
         "evaluation.py": {"noc"},  # of a log, which is held against the reference
         "unactuated.py": {"noc"},  # moves what nothing drives; every source finds those accelerations again by itself
+        "joint_space.py": {"noc"},  # the equations of the tree, seen at some of its joints
+        "terms.py": {"noc"},  # the same, term by term
         "plain.py": {"noc"},  # what the traced equations fall back on
     }
     for path in sorted((HOUSE / "analytic").rglob("*.py")):
