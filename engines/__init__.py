@@ -121,8 +121,9 @@ def distribution(name: str) -> str:
 
 
 def on_request(name: str) -> str:
-    """Why an engine runs only where one of its sources is named; empty if it always does."""
-    return engine(name).on_request
+    """Why a route runs only where it is named; empty if it always does."""
+    folder, route = name.split("/")
+    return engine(folder).on_request.get(route, "")
 
 
 def faults(name: str) -> Mapping[str, Fault]:

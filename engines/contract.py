@@ -138,6 +138,10 @@ class Plant(Protocol):
         ...
 
 
+LEFT_OUT = "friction, limits and contacts"
+"""The cause that is asked for only where a run reports such forces."""
+
+
 class Causes(Protocol):
     """`causes.py`: what makes up the error of a simulation as its user runs it."""
 
@@ -203,10 +207,10 @@ class Engine(ABC):
     """What its routes take from our model of the robot: a fault there is in them and in the reference alike."""
     simulating: ClassVar[frozenset[str]] = frozenset()
     """Its routes that move the robot by themselves; all others take the state as given."""
+    on_request: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Why a route runs only where it is named, by route; the others always do."""
     unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     """Versions of other packages beside which alone releases run, and do not say so, as `{"<3.2.7": ("numpy<2",)}`."""
-    on_request: ClassVar[str] = ""
-    """Why it runs only where one of its sources is named; empty if it always does."""
 
     @abstractmethod
     def audit(self) -> Audit:

@@ -57,6 +57,9 @@ def _engines() -> Iterator[str]:
         if environment := environments.get(engine):
             state = f"{environment.version} in the environment {environment.name}, Python {environment.python}"
         yield f"  {engine + ':':16}{state}"
-        if reason := engines.on_request(engine):
-            routes = [f"--source {name}" for name in engines.names() if name.startswith(f"{engine}/")]
+        reasons: dict[str, list[str]] = {}
+        for name in engines.names():
+            if name.startswith(f"{engine}/") and (reason := engines.on_request(name)):
+                reasons.setdefault(reason, []).append(f"--source {name}")
+        for reason, routes in reasons.items():
             yield f"  {'':16}on request ({' '.join(routes)}): {reason}"

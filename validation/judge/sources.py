@@ -21,24 +21,28 @@ ANALYTIC: Mapping[str, type[Source]] = {source.name: source for source in (Noc, 
 def names(robot: Robot, *, absent: bool = False) -> tuple[str, ...]:
     """Names of the sources that a robot is run with unless others are named, the reference first.
 
-    `analytic/paper` is one only if the robot comes from a paper, an engine only if it is there and does not wait to be
-    named.
+    `analytic/paper` is one only if the robot comes from a paper, a route of an engine only if that is there and the
+    route does not wait to be named.
 
     Args:
         robot: The robot.
         absent: Whether engines that are not there are asked for too.
     """
     analytic = [name for name in ANALYTIC if name != Paper.name or robot.paper is not None]
-    asked = [engine for engine in engines.engine_names() if not engines.on_request(engine)]
-    present = [engine for engine in asked if absent or is_there(engine)]
-    of_engines = [name for name in engines.names() if name.split("/")[0] in present]
+    present = [engine for engine in engines.engine_names() if absent or is_there(engine)]
+    of_engines = [name for name in _always() if name.split("/")[0] in present]
     return tuple(name for name in (*analytic, *of_engines) if name not in robot.without)
 
 
 def absent_engines() -> tuple[str, ...]:
     """The engines that would be run unless others are named, and are neither installed nor in an environment."""
-    asked = [engine for engine in engines.engine_names() if not engines.on_request(engine)]
+    asked = dict.fromkeys(name.split("/")[0] for name in _always())
     return tuple(engine for engine in asked if not is_there(engine))
+
+
+def _always() -> tuple[str, ...]:
+    """The routes that do not wait to be named."""
+    return tuple(name for name in engines.names() if not engines.on_request(name))
 
 
 def load(name: str) -> Source:
