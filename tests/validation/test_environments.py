@@ -84,6 +84,10 @@ def test_a_call_is_computed_in_the_environment_with_our_own_code(python: Path) -
     assert call(python, load, ("3prr",), LIMIT) == load("3prr")
 
 
+def test_linear_algebra_has_one_thread_there(python: Path) -> None:
+    assert call(python, os.getenv, ("OPENBLAS_NUM_THREADS",), LIMIT) == "1"
+
+
 def test_one_process_computes_all_calls(python: Path) -> None:
     assert call(python, os.getpid, (), LIMIT) == call(python, os.getpid, (), LIMIT) != os.getpid()
 

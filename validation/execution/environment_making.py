@@ -208,6 +208,7 @@ def imported(engine: str) -> tuple[str, str, str]:
 
 def _made(folder: Path, engine: str, request: Mapping[str, str]) -> Environment:
     """A new environment in its place."""
+    uv.program()  # without which nothing else is worth saying
     options = _options(request)
     python = request["python"] or chosen_python(engine, request["version"], options, folder)
     for unfinished in folder.glob(f"{DRAFT}{engine}-*"):
