@@ -83,6 +83,7 @@ def test_workers_need_no_package_that_is_left_out() -> None:
         "validation.judge.resolution",
         "validation.studies.mutants.judge",
         "validation.studies.budget.parts",
+        "validation.studies.ctc.runs",
         "validation.studies.benchmarks.measure",
     ]
     program = (
