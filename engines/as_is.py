@@ -1,16 +1,18 @@
 """What a route returns of a robot that an engine has stepped as it is: a log, judged by its own motion."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from engines.computed_torque import ComputedTorque, following
+from engines.computed_torque import ComputedTorque, Demand, bandwidth, computed_torque, drive_matrices, following
 from robots.arrays import Array
 from robots.efforts import AsIs, Deviation, EffortHistory, deviation_of
 from robots.errors import EngineError, NotRepresentableError, ShapeError
 from robots.log import FEWEST, Held, Log
+from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -109,6 +111,97 @@ def history(
             timeconst=timeconst,
             at_limits=whole.at_limits,
         ),
+    )
+
+
+class Stepped(Protocol):
+    """A robot in an engine, at the state where a run starts, whose joints take forces that are held for a step."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The robot."""
+        ...
+
+    @property
+    def step(self) -> float:
+        """How long a force is held [s]."""
+        ...
+
+    def state(self) -> tuple[Array, Array]:
+        """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,)."""
+        ...
+
+    def opening(self) -> Deviation:
+        """How far the widest loop is open."""
+        ...
+
+    def hold(self, force: Array, t: float) -> None:
+        """Go one step on.
+
+        Args:
+            force: On the joints, held for the step [N or N m], shape (nv,).
+            t: When it begins [s].
+        """
+        ...
+
+
+def driven_by_forces(
+    source: str,
+    case: Case,
+    motion: Motion,
+    known: tuple[tuple[int, ...], list[Demand]],
+    start: Callable[[int], Stepped],
+    settings: Mapping[str, str],
+) -> EffortHistory:
+    """What a route returns of a robot that computed torque drives by forces on its joints.
+
+    Args:
+        source: Name of the route.
+        case: The case.
+        motion: Its motion.
+        known: The independent drives, and what the motion takes at its samples.
+        start: Puts the robot at the exact state of a sample of the motion, by its number.
+        settings: Every setting that matters.
+
+    Raises:
+        NotRepresentableError: If the engine cannot carry the robot, or the motion lasts too few steps.
+        EngineError: If the engine fails, or its state is not finite any more.
+    """
+    with finite(source):
+        first, second = (_held_run(source, start(k), motion, known, k) for k in (0, len(motion.t) // 2))
+        return history(source, case, motion, (first, second), timeconst=np.inf, settings=settings)
+
+
+def _held_run(
+    source: str, robot: Stepped, motion: Motion, known: tuple[tuple[int, ...], list[Demand]], sample: int
+) -> Record:
+    """A run from a sample of the motion to its end."""
+    independent, begin = known[0], float(motion.t[sample])
+    steps = (begin, robot.step, int(np.floor((motion.t[-1] - begin) / robot.step + 1e-9)) + 1)
+    controller = computed_torque(robot.mechanism, motion, known[1], independent, steps, bandwidth(robot.step))
+    A, W = drive_matrices(robot.mechanism, independent)
+    states, efforts, drift = [], [], Deviation()
+    for k, t in enumerate(controller.t.tolist()):
+        q, qd = robot.state()
+        if not (np.isfinite(q).all() and np.isfinite(qd).all()):
+            raise EngineError(f"{source}: the simulation is not finite any more")
+        states.append((q, qd))
+        efforts.append(controller.efforts(k, A @ q, W @ qd))
+        drift = drift.or_worse(robot.opening())
+        robot.hold(efforts[-1] @ robot.mechanism.selection, t)
+    positions, velocities = (np.array(values) for values in zip(*states, strict=True))
+    acted = np.array(efforts)
+    return Record(
+        controller=controller,
+        independent=independent,
+        positions=positions @ A.T,
+        q=positions,
+        qd=velocities,
+        acted=acted,
+        readings={"commanded": acted},
+        at_limits=0,
+        drift=drift,
+        holds_itself=False,
     )
 
 

@@ -11,6 +11,7 @@ whose `name` is `<engine>/<route>`.
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import ClassVar, Protocol, TypeAlias
 
 from engines.ladder import Ladder
@@ -206,8 +207,10 @@ class Engine(ABC):
     """What its routes take from our model of the robot: a fault there is in them and in the reference alike."""
     simulating: ClassVar[frozenset[str]] = frozenset()
     """Its routes that move the robot by themselves; all others take the state as given."""
-    on_request: ClassVar[str] = ""
-    """Why it runs only where one of its sources is named; empty if it always does."""
+    on_request: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Why a route runs only where it is named, by route; the others always do."""
+    unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+    """Versions of other packages beside which alone releases run, and do not say so, as `{"<3.2.7": ("numpy<2",)}`."""
 
     @abstractmethod
     def audit(self) -> Audit:

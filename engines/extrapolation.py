@@ -1,14 +1,56 @@
 """Richardson's extrapolation: what efforts at several sizes of a step, or of a softness, say of size zero."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
 import numpy as np
 
 from robots.arrays import Array
+from robots.efforts import Rung
 
 IDLE = 1e-3
 """An actuator whose peak is below this fraction of the largest one is idle: its changes are seen beside that [-]."""
+LONGEST = 0.05
+"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
+
+
+def divided(report: float) -> float:
+    """The time that is divided into equal steps [s].
+
+    Args:
+        report: Time between two samples of the motion [s].
+    """
+    return float(report / np.ceil(report / LONGEST - 1e-9))
+
+
+def settled_rungs(
+    rung: Callable[[int], Rung], counts: Sequence[int], *, settled: float, more: int, kept: int | None = None
+) -> list[Rung]:
+    """Simulations, coarsest step first; finer ones are added until their extrapolated efforts are settled.
+
+    Args:
+        rung: Simulates with so many steps in the time that is divided.
+        counts: How many there are to be, fewest first.
+        settled: Most that may be left in the efforts, over their peak [-]; if infinite, none is added.
+        more: Most that are added, each twice as fine as the last.
+        kept: How many of the finest are extrapolated; None for all.
+    """
+    ladder, finest = [rung(count) for count in counts], counts[-1]
+    for _ in range(more if settled < inf else 0):
+        if unsettled(ladder[-kept:] if kept else ladder) <= settled:
+            break
+        finest *= 2
+        ladder.append(rung(finest))
+    return ladder
+
+
+def without_step(ladder: Sequence[Rung]) -> Array:
+    """Efforts at step zero, if those of a step have a power series in it [N or N m], shape (nt, na).
+
+    Args:
+        ladder: Simulations at several steps.
+    """
+    return value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder])
 
 
 def value_at_zero(sizes: Sequence[float], efforts: Sequence[Array]) -> Array:
@@ -18,18 +60,17 @@ def value_at_zero(sizes: Sequence[float], efforts: Sequence[Array]) -> Array:
     return np.tensordot(weights, np.array(efforts), axes=1)
 
 
-def unsettled(sizes: Sequence[float], efforts: Sequence[Array]) -> float:
+def unsettled(ladder: Sequence[Rung]) -> float:
     """What is left in extrapolated efforts [-]: they go on to change in the ratio of their last two changes.
 
     Nothing that finer steps would take away, where they have ceased to settle; infinite for fewer than three.
 
     Args:
-        sizes: Sizes, largest first [any unit].
-        efforts: Efforts at each [N or N m], of shape (nt, na).
+        ladder: Simulations at several steps, coarsest first.
     """
-    if len(sizes) < 3:
+    if len(ladder) < 3:
         return inf
-    *_, a, b, c = (value_at_zero(sizes[:count], efforts[:count]) for count in range(1, len(sizes) + 1))
+    *_, a, b, c = (without_step(ladder[:count]) for count in range(1, len(ladder) + 1))
     before, last = relative_change(a, c), relative_change(b, c)
     return last**2 / before if last < before else 0.0
 

@@ -78,7 +78,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
     if pytestconfig.getoption("--all-commands"):
         python = desk / "old_environment" / "bin" / "python"
         python.parent.mkdir(parents=True)
-        python.write_text(f'#!/bin/sh\nexec {shlex.join(made_by_uv("3.17.0").interpreter)} "$@"\n', encoding="utf-8")
+        python.write_text(
+            f'#!/bin/sh\nexec {shlex.join(made_by_uv("mujoco", "3.17.0").interpreter)} "$@"\n', encoding="utf-8"
+        )
         python.chmod(0o755)
     t = np.linspace(0, 1, 101)
     walk = {"t": t}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
@@ -27,7 +27,7 @@ LOOKED_AT = 500
 """Samples at which singularities are looked for [-]."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # without slots: its noise is kept in its dictionary
 class ClosedLog:
     """A log in the order of a mechanism."""
 
@@ -59,7 +59,12 @@ class ClosedLog:
             return W / (W**2).sum(axis=1, keepdims=True)
         return np.eye(mechanism.nv)[self._dofs]
 
-    @property
+    @cached_property
+    def effort_deviations(self) -> Array:
+        """Noise of the efforts [N or N m], shape (na,)."""
+        return noise(self.effort)
+
+    @cached_property
     def deviations(self) -> tuple[Array, Array]:
         """Noise of positions [m or rad] and velocities [m/s or rad/s] along `directions`, each of shape (columns,)."""
         of_rates = np.zeros(0) if self.qd is None else noise(self.qd)

@@ -57,7 +57,7 @@ def assemble_batch(
 
 def _closed(tracer: Tracer, near: Array) -> Array:
     """The poses (nt, nq) with their loops closed, drives held."""
-    q, residual = _close(tracer.mechanism, near, tracer.passive, enough=ON_THE_WAY)
+    q, residual = close_batch(tracer.mechanism, near, tracer.passive, enough=ON_THE_WAY)
     widest = float(residual.max())
     if widest > CLOSED:
         raise LoopClosureError(
@@ -80,7 +80,7 @@ def _moved(tracer: Tracer, q: Array, targets: Array) -> Array:
         move[:, dofs] = way
         move[:, passive] = solve_dependent(Phi[..., passive], Phi[..., dofs] @ way[..., None])[..., 0]
         predicted = retract(mechanism, q, move)
-        closed, residual = _close(mechanism, predicted, passive, enough=EXACT if done + step == 1 else ON_THE_WAY)
+        closed, residual = close_batch(mechanism, predicted, passive, enough=EXACT if done + step == 1 else ON_THE_WAY)
         trusted = 1e-4 + 0.5 * np.abs(move).max(axis=1)  # a larger correction may be a jump to another working mode
         if (residual <= CLOSED).all() and (np.abs(closed - predicted).max(axis=1) <= trusted).all():
             q, done = closed, done + step
@@ -97,8 +97,18 @@ def _moved(tracer: Tracer, q: Array, targets: Array) -> Array:
     return q
 
 
-def _close(mechanism: Mechanism, q: Array, passive: AnyArray, *, enough: float) -> tuple[Array, Array]:
-    """Poses (nt, nq) after Newton's method on the passive dofs, until no residual falls, and their residuals (nt,)."""
+def close_batch(mechanism: Mechanism, q: Array, passive: AnyArray, *, enough: float = EXACT) -> tuple[Array, Array]:
+    """Close the loops of many poses by Newton's method, until no residual falls.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions nearby [m or rad], shape (nt, nq).
+        passive: Mask of the dofs that may move [-], shape (nv,).
+        enough: Residual that is not improved any more [m or rad].
+
+    Returns:
+        Poses [m or rad], shape (nt, nq), and their residuals [m or rad], shape (nt,).
+    """
     best, least = q, np.full(len(q), np.inf)
     for _ in range(MOST_ITERATIONS):
         body_poses = poses(mechanism, q)

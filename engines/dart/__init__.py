@@ -1,5 +1,8 @@
 """DART, from a skeleton built through its API from the `Mechanism`."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
 
 
@@ -14,6 +17,9 @@ class Dart(Engine):
     lineage = "DART"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     simulating = frozenset({"as_is", "forward"})
+    on_request: ClassVar[Mapping[str, str]] = {
+        "as_is": "there are no files of DART's with actuators to take as they are: it steps what we build"
+    }
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""

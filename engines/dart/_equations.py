@@ -1,24 +1,60 @@
-"""Terms of DART's equations of motion of the spanning tree in the state it has."""
+"""DART's equations of motion at any state: terms of the spanning tree, rows of the loops."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from engines.dart._loads import apply_loads, joint_dampers, joint_springs
-from engines.dart._skeleton import Tree
+from engines.dart._loops import closure_bias, closure_jacobian, opening
+from engines.dart._skeleton import Tree, build
 from robots.arrays import Array
+from robots.efforts import Deviation
+from robots.mechanism import Mechanism
 
 
-def tree_terms(tree: Tree) -> tuple[Array, Array, Array]:
-    """The engine's terms of the spanning tree's equations of motion.
+@dataclass(frozen=True, slots=True)
+class DartEquations:
+    """See `engines.equations.Equations`."""
+
+    tree: Tree
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """See `engines.equations.Equations.mechanism`."""
+        return self.tree.mechanism
+
+    def jacobian(self, q: Array) -> Array:
+        """See `engines.equations.Equations.jacobian`."""
+        self.tree.put(q, np.zeros(self.mechanism.nv))
+        return closure_jacobian(self.tree)
+
+    def opening(self, q: Array) -> Deviation:
+        """See `engines.equations.Equations.opening`."""
+        self.tree.put(q, np.zeros(self.mechanism.nv))
+        return opening(self.tree)
+
+    def closure_bias(self, q: Array, qd: Array) -> Array:
+        """See `engines.equations.Equations.closure_bias`."""
+        self.tree.put(q, qd)
+        return closure_bias(self.tree)
+
+    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+        """See `engines.equations.Equations.tree_terms`; DART has no rotors."""
+        self.tree.put(q, qd)
+        apply_loads(self.tree)
+        skeleton = self.tree.skeleton
+        M = np.array(skeleton.getMassMatrix()) + np.diag(self.tree.armature)
+        passive = np.array(skeleton.getExternalForces()) + joint_springs(self.tree) + joint_dampers(self.tree)
+        return M, np.array(skeleton.getCoriolisAndGravityForces()), passive
+
+
+def equations(mechanism: Mechanism) -> DartEquations:
+    """The equations of motion of a mechanism.
 
     Args:
-        tree: The mechanism in DART.
+        mechanism: Robot.
 
-    Returns:
-        Inertia matrix with rotors, which DART has not [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights;
-        springs, dampers, what holds weights and external wrenches [N or N m], shape (nv,) each.
+    Raises:
+        NotRepresentableError: If it has something that DART cannot carry.
     """
-    apply_loads(tree)
-    skeleton = tree.skeleton
-    M = np.array(skeleton.getMassMatrix()) + np.diag(tree.armature)
-    passive = np.array(skeleton.getExternalForces()) + joint_springs(tree) + joint_dampers(tree)
-    return M, np.array(skeleton.getCoriolisAndGravityForces()), passive
+    return DartEquations(build(mechanism))

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from engines.dart._equations import tree_terms
+from engines.dart._equations import equations
 from engines.dart._loads import ball_spring, wrenches
-from engines.dart._loops import closure_bias, closure_jacobian, opening
-from engines.dart._skeleton import Tree, build, guarded, rotation
+from engines.dart._skeleton import Tree, guarded, rotation
+from engines.equations import equation_fields, matrices_along
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism
@@ -32,34 +32,29 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         q: Joint positions that close the loops [m or rad], shape (nq,).
     """
     with guarded("dart"):
-        tree = build(mechanism)
-        tree.put(q, np.zeros(mechanism.nv))
-        _, bias, passive = tree_terms(tree)
+        terms = equations(mechanism)
+        tree, fields = terms.tree, equation_fields(terms, q)
         freedom, axis, anchor = _joints(tree)
         force, moment = _loads(tree)
         stiffness, reference = _springs(tree)
-        J, gap = closure_jacobian(tree), opening(tree)
         free = any(joint.kind == "free" for joint in mechanism.joints)
         return Inventory(
             bodies=tuple(body.name for body in mechanism.bodies),
             joints=tuple(joint.name for joint in mechanism.joints),
             dofs=_dofs(tree),
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **fields,
             **_bodies(tree),
             freedom=freedom,
             axis=axis,
             anchor=anchor,
             armature=np.diag(tree.armature),
-            damping=_damping(tree, q),
             friction=_friction(tree),
             stiffness=stiffness,
             spring_reference=reference,
             gravity=np.array(tree.skeleton.getGravity()),
             force=force,
             moment=moment,
-            rest_force=bias - passive,
-            J=J,
-            opening=gap.largest,
             transmission=mechanism.selection,
             rebuilt={**REBUILT, "freedom": FREE} if free else REBUILT,
         )
@@ -74,15 +69,7 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     with guarded("dart"):
-        tree = build(mechanism)
-        states = [_at_state(tree, *state) for state in zip(q, qd, strict=True)]
-    names = ("M", "bias", "passive", "J", "closure_bias")
-    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*states, strict=True), strict=True)})
-
-
-def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
-    tree.put(q, qd)
-    return *tree_terms(tree), closure_jacobian(tree), closure_bias(tree)
+        return matrices_along(equations(mechanism), q, qd)
 
 
 def _bodies(tree: Tree) -> dict[str, Any]:
@@ -123,17 +110,6 @@ def _joints(tree: Tree) -> tuple[Array, Array, Array]:
         if kind in ("hinge", "ball"):
             anchors[j] = off_axis(pose.rotation() @ on_child.translation() + pose.translation(), axes[j])
     return freedom, axes, anchors
-
-
-def _damping(tree: Tree, q: Array) -> Array:
-    """How the forces on the joints follow the velocities [N s/m, N s or N m s/rad], shape (nv, nv)."""
-    units, against = np.eye(tree.mechanism.nv), []
-    at_rest = tree_terms(tree)[2]
-    for unit in units:
-        tree.put(q, unit)
-        against.append(at_rest - tree_terms(tree)[2])
-    tree.put(q, np.zeros(len(units)))
-    return np.reshape(against, units.shape).T
 
 
 def _friction(tree: Tree) -> Array:

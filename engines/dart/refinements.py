@@ -5,7 +5,8 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
-from engines.dart.routes.forward import OWN, DartForward, Settings, divided
+from engines.dart.routes.forward import OWN, DartForward, Settings
+from engines.extrapolation import divided
 from engines.ladder import Ladder, Level, Route, halvings
 from robots.motion import Motion
 

@@ -1,6 +1,9 @@
 """Drake's `MultibodyPlant`, built through its API from the `Mechanism`."""
 
-from engines.contract import Audit, Engine, Faults, Refinements
+from collections.abc import Mapping
+from typing import ClassVar
+
+from engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
 
 
 class Drake(Engine):
@@ -14,6 +17,9 @@ class Drake(Engine):
     lineage = "Drake"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     simulating = frozenset({"as_is", "forward"})
+    on_request: ClassVar[Mapping[str, str]] = {
+        "as_is": "there are no files of Drake's with actuators to take as they are: it steps what we build"
+    }
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
@@ -32,6 +38,12 @@ class Drake(Engine):
         from engines.drake import faults
 
         return faults
+
+    def free_motion(self) -> FreeMotion:
+        """See `Engine.free_motion`."""
+        from engines.drake import free_motion
+
+        return free_motion
 
 
 ENGINE = Drake()

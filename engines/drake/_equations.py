@@ -1,92 +1,99 @@
-"""Terms of Drake's equations of motion of the spanning tree in a state, turned over to the joints of the mechanism."""
+"""Drake's equations of motion at any state, turned over to the joints of the mechanism."""
 
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from engines.drake._loads import wrenches
-from engines.drake._plant import Plant, trees, wrench_math
+from engines.drake._plant import Plant, build, trees, wrench_math
 from robots.arrays import Array
 from robots.efforts import Deviation, deviation_of
-from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
+from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Mechanism, RigidClosure, WeldClosure
 
 V = trees.JacobianWrtVariable.kV
 
 
-def tree_terms(drake: Plant, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-    """The engine's terms of the spanning tree's equations of motion; sets the state.
+@dataclass(frozen=True, slots=True)
+class DrakeEquations:
+    """See `engines.equations.Equations`."""
+
+    drake: Plant
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """See `engines.equations.Equations.mechanism`."""
+        return self.drake.mechanism
+
+    def jacobian(self, q: Array) -> Array:
+        """See `engines.equations.Equations.jacobian`, along the world's axes."""
+        drake = self.drake
+        drake.put(q, np.zeros(drake.mechanism.nv))
+        T = drake.rates(q)
+        rows = [np.zeros((0, drake.mechanism.nv))]
+        for closure in drake.mechanism.closures:
+            match closure:
+                case ConnectClosure() | WeldClosure():
+                    ends = [_jacobian(drake, body, point) for body, point in _ends(closure)]
+                    rows.append(_of_closure(closure, *ends) @ T)
+                case CoordinateClosure():
+                    leader = drake.mechanism.rates_of(() if closure.leader is None else (closure.leader,))
+                    slope = float(closure.coefficients[1])
+                    rows.append(drake.mechanism.rates_of((closure.follower,)) - slope * leader)
+                case _:
+                    assert_never(closure)
+        return np.concatenate(rows)
+
+    def opening(self, q: Array) -> Deviation:
+        """See `engines.equations.Equations.opening`."""
+        self.drake.put(q, np.zeros(self.mechanism.nv))
+        return opening(self.drake, self.drake.context)
+
+    def closure_bias(self, q: Array, qd: Array) -> Array:
+        """See `engines.equations.Equations.closure_bias`, by Drake's bias accelerations."""
+        drake = self.drake
+        drake.put(q, qd)
+        rows = [np.zeros(0)]
+        for closure in drake.mechanism.closures:
+            match closure:
+                case ConnectClosure() | WeldClosure():
+                    ends = [_bias(drake, body, point) for body, point in _ends(closure)]
+                    rows.append(_of_closure(closure, *ends))
+                case CoordinateClosure():
+                    rows.append(np.zeros(1))  # a straight line
+                case _:
+                    assert_never(closure)
+        return np.concatenate(rows)
+
+    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+        """See `engines.equations.Equations.tree_terms`."""
+        drake = self.drake
+        drake.put(q, qd)
+        plant, context, T = drake.plant, drake.context, drake.rates(q)
+        weights = plant.CalcGravityGeneralizedForces(context)
+        forces = trees.MultibodyForces(plant)
+        plant.CalcForceElementsContribution(context, forces)
+        for load in wrenches(drake.mechanism):
+            wrench = wrench_math.SpatialForce(load.moment, load.force)
+            R = plant.EvalBodyPoseInWorld(context, drake.bodies[load.body]).rotation().matrix()
+            lever = R @ drake.point(load.body, load.point)
+            drake.bodies[load.body].AddInForce(context, lever, wrench, plant.world_frame(), forces)
+        all_forces = plant.CalcGeneralizedForces(context, forces)
+        M = plant.CalcMassMatrix(context)
+        return T.T @ M @ T, T.T @ (plant.CalcBiasTerm(context) - weights), T.T @ (all_forces - weights)
+
+
+def equations(mechanism: Mechanism) -> DrakeEquations:
+    """The equations of motion of a mechanism.
 
     Args:
-        drake: The mechanism in Drake.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
+        mechanism: Robot.
 
-    Returns:
-        Inertia matrix with rotors [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights; springs, dampers,
-        what holds weights and external wrenches [N or N m], shape (nv,) each.
+    Raises:
+        NotRepresentableError: If it has something that Drake cannot carry.
     """
-    drake.put(q, qd)
-    plant, context, T = drake.plant, drake.context, drake.rates(q)
-    weights = plant.CalcGravityGeneralizedForces(context)
-    forces = trees.MultibodyForces(plant)
-    plant.CalcForceElementsContribution(context, forces)
-    for load in wrenches(drake.mechanism):
-        wrench = wrench_math.SpatialForce(load.moment, load.force)
-        R = plant.EvalBodyPoseInWorld(context, drake.bodies[load.body]).rotation().matrix()
-        lever = R @ drake.point(load.body, load.point)
-        drake.bodies[load.body].AddInForce(context, lever, wrench, plant.world_frame(), forces)
-    all_forces = plant.CalcGeneralizedForces(context, forces)
-    M = plant.CalcMassMatrix(context)
-    return T.T @ M @ T, T.T @ (plant.CalcBiasTerm(context) - weights), T.T @ (all_forces - weights)
-
-
-def closure_jacobian(drake: Plant, q: Array) -> Array:
-    """What opens the loops, per joint velocity: rows along the world's axes [m/rad or m/m], shape (nc, nv).
-
-    Args:
-        drake: The mechanism in Drake, in the positions.
-        q: The joint positions [m or rad], shape (nq,).
-    """
-    T = drake.rates(q)
-    rows = [np.zeros((0, drake.mechanism.nv))]
-    for closure in drake.mechanism.closures:
-        match closure:
-            case ConnectClosure() | WeldClosure():
-                ends = [_jacobian(drake, body, point) for body, point in _ends(closure)]
-                rows.append(_of_closure(closure, *ends) @ T)
-            case CoordinateClosure():
-                leader = drake.mechanism.rates_of(() if closure.leader is None else (closure.leader,))
-                slope = float(closure.coefficients[1])
-                rows.append(drake.mechanism.rates_of((closure.follower,)) - slope * leader)
-            case _:
-                assert_never(closure)
-    return np.concatenate(rows)
-
-
-def closure_bias(drake: Plant, q: Array, qd: Array) -> Array:
-    """J̇ q̇ in the rows of `closure_jacobian`, by Drake's bias accelerations; sets the state.
-
-    Args:
-        drake: The mechanism in Drake.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-
-    Returns:
-        Accelerations [m/s² or rad/s²], shape (nc,).
-    """
-    drake.put(q, qd)
-    rows = [np.zeros(0)]
-    for closure in drake.mechanism.closures:
-        match closure:
-            case ConnectClosure() | WeldClosure():
-                ends = [_bias(drake, body, point) for body, point in _ends(closure)]
-                rows.append(_of_closure(closure, *ends))
-            case CoordinateClosure():
-                rows.append(np.zeros(1))  # a straight line
-            case _:
-                assert_never(closure)
-    return np.concatenate(rows)
+    return DrakeEquations(build(mechanism))
 
 
 def opening(drake: Plant, context: Any) -> Deviation:

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from engines.drake._equations import closure_bias, closure_jacobian, opening, tree_terms
+from engines.drake._equations import equations
 from engines.drake._loads import wrenches
-from engines.drake._plant import Plant, build, guarded, trees
+from engines.drake._plant import Plant, guarded, trees
+from engines.equations import equation_fields, matrices_along, names_of
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism
@@ -34,37 +35,26 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         q: Joint positions that close the loops [m or rad], shape (nq,).
     """
     with guarded("drake"):
-        drake = build(mechanism)
-        _, bias, passive = tree_terms(drake, q, np.zeros(mechanism.nv))
-        J, gap = closure_jacobian(drake, q), opening(drake, drake.context)
+        terms = equations(mechanism)
+        drake, fields = terms.drake, equation_fields(terms, q)
         freedom, axis, anchor = _joints(drake)
         force, moment = _loads(drake)
         stiffness, reference = _springs(drake)
         bodies = _bodies(drake)
         return Inventory(
-            bodies=tuple(body.name for body in mechanism.bodies),
-            joints=tuple(joint.name for joint in mechanism.joints),
-            dofs=tuple(
-                joint.name
-                for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
-                for _ in range(dofs.start, dofs.stop)
-            ),
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **names_of(mechanism),
+            **fields,
             **bodies,
             freedom=freedom,
             axis=axis,
             anchor=anchor,
             armature=_armature(drake),
-            damping=_damping(drake, q),
             friction=np.zeros(mechanism.nv),
             stiffness=stiffness,
             spring_reference=reference,
             gravity=np.array(drake.plant.gravity_field().gravity_vector()),
             force=force,
             moment=moment,
-            rest_force=bias - passive,
-            J=J,
-            opening=gap.largest,
             transmission=mechanism.selection,
             rebuilt=REBUILT,
         )
@@ -79,15 +69,7 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     with guarded("drake"):
-        drake = build(mechanism)
-        states = [_at_state(drake, *state) for state in zip(q, qd, strict=True)]
-    names = ("M", "bias", "passive", "J", "closure_bias")
-    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*states, strict=True), strict=True)})
-
-
-def _at_state(drake: Plant, q: Array, qd: Array) -> tuple[Array, ...]:
-    terms = tree_terms(drake, q, qd)
-    return *terms, closure_jacobian(drake, q), closure_bias(drake, q, qd)
+        return matrices_along(equations(mechanism), q, qd)
 
 
 def _bodies(drake: Plant) -> dict[str, Any]:
@@ -139,13 +121,6 @@ def _armature(drake: Plant) -> Array:
     for j, actuator in drake.actuators.items():
         armature[drake.mechanism.dof_slices[j]] = actuator.calc_reflected_inertia(drake.context)
     return np.diag(armature)
-
-
-def _damping(drake: Plant, q: Array) -> Array:
-    """How the forces on the joints follow the velocities [N s/m, N s or N m s/rad], shape (nv, nv)."""
-    units = np.eye(drake.mechanism.nv)
-    at_rest = tree_terms(drake, q, np.zeros(len(units)))[2]
-    return np.reshape([at_rest - tree_terms(drake, q, unit)[2] for unit in units], units.shape).T
 
 
 def _springs(drake: Plant) -> tuple[Array, Array]:

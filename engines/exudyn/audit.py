@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from engines.equations import names_of
 from engines.exudyn._coordinates import coordinates
 from engines.exudyn._equations import closure_bias, equations, rates_of_coordinates, rows_of
 from engines.exudyn._frames import frames, places, poses
@@ -50,14 +51,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         stiffness, reference = _springs(system)
         bodies = _bodies(system)
         return Inventory(
-            bodies=tuple(body.name for body in mechanism.bodies),
-            joints=tuple(joint.name for joint in mechanism.joints),
-            dofs=tuple(
-                joint.name
-                for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
-                for _ in range(dofs.start, dofs.stop)
-            ),
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **names_of(mechanism),
             **bodies,
             freedom=freedom,
             axis=axis,

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from engines.exudyn.routes.forward import OWN, ExudynForward, Settings, divided
+from engines.extrapolation import divided
+from engines.exudyn.routes.forward import OWN, ExudynForward, Settings
 from engines.ladder import Ladder, Level, Route, halvings
 from robots.motion import Motion
 

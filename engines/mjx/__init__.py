@@ -1,5 +1,8 @@
 """MJX: MuJoCo's port to JAX, which runs on GPUs; here on the CPU, in double and in single precision."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from engines.contract import Audit, Engine, Refinements
 
 
@@ -14,7 +17,10 @@ class Mjx(Engine):
     lineage = "MuJoCo"
     shares = ("loads", "gravity")
     simulating = frozenset({"forward", "forward_single"})
-    on_request = "as a port of MuJoCo it is not an independent lineage, and to compile it takes some 10 to 30 s a robot"
+    on_request: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("forward", "forward_single", "kkt", "kkt_single"),
+        "as a port of MuJoCo it is not an independent lineage, and to compile it takes some 10 to 30 s a robot",
+    )
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""

@@ -1,15 +1,17 @@
 """What Pinocchio's model holds, is told beside it, and computes: asked of Pinocchio itself."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from engines.pinocchio._loads import joint_springs, load_forces, wrenches
-from engines.pinocchio._loops import bends, closure_bias, closure_jacobian, gathered, loop_constraints, opening
+from engines.equations import equation_fields, matrices_along
+from engines.pinocchio._equations import PinocchioEquations, equations
+from engines.pinocchio._loads import joint_springs, wrenches
+from engines.pinocchio._loops import bends
 from engines.pinocchio._simulation import Solver
-from engines.pinocchio._tree import Tree, build, guarded
-from engines.pinocchio.routes.kkt import tree_terms
+from engines.pinocchio._tree import Tree, guarded
 from robots.arrays import Array
 from robots.inventory import Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism
@@ -35,10 +37,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         q: Joint positions that close the loops [m or rad], shape (nq,).
     """
     with guarded("pinocchio"):
-        tree = build(mechanism)
-        loops = gathered(loop_constraints(tree))
-        _, bias, passive = tree_terms(tree, q, np.zeros(mechanism.nv))
-        J = closure_jacobian(tree, loops, q)
+        terms = equations(mechanism)
+        tree, fields = terms.tree, equation_fields(terms, q)
         pin.updateFramePlacements(tree.model, tree.data)
         freedom, axis, anchor = _joints(tree)
         force, moment = _loads(tree)
@@ -48,21 +48,18 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             joints=tuple(tree.model.names[joints[-1]] for joints in tree.joints),
             dofs=_dofs(tree),
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **fields,
             **_bodies(tree),
             freedom=freedom,
             axis=axis,
             anchor=anchor,
             armature=np.diag(tree.model.armature),
-            damping=_damping(tree, q),
             friction=np.array(tree.model.upperDryFrictionLimit),
             stiffness=stiffness,
             spring_reference=reference,
             gravity=np.array(tree.model.gravity.linear),
             force=force,
             moment=moment,
-            rest_force=bias - passive,
-            J=J,
-            opening=opening(tree, loops, q).largest,
             transmission=mechanism.selection,
             rebuilt=REBUILT if len(tree.model.names) == len(mechanism.joints) + 1 else {**REBUILT, "freedom": FREE},
         )
@@ -77,17 +74,14 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     with guarded("pinocchio"):
-        tree = build(mechanism)
-        states = [_at_state(tree, *state) for state in zip(q, qd, strict=True)]
-    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
-    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*states, strict=True), strict=True)})
+        terms = equations(mechanism)
+        solver_bias = [_solver_bias(terms, *state) for state in zip(q, qd, strict=True)]
+        return replace(matrices_along(terms, q, qd), solver_bias=np.array(solver_bias))
 
 
-def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
-    """M, bias, passive forces, loop Jacobian, J̇ q̇, and what the constraint solver takes for it."""
-    terms = tree_terms(tree, q, qd)
-    loops, solver = gathered(loop_constraints(tree)), Solver()
-    J, by_kinematics = closure_jacobian(tree, loops, q), closure_bias(tree, loops, q, qd)
+def _solver_bias(terms: PinocchioEquations, q: Array, qd: Array) -> Array:
+    """J̇ q̇ as the constraint solver takes it [m/s² or rad/s²], shape (nc,)."""
+    tree, loops, solver = terms.tree, terms.loops, Solver()
     model, data = tree.model, tree.data
     pin.initConstraintDynamics(model, data, loops.models, loops.datas)
     proximal = pin.ProximalSettings(0.0, 0.0, solver.mu, solver.iterations)
@@ -96,7 +90,7 @@ def _at_state(tree: Tree, q: Array, qd: Array) -> tuple[Array, ...]:
         (data.contact1_acceleration_drift - data.contact2_acceleration_drift).vector[: constraint.residualSize()]
         for constraint, data in zip(loops.models, loops.datas, strict=True)
     ]
-    return *terms, J, by_kinematics, np.concatenate([np.zeros(0), *drifts, bends(tree.mechanism, q, qd)])
+    return np.concatenate([np.zeros(0), *drifts, bends(tree.mechanism, q, qd)])
 
 
 def _bodies(tree: Tree) -> dict[str, Any]:
@@ -152,13 +146,6 @@ def _joints(tree: Tree) -> tuple[Array, Array, Array]:
 
 def _rank(directions: Array) -> int:
     return int(np.linalg.matrix_rank(directions, rtol=EVEN)) if directions.size else 0
-
-
-def _damping(tree: Tree, q: Array) -> Array:
-    """How the forces on the joints follow the velocities [N s/m, N s or N m s/rad], shape (nv, nv)."""
-    units = np.eye(tree.mechanism.nv)
-    against = [load_forces(tree, q, 0 * unit) - load_forces(tree, q, unit) for unit in units]
-    return np.reshape(against, units.shape).T
 
 
 def _springs(tree: Tree) -> tuple[Array, Array]:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
+from engines.extrapolation import divided
 from engines.ladder import Ladder, Level, Route, halvings
-from engines.pybullet.routes.forward import OWN, PybulletForward, Settings, divided
+from engines.pybullet.routes.forward import OWN, PybulletForward, Settings
 from robots.motion import Motion
 
 COARSEST, FINEST = 0.026, 0.3e-3

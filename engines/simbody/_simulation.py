@@ -42,6 +42,8 @@ class Run:
     """To which constraints on positions and velocities are met by projection [m, rad, or per s]."""
     drives: tuple[int, ...]
     """Places of the driven coordinates that are driven."""
+    degree: int = DEGREE
+    """Of the spline that is prescribed; odd, and at most seven."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,7 @@ def _splines(motion: Motion, run: Run, rest: Array) -> list[Any]:
     splines = []
     for column in values.T.tolist():
         spline = opensim.GCVSpline()
-        spline.setDegree(DEGREE)
+        spline.setDegree(run.degree)
         for t, value in zip(knots.tolist(), column, strict=True):
             spline.addPoint(t, value)
         splines.append(spline)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from engines.simbody._equations import closure_bias, closure_jacobian, opening, tree_terms
-from engines.simbody._model import Model, build
+from engines.equations import equation_fields, matrices_along, names_of
+from engines.simbody._equations import equations
+from engines.simbody._model import Model
 from engines.simbody._opensim import guarded, opensim, pose
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
@@ -30,36 +31,25 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         q: Joint positions that close the loops [m or rad], shape (nq,).
     """
     with guarded("simbody"):
-        model = build(mechanism)
-        _, bias, passive = tree_terms(model, q, np.zeros(mechanism.nv))
-        J, gap = closure_jacobian(model, q), opening(model, model.state)
+        terms = equations(mechanism)
+        model, fields = terms.simbody, equation_fields(terms, q)
         freedom, axis, anchor = _joints(model)
         force, moment = _loads(model)
         stiffness, reference = _springs(model)
         return Inventory(
-            bodies=tuple(body.name for body in mechanism.bodies),
-            joints=tuple(joint.name for joint in mechanism.joints),
-            dofs=tuple(
-                joint.name
-                for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
-                for _ in range(dofs.start, dofs.stop)
-            ),
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **names_of(mechanism),
+            **fields,
             **_bodies(model),
             freedom=freedom,
             axis=axis,
             anchor=anchor,
             armature=_armature(model),
-            damping=_damping(model, q),
             friction=np.zeros(mechanism.nv),
             stiffness=stiffness,
             spring_reference=reference,
             gravity=np.array(model.model.getGravity().to_numpy()),
             force=force,
             moment=moment,
-            rest_force=bias - passive,
-            J=J,
-            opening=gap.largest,
             transmission=mechanism.selection,
             rebuilt=REBUILT,
         )
@@ -74,15 +64,7 @@ def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     with guarded("simbody"):
-        model = build(mechanism)
-        states = [_at_state(model, *state) for state in zip(q, qd, strict=True)]
-    names = ("M", "bias", "passive", "J", "closure_bias")
-    return Matrices(**{name: np.array(values) for name, values in zip(names, zip(*states, strict=True), strict=True)})
-
-
-def _at_state(model: Model, q: Array, qd: Array) -> tuple[Array, ...]:
-    terms = tree_terms(model, q, qd)
-    return *terms, closure_jacobian(model, q), closure_bias(model, q, qd)
+        return matrices_along(equations(mechanism), q, qd)
 
 
 def _bodies(model: Model) -> dict[str, Any]:
@@ -134,13 +116,6 @@ def _armature(model: Model) -> Array:
     W = model.mechanism.rates_of([rotor.coordinate for rotor in model.rotors])
     inertias = [_tensor(_wheel(coordinate).getInertia())[2, 2] for coordinate in model.rotor_coordinates]
     return (W.T * inertias) @ W
-
-
-def _damping(model: Model, q: Array) -> Array:
-    """How the forces on the joints follow the velocities [N s/m, N s or N m s/rad], shape (nv, nv)."""
-    units = np.eye(model.mechanism.nv)
-    at_rest = tree_terms(model, q, np.zeros(len(units)))[2]
-    return np.reshape([at_rest - tree_terms(model, q, unit)[2] for unit in units], units.shape).T
 
 
 def _forces(model: Model, kind: Any) -> Iterator[Any]:

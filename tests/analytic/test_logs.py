@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.interpolate import make_lsq_spline
 
 from analytic.logs.closed_log import closed_log
 from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
 from analytic.logs.noise import noise, resolution, stuck_codes
 from analytic.logs.residual import Residual, half_step_lag, residual_efforts
+from robots.arrays import Array
 from robots.errors import HarnessError
 from robots.log import EffortTime, Held, Instantaneous, Log
 from robots.robot import Case, load, make_case
@@ -89,6 +91,23 @@ def test_noise_is_told_from_what_moves_smoothly() -> None:
     np.testing.assert_allclose(noise(smooth + 1e-4 * rng.normal(size=smooth.shape)), 1e-4, rtol=0.2)
     jumps = smooth + 1e-4 * rng.normal(size=smooth.shape) + (t > 3)[:, None]
     np.testing.assert_allclose(noise(jumps), 1e-4, rtol=0.7)  # by squares it is 300 times that
+
+
+def test_columns_whose_noise_is_known_are_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What moves smoothly is told from noise by differences alone, beside a column that splines tell better."""
+    t, rng = np.arange(400) * 0.02, np.random.default_rng(2)
+    smooth, still = np.sin(RATE * t), np.ones_like(t)
+    columns = np.stack([smooth, still, smooth + 1e-3 * rng.normal(size=t.shape)], axis=1)
+    alone = [noise(column[:, None])[0] for column in columns.T]
+    fitted: list[int] = []
+
+    def counted(x: Array, values: Array, *arguments: Any) -> Any:
+        fitted.append(values.shape[1])
+        return make_lsq_spline(x, values, *arguments)
+
+    monkeypatch.setattr("analytic.logs.noise.make_lsq_spline", counted)
+    np.testing.assert_allclose(noise(columns), alone, rtol=1e-6)
+    assert set(fitted) == {1}
 
 
 def test_encoders_and_exporters_are_seen_by_their_steps() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,13 @@ import pytest
 import engines
 from analytic.motion.prescribe import prescribe
 from engines.as_is import Record
-from engines.computed_torque import bandwidth
+from engines.computed_torque import bandwidth, targets
 from engines.mujoco import _as_is as as_is
 from engines.mujoco._actuators import actuators
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
-from robots.motion import Motion
-from robots.robot import Case, load
+from robots.motion import Drive, Motion
+from robots.robot import Case, load, representative_case
 from tests.conftest import MODELS, CaseMaker
 from validation.studies.check.cases import cases_of_file
 
@@ -206,3 +207,21 @@ def _replace(path: Path, pattern: str, text: str) -> None:
 def test_a_motion_of_a_few_steps_is_refused(name: str, prr: Case, prr_motion: Motion) -> None:
     with pytest.raises(NotRepresentableError, match=r"half of the motion lasts \d+ steps of .* ms, a log wants 15"):
         engines.load(name).compute_efforts(prr, prr_motion.assemble(prr_motion.t[:3]))
+
+
+def test_a_law_that_closes_loops_at_every_time_is_not_asked_again() -> None:
+    """Redundant drives follow from the others; between samples they do what they would, to the eighth digit."""
+    case = representative_case(load("2pur2rpu"))
+    motion = prescribe(case)
+    between = (motion.t[40:50] + motion.t[41:51]) / 2
+    wanted, given = motion.law(between), targets(case.mechanism, motion, between)
+    np.testing.assert_allclose(given.q, wanted.q, atol=1e-8)
+    np.testing.assert_allclose(given.qd, wanted.qd, atol=1e-6)
+
+    def refuse(_: Array) -> Drive:
+        raise AssertionError("asked")
+
+    model = as_is.compiled(case.mechanism)
+    short = replace(motion, law=refuse)
+    record = as_is.simulate(as_is.plan(case.mechanism, short), model, 20.0, start=len(motion.t) - 3)
+    assert len(record.q) > 5

@@ -84,7 +84,7 @@ def test_a_rotor_that_follows_at_no_effort_is_refused(own: Own, monkeypatch: pyt
     cranks = PARALLEL_CRANKS.replace('joint name="d" axis', 'joint name="d" armature="0.01" axis')
     one = own("parallel_cranks")
     two = own("two", cranks.format('<motor name="d" joint="d"/>'))
-    monkeypatch.setattr(forward, "drives_along", lambda jacobian, q, W: [0])
+    monkeypatch.setattr(forward, "held_drives", lambda terms, motion: ((0,), 0))
     with pytest.raises(NotRepresentableError, match=r"dart: armature of joint 'd', which follows at no effort"):
         forward.DartForward().compute_efforts(two, prescribe(one))
 

@@ -38,12 +38,12 @@ def test_angles_of_a_frame_are_right_where_they_are_singular(second: float) -> N
 
 @pytest.mark.parametrize("name", ["spatial", "five_bar", "to_world"])
 def test_loop_jacobian_is_the_derivative_of_drakes_own_poses(own: Own, name: str) -> None:
-    from engines.drake._equations import _ends, _pose, closure_jacobian
-    from engines.drake._plant import build
+    from engines.drake._equations import _ends, _pose, equations
 
     case = own(name)
     h, q = 1e-6, prescribe(case).q[30]
-    model = build(case.mechanism)
+    terms = equations(case.mechanism)
+    model = terms.drake
 
     def gap(q: Any) -> Any:
         model.put(q, np.zeros(case.mechanism.nv))
@@ -51,8 +51,7 @@ def test_loop_jacobian_is_the_derivative_of_drakes_own_poses(own: Own, name: str
         return np.subtract(*(_pose(model, model.context, *end)[0] for end in ends))
 
     slopes = np.array([(gap(q + h * dq) - gap(q - h * dq)) / (2 * h) for dq in np.eye(len(q))]).T
-    gap(q)
-    np.testing.assert_allclose(closure_jacobian(model, q), slopes, atol=1e-9)
+    np.testing.assert_allclose(terms.jacobian(q), slopes, atol=1e-9)
 
 
 def test_steps_are_of_first_order(prr: Case, prr_motion: Motion) -> None:

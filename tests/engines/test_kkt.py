@@ -18,7 +18,7 @@ from tests.engines.mechanisms import ROUND_OFF, Moving, error_over_own_peaks
 from tests.engines.refusals import REFUSALS
 from validation.judge import sources
 
-NAMES = [name for name in engines.names() if name.endswith("/kkt") and not engines.on_request(name.split("/")[0])]
+NAMES = [name for name in engines.names() if name.endswith("/kkt") and not engines.on_request(name)]
 EXACT = pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange"])
 LIFT_AND_FINGER = MODELS / "lift_and_finger.xml"
 

@@ -1,5 +1,7 @@
 """Every entry of the ledger is measured again: one that no longer reproduces fails here."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,6 +41,26 @@ LINK = """<robot name="link">
 </inertial>
 </link>
 </robot>"""
+
+
+BALL = """
+import sys
+from pydrake.multibody.plant import DiscreteContactApproximation, MultibodyPlant
+from pydrake.multibody.tree import RevoluteJoint, SpatialInertia, UnitInertia
+from pydrake.systems.analysis import Simulator
+
+plant = MultibodyPlant(time_step=1e-3)
+plant.set_discrete_contact_approximation(DiscreteContactApproximation.kSap)
+rod = plant.AddRigidBody("rod", SpatialInertia(1.0, [0.5, 0, 0], UnitInertia(0.1, 0.4, 0.4)))
+plant.AddJoint(RevoluteJoint("hinge", plant.world_frame(), rod.body_frame(), [0, 1, 0]))
+post = plant.world_body()
+if sys.argv[1] == "welded":
+    post = plant.AddRigidBody("post", SpatialInertia(1.0, [0, 0, 0], UnitInertia(1, 1, 1)))
+    plant.WeldFrames(plant.world_frame(), post.body_frame())
+plant.AddBallConstraint(rod, [1, 0, 0], post, [1, 0, 0])
+plant.Finalize()
+Simulator(plant).AdvanceTo(0.01)
+"""
 
 
 @pytest.fixture
@@ -83,6 +105,7 @@ def measures(
         "dart-short-rotations": _short_rotation,
         "drake-inverse-dynamics": partial(_inverse_dynamics_off, prr, prr_motion),
         "drake-start": partial(_start_left, prr, prr_motion),
+        "drake-ball-to-world": _part_that_crashes,
         "simbody-point-of-an-open-loop": partial(_directions_of_an_open_loop, model_case, tmp_path),
     }
 
@@ -386,3 +409,12 @@ def _start_left(prr: Case, motion: Motion) -> float:
         for lead in (5, 10)
     )
     return float(five / ten)
+
+
+def _part_that_crashes() -> float:
+    pytest.importorskip("pydrake")
+    crash = [
+        subprocess.run([sys.executable, "-c", BALL, world], capture_output=True, check=False).returncode < 0
+        for world in ("bare", "welded")
+    ]
+    return float(crash[0]) - float(crash[1])

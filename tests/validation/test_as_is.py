@@ -33,6 +33,7 @@ from validation.judge.random_cases import random_case
 from validation.judge.readings import differences
 from validation.judge.tolerances import with_own_limits
 from validation.judge.verdicts import CaseVerdict
+from validation.studies.judge.study import case_of_file
 from validation.studies.run import study
 from validation.studies.run.study import Run
 from validation.studies.run.terminal import _reason
@@ -217,6 +218,16 @@ def test_a_small_error_beside_a_large_one_is_waited_for() -> None:
     window, lasts = start_window(small, t[1000:], again)
     assert window == pytest.approx(0.05 * np.log(0.1 / (0.1 * 1e-3)), abs=2e-3)
     assert lasts.tolist() == [False, False, True]
+
+
+def test_a_few_samples_see_a_start_as_long_as_all_do() -> None:
+    """The two runs are held against each other step by step: a line between samples far apart is no run."""
+    case = case_of_file(load("3prr").folder / "3prr.xml")
+    as_it_is = run(case, prescribe(case))
+    few, every = settled(case.mechanism, as_it_is, most=150), settled(case.mechanism, as_it_is)
+    assert (few.reason, every.reason) == ("", "")
+    assert few.window == pytest.approx(every.window, abs=as_it_is.log.t[-1] / 2 / 100)
+    np.testing.assert_allclose(few.largest, every.largest, rtol=0.05)
 
 
 def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: tuple[Case, Motion]) -> None:

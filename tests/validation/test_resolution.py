@@ -32,7 +32,7 @@ from validation.studies.mutants.judge import judge, prepare
 from validation.studies.run.study import run
 
 SIMULATING = [name for name in engines.names() if name.endswith(("/forward", "/forward_single"))]
-NOT_ON_REQUEST = [name for name in SIMULATING if not engines.on_request(name.split("/")[0])]
+NOT_ON_REQUEST = [name for name in SIMULATING if not engines.on_request(name)]
 CHANGED = ("mass 1 %", "gravity turned", "joint damping", "one step late", "one sign")
 """Faults with an effect above the tolerance of a simulating route."""
 

@@ -13,6 +13,7 @@ import pytest
 
 from analytic.dynamics.noc import Noc
 from analytic.motion.prescribe import prescribe
+from engines.mujoco import _as_is as as_is
 from engines.tuning import STEPS, Family
 from robots.errors import OutputError
 from tests.plain_loop import plain_loop
@@ -23,7 +24,7 @@ from validation.studies.judge.study import case_of_file
 from validation.studies.study import run_study
 from validation.studies.tune import trial
 from validation.studies.tune.engine import tuning_of
-from validation.studies.tune.purposes import Purpose, given_purposes
+from validation.studies.tune.purposes import OWN, Purpose, given_purposes, purpose_of
 from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 from validation.studies.tune.study import Tune, tuned_case
 from validation.studies.tune.trial import Trial
@@ -214,6 +215,27 @@ def test_where_nothing_acts_nothing_is_reached(tmp_path: Path) -> None:
             purposes = given_purposes(case, "mujoco", pool)[0]
         (tried,) = trial.try_settings(case, "mujoco", tuning.given(case.mechanism), purposes[:1], {}, 50)
     assert (tried.reason, tried.bound(start=False)) == (trial.NOTHING_ACTS, np.inf)
+
+
+def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a motion of redundant drives is assembled once for all that is as far and as fast."""
+    case = case_of_file(FOUR_BAR)
+    given = tuning_of("mujoco").given(case.mechanism)
+    own = purpose_of(case, "mujoco", OWN)
+    assert isinstance(own, Purpose)
+    monkeypatch.setattr("validation.studies.tune.purposes.prescribe", None)
+    other = purpose_of(case, "mujoco", "random", (own.motion, 0))
+    assert isinstance(other, Purpose)
+    compiled: list[Any] = []
+
+    def counted(mechanism: Any) -> Any:
+        compiled.append(as_is.compiled(mechanism))
+        return compiled[-1]
+
+    monkeypatch.setattr("engines.mujoco.tuning.compiled", counted)
+    trials = trial.try_settings(case, "mujoco", given, [own, other], {"timestep": "0.004"}, 50)
+    assert [one.reason for one in trials] == ["", ""]
+    assert len(compiled) == 1
 
 
 def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:

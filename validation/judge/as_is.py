@@ -1,7 +1,7 @@
 """What a simulation as it is gets wrong: residual efforts of its log, once its start is over."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -157,7 +157,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
     except HarnessError as error:
         reasons = [_not_followed(as_is), f"its log cannot be judged: {error}"]
         return _nothing(mechanism.na, "; ".join(reason for reason in reasons if reason))
-    window, lasts = start_window(whole, second.t, second.residual)
+    window, lasts = start_window(_beside(closed, kernels, whole, second.t), second.t, second.residual)
     judged = whole.t >= whole.t[0] + window
     reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
     if judged.sum() < FEWEST:
@@ -179,6 +179,17 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
         reason="; ".join(reason for reason in reasons if reason),
         note="; ".join(part for part in notes if part),
     )
+
+
+def _beside(closed: ClosedLog, kernels: Filter, whole: Series, t: Array) -> Series:
+    """A run at the steps on both sides of some times (n,): what lies between samples that are farther apart is lost."""
+    every = kernels.bases(len(closed.log.t))
+    if len(whole.t) == len(every):
+        return whole
+    place = np.round((t - closed.log.t[0]) / closed.log.dt - kernels.late, 6)
+    bases = np.unique(np.clip(np.concatenate([np.floor(place), np.ceil(place)]), every[0], every[-1]))
+    beside = evaluate(closed, kernels, bases)
+    return replace(whole, t=beside.t, residual=beside.residual, needed=beside.needed)
 
 
 def start_window(whole: Series, t: Array, residual: Array) -> tuple[float, AnyArray]:

@@ -1,9 +1,11 @@
 """DART as its user runs it: its default step, constraints as they come, and forces on the driven joints."""
 
-import numpy as np
-
-from engines.as_is import finite, history
-from engines.dart._as_is import demands, simulate
+from engines.as_is import driven_by_forces
+from engines.dart._as_is import DartStepped
+from engines.dart._equations import equations
+from engines.dart._skeleton import guarded
+from engines.equations import demands_along
+from engines.silence import silenced
 from robots.efforts import EffortHistory, Source
 from robots.errors import NotRepresentableError
 from robots.motion import Motion
@@ -28,7 +30,10 @@ class DartAsIs(Source):
         for joint in mechanism.joints:
             if joint.armature:
                 raise NotRepresentableError(f"dart: armature of joint '{joint.name}': its joints have no rotors")
-        known = demands(mechanism, motion)
-        with finite(self.name):
-            runs = [simulate(mechanism, motion, known, sample=sample) for sample in (0, len(motion.t) // 2)]
-            return history(self.name, case, motion, (runs[0], runs[1]), timeconst=np.inf, settings=SETTINGS)
+
+        def start(k: int) -> DartStepped:
+            return DartStepped.from_state(mechanism, motion.q[k], motion.qd[k])
+
+        with guarded(self.name), silenced():
+            known = demands_along(equations(mechanism), motion)
+            return driven_by_forces(self.name, case, motion, known, start, SETTINGS)

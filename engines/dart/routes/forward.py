@@ -5,27 +5,21 @@ Positions are right to second order then; efforts are of first order, as a step 
 early. Where the finest step still changes the extrapolated efforts, finer ones are added.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Self
 
-import numpy as np
-
-from engines.dart._loops import closure_jacobian
-from engines.dart._skeleton import build, guarded
+from engines.dart._equations import equations
+from engines.dart._skeleton import guarded
 from engines.dart._stepping import UNLIMITED, Run, simulate
-from engines.extrapolation import unsettled, value_at_zero
-from engines.projection import drives_along, null_space
-from robots.arrays import Array
+from engines.equations import carried_note, held_drives
+from engines.extrapolation import divided, settled_rungs, without_step
 from robots.efforts import EffortHistory, Refinable, Rung
 from robots.errors import NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-LONGEST = 0.05
-"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
 FINER = 2
 """By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
 MORE = 2
@@ -52,6 +46,7 @@ class Settings:
 
 OWN = Settings(settled=2e-7)
 """Those of the route."""
+NOTE = "first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"
 
 
 class DartForward(Refinable):
@@ -66,21 +61,23 @@ class DartForward(Refinable):
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
-        drives, undriven = _drives(mechanism, motion)
-        ladder = tuple(_rungs(mechanism, motion, self.settings, drives, undriven=undriven))
+        with guarded(self.name):
+            drives, undriven = held_drives(equations(mechanism), motion)
+        _want_no_idle_rotor(mechanism, drives)
+        ladder = tuple(self._rungs(mechanism, motion, drives, undriven))
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder]),
+            effort=without_step(ladder),
             closure_drift=ladder[-1].closure_drift,
             tracking_error=ladder[-1].tracking_error,
             settings={
                 "steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms",
-                **_in_words(self.settings, undriven=undriven),
+                **_in_words(self.settings, undriven=undriven > 0),
             },
             ladder=ladder,
-            note=_note(mechanism, drives),
+            note="; ".join([NOTE, *carried_note(mechanism, drives)]),
         )
 
     def tightened(self) -> Self:
@@ -91,33 +88,19 @@ class DartForward(Refinable):
         """See `robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
         return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
 
+    def _rungs(self, mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], undriven: int) -> list[Rung]:
+        """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
+        settings = self.settings
 
-def divided(report: float) -> float:
-    """The time that is divided into equal steps [s]."""
-    return float(report / np.ceil(report / LONGEST - 1e-9))
+        def rung(count: int) -> Rung:
+            dt = divided(motion.dt) / (count * (FINER if undriven else 1))
+            lead = 0 if undriven else settings.lead  # what nothing drives cannot be led to the start
+            run = Run(dt=dt, lead=lead, drives=drives, erp=settings.erp, strongest=settings.strongest)
+            return simulate(mechanism, motion, run)
 
-
-def _rungs(
-    mechanism: Mechanism, motion: Motion, settings: Settings, drives: tuple[int, ...], *, undriven: bool
-) -> list[Rung]:
-    """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
-
-    def rung(count: int) -> Rung:
-        dt = divided(motion.dt) / (count * (FINER if undriven else 1))
-        lead = 0 if undriven else settings.lead  # what nothing drives cannot be led to the start
-        run = Run(dt=dt, lead=lead, drives=drives, erp=settings.erp, strongest=settings.strongest)
-        return simulate(mechanism, motion, run)
-
-    counts, ladder = list(settings.parts), [rung(count) for count in settings.parts]
-    most = len(counts) + (MORE if settings.settled < inf else 0)
-    while len(counts) < most and _left(ladder) > settings.settled:
-        counts.append(2 * counts[-1])
-        ladder.append(rung(counts[-1]))
-    return [*ladder[settings.beyond :], *(rung(counts[-1] * 2**k) for k in range(1, settings.beyond + 1))]
-
-
-def _left(ladder: Sequence[Rung]) -> float:
-    return unsettled([rung.dt for rung in ladder], [rung.effort for rung in ladder])
+        ladder = settled_rungs(rung, settings.parts, settled=settings.settled, more=MORE)
+        finest = settings.parts[-1] * 2 ** (len(ladder) - len(settings.parts))
+        return [*ladder[settings.beyond :], *(rung(finest * 2**k) for k in range(1, settings.beyond + 1))]
 
 
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
@@ -137,33 +120,15 @@ def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
     }
 
 
-def _drives(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], bool]:
-    """Which driven coordinates get a servo, all unless redundantly actuated; whether something moves undriven.
+def _want_no_idle_rotor(mechanism: Mechanism, drives: tuple[int, ...]) -> None:
+    """Refuse rotors of joints that follow at no effort, as DART has none.
 
     Raises:
-        NotRepresentableError: If a joint with a rotor follows at no effort.
+        NotRepresentableError: If there is one.
     """
-    with guarded(DartForward.name):
-        tree = build(mechanism)
-
-        def jacobian(q: Array) -> Array:
-            tree.put(q, np.zeros(mechanism.nv))
-            return closure_jacobian(tree)
-
-        drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
-        dof = null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1]
     for k, drive in enumerate(mechanism.drives):
         joint = mechanism.joints[drive.joints[0]]
         if joint.armature and k not in drives:
             raise NotRepresentableError(
                 f"dart: armature of joint '{joint.name}', which follows at no effort: its joints have no rotors"
             )
-    return tuple(drives), dof > len(drives)
-
-
-def _note(mechanism: Mechanism, drives: tuple[int, ...]) -> str:
-    carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
-    notes = ["first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"]
-    if carried:
-        notes.append(f"{', '.join(carried)} not driven, as the others move the robot: compare projected efforts")
-    return "; ".join(notes)

@@ -1,9 +1,10 @@
 """Drake as its user runs it: a discrete plant with the step of its examples, SAP as it comes, and actuation."""
 
-import numpy as np
-
-from engines.as_is import finite, history
-from engines.drake._as_is import demands, simulate
+from engines.as_is import driven_by_forces
+from engines.drake._as_is import DrakeStepped
+from engines.drake._equations import equations
+from engines.drake._plant import guarded
+from engines.equations import demands_along
 from robots.efforts import EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
@@ -23,7 +24,11 @@ class DrakeAsIs(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        known = demands(case.mechanism, motion)
-        with finite(self.name):
-            runs = [simulate(case.mechanism, motion, known, sample=sample) for sample in (0, len(motion.t) // 2)]
-            return history(self.name, case, motion, (runs[0], runs[1]), timeconst=np.inf, settings=SETTINGS)
+        mechanism = case.mechanism
+
+        def start(k: int) -> DrakeStepped:
+            return DrakeStepped.from_state(mechanism, motion.q[k], motion.qd[k])
+
+        with guarded(self.name):
+            known = demands_along(equations(mechanism), motion)
+            return driven_by_forces(self.name, case, motion, known, start, SETTINGS)

@@ -5,26 +5,20 @@ how a simulation starts is forgotten in each step, however short it is, so that 
 Where the finest step still changes the extrapolated efforts, finer ones are added.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Self
 
-import numpy as np
-
-from engines.drake._equations import closure_jacobian
-from engines.drake._plant import STRONGEST, build, guarded
+from engines.drake._equations import equations
+from engines.drake._plant import STRONGEST, guarded
 from engines.drake._stepping import GAIN, Run, simulate
-from engines.extrapolation import unsettled, value_at_zero
-from engines.projection import drives_along, null_space
-from robots.arrays import Array
+from engines.equations import carried_note, held_drives
+from engines.extrapolation import divided, settled_rungs, without_step
 from robots.efforts import EffortHistory, Refinable, Rung
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-LONGEST = 0.05
-"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
 FARTHEST = 0.08
 """Longest time before the span [s]."""
 FINER = 2
@@ -57,6 +51,7 @@ class Settings:
 
 OWN = Settings(settled=2e-6)
 """Those of the route."""
+NOTE = "first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"
 
 
 class DrakeForward(Refinable):
@@ -71,21 +66,22 @@ class DrakeForward(Refinable):
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
         mechanism, settings = case.mechanism, self.settings
-        drives, undriven = _drives(mechanism, motion)
-        ladder = _rungs(mechanism, motion, settings, drives, undriven=undriven)
+        with guarded(self.name):
+            drives, undriven = held_drives(equations(mechanism), motion)
+        ladder = self._rungs(mechanism, motion, drives, undriven)
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in mechanism.actuators),
             t=motion.t,
-            effort=_at_no_step(ladder),
+            effort=without_step(ladder[-KEPT:]),
             closure_drift=ladder[-1].closure_drift,
             tracking_error=ladder[-1].tracking_error,
             settings={
                 "steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms",
-                **_in_words(settings, undriven=undriven),
+                **_in_words(settings, undriven=undriven > 0),
             },
             ladder=tuple(ladder),
-            note=_note(mechanism, drives),
+            note="; ".join([NOTE, *carried_note(mechanism, drives)]),
         )
 
     def tightened(self) -> Self:
@@ -96,40 +92,19 @@ class DrakeForward(Refinable):
         """See `robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
         return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
 
+    def _rungs(self, mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], undriven: int) -> list[Rung]:
+        """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
+        settings = self.settings
 
-def divided(report: float) -> float:
-    """The time that is divided into equal steps [s]."""
-    return float(report / np.ceil(report / LONGEST - 1e-9))
+        def rung(count: int) -> Rung:
+            dt = divided(motion.dt) / (count * (FINER if undriven else 1))
+            # what nothing drives cannot be led to the start
+            lead = 0 if undriven else min(settings.lead, int(FARTHEST / dt))
+            return simulate(mechanism, motion, Run(dt=dt, lead=lead, drives=drives, strongest=settings.strongest))
 
-
-def _rungs(
-    mechanism: Mechanism, motion: Motion, settings: Settings, drives: tuple[int, ...], *, undriven: bool
-) -> list[Rung]:
-    """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
-
-    def rung(count: int) -> Rung:
-        dt = divided(motion.dt) / (count * (FINER if undriven else 1))
-        lead = (
-            0 if undriven else min(settings.lead, int(FARTHEST / dt))
-        )  # what nothing drives cannot be led to the start
-        return simulate(mechanism, motion, Run(dt=dt, lead=lead, drives=drives, strongest=settings.strongest))
-
-    counts, ladder = list(settings.parts), [rung(count) for count in settings.parts]
-    most = len(counts) + (MORE if settings.settled < inf else 0)
-    while len(counts) < most and _left(ladder) > settings.settled:
-        counts.append(2 * counts[-1])
-        ladder.append(rung(counts[-1]))
-    return [*ladder[settings.beyond :], *(rung(counts[-1] * 2**k) for k in range(1, settings.beyond + 1))]
-
-
-def _left(ladder: Sequence[Rung]) -> float:
-    ladder = ladder[-KEPT:]
-    return unsettled([rung.dt for rung in ladder], [rung.effort for rung in ladder])
-
-
-def _at_no_step(ladder: Sequence[Rung]) -> Array:
-    ladder = ladder[-KEPT:]
-    return value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder])
+        ladder = settled_rungs(rung, settings.parts, settled=settings.settled, more=MORE, kept=KEPT)
+        finest = settings.parts[-1] * 2 ** (len(ladder) - len(settings.parts))
+        return [*ladder[settings.beyond :], *(rung(finest * 2**k) for k in range(1, settings.beyond + 1))]
 
 
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
@@ -145,25 +120,3 @@ def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
         f"effort at most {settings.strongest:g}; read by the net actuation port",
         "loads": "springs as force elements, external wrenches and gravity compensation as applied spatial forces",
     }
-
-
-def _drives(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], bool]:
-    """Which driven coordinates are held, all unless redundantly actuated; whether something moves undriven."""
-    with guarded(DrakeForward.name):
-        drake = build(mechanism)
-
-        def jacobian(q: Array) -> Array:
-            drake.put(q, np.zeros(mechanism.nv))
-            return closure_jacobian(drake, q)
-
-        drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
-        dof = null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1]
-    return tuple(drives), dof > len(drives)
-
-
-def _note(mechanism: Mechanism, drives: tuple[int, ...]) -> str:
-    carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
-    notes = ["first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"]
-    if carried:
-        notes.append(f"{', '.join(carried)} not driven, as the others move the robot: compare projected efforts")
-    return "; ".join(notes)

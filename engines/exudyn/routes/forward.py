@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import qr
 
-from engines.extrapolation import value_at_zero
+from engines.extrapolation import divided, value_at_zero
 from engines.exudyn._equations import closure_jacobian
 from engines.exudyn._stepping import Run, simulate
 from engines.projection import drives_along, null_space
@@ -21,8 +21,6 @@ from robots.mechanism import ConnectClosure, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-LONGEST = 0.05
-"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
 FINER = 8
 """By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
 POSES = 3
@@ -103,11 +101,6 @@ class _Plan:
     """Rows of the closures that are redundant and left out."""
     rank_revealing: bool
     """Whether redundant ones are left."""
-
-
-def divided(report: float) -> float:
-    """The time that is divided into equal steps [s]."""
-    return float(report / np.ceil(report / LONGEST - 1e-9))
 
 
 def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:

@@ -11,18 +11,17 @@ that moves the robot as it is.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Self
 
 import numpy as np
 
+from engines.equations import carried_note, held_drives
 from engines.ladder import own_steps
-from engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
+from engines.pinocchio._equations import equations
 from engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, want_rigid
-from engines.pinocchio._tree import build, guarded
-from engines.projection import drives_along, null_space
+from engines.pinocchio._tree import guarded
 from robots.arrays import Array
 from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from robots.errors import EngineError
@@ -69,7 +68,7 @@ class PinocchioForward(Refinable):
         mechanism = case.mechanism
         want_rigid(mechanism, mechanism.drives)
         with guarded(self.name):
-            drives, undriven = _drives(mechanism, motion)
+            drives, undriven = held_drives(equations(mechanism), motion)
             finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
             steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
             ladder, diverged = self._ladder(mechanism, motion, drives, steps)
@@ -98,7 +97,7 @@ class PinocchioForward(Refinable):
         return type(self)(replace(settings, steps=steps, division=2 * settings.division, solver=solver))
 
     def _ladder(
-        self, mechanism: Mechanism, motion: Motion, drives: list[int], steps: tuple[float, ...]
+        self, mechanism: Mechanism, motion: Motion, drives: Sequence[int], steps: tuple[float, ...]
     ) -> tuple[tuple[Rung, ...], list[str]]:
         """The rungs, and at which steps there is none because the simulation diverged."""
         ladder, diverged = [], []
@@ -112,7 +111,7 @@ class PinocchioForward(Refinable):
                 diverged.append(f"{1e3 * dt:g}")
         return tuple(ladder), diverged
 
-    def _rung(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float) -> Rung:
+    def _rung(self, mechanism: Mechanism, motion: Motion, drives: Sequence[int], dt: float) -> Rung:
         """Simulate the whole motion at one step and read the drives on the report grid."""
         clock = time.perf_counter()
         simulation = self.simulation(mechanism, [mechanism.drives[k] for k in drives], self.settings.solver)
@@ -165,19 +164,8 @@ def in_words(settings: Settings) -> dict[str, str]:
     }
 
 
-def _drives(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
-    """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
-    tree = build(mechanism)
-    jacobian = partial(closure_jacobian, tree, gathered(loop_constraints(tree)))
-    drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
-    return drives, null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1] - len(drives)
-
-
-def _note(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> str:
-    names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
-    notes = [f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares"] * bool(
-        names
-    )
+def _note(mechanism: Mechanism, drives: Sequence[int], diverged: list[str]) -> str:
+    notes = carried_note(mechanism, drives)
     if diverged:
         notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
     return "; ".join(notes)

@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from engines.extrapolation import unsettled, value_at_zero
+from engines.extrapolation import divided, unsettled, without_step
 from engines.projection import drives_along, null_space
 from engines.pybullet._angles import in_angles
 from engines.pybullet._bullet import pybullet
@@ -27,8 +27,6 @@ from robots.mechanism import WORLD, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-LONGEST = 0.05
-"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
 UNLIMITED = 1e9
 """Force of motors and loops, and joint velocity, that are never reached [N, N m, m/s or rad/s]."""
 
@@ -162,14 +160,12 @@ def _simulations(mechanism: Mechanism, motion: Motion, plan: _Plan) -> Iterator[
 
 
 def _left(simulations: Sequence[Simulation]) -> float:
-    ladder = [simulation.rung for simulation in simulations]
-    return unsettled([rung.dt for rung in ladder], [rung.effort for rung in ladder])
+    return unsettled([simulation.rung for simulation in simulations])
 
 
 def _extrapolated(simulations: Sequence[Simulation]) -> Array:
     """Efforts at step zero [N or N m], shape (nt, na)."""
-    ladder = [simulation.rung for simulation in simulations]
-    return value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder])
+    return without_step([simulation.rung for simulation in simulations])
 
 
 def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan, parts: Sequence[int]) -> list[Run]:
@@ -200,11 +196,6 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan, parts: Sequence[int
         )
         for dt, (earlier, start) in zip(steps, np.searchsorted(traced.t, begin), strict=True)
     ]
-
-
-def divided(report: float) -> float:
-    """The time that is divided into equal steps [s]."""
-    return float(report / np.ceil(report / LONGEST - 1e-9))
 
 
 def prepare(settings: Settings, direct: bool, world: World, loops: tuple[int, ...]) -> None:

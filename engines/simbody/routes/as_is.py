@@ -1,9 +1,10 @@
 """Simbody as OpenSim's user runs it: its manager with its own integrator and accuracy, and coordinate actuators."""
 
-import numpy as np
-
-from engines.as_is import finite, history
-from engines.simbody._as_is import demands, simulate, want_scalar
+from engines.as_is import driven_by_forces
+from engines.equations import demands_along
+from engines.simbody._as_is import SimbodyStepped, want_scalar
+from engines.simbody._equations import equations
+from engines.simbody._opensim import guarded
 from robots.efforts import EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
@@ -23,8 +24,12 @@ class SimbodyAsIs(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        want_scalar(case.mechanism)
-        known = demands(case.mechanism, motion)
-        with finite(self.name):
-            runs = [simulate(case.mechanism, motion, known, sample=sample) for sample in (0, len(motion.t) // 2)]
-            return history(self.name, case, motion, (runs[0], runs[1]), timeconst=np.inf, settings=SETTINGS)
+        mechanism = case.mechanism
+        want_scalar(mechanism)
+
+        def start(k: int) -> SimbodyStepped:
+            return SimbodyStepped.from_state(mechanism, float(motion.t[k]), motion.q[k], motion.qd[k])
+
+        with guarded(self.name):
+            known = demands_along(equations(mechanism), motion)
+            return driven_by_forces(self.name, case, motion, known, start, SETTINGS)

@@ -7,17 +7,12 @@ velocities and positions. Of a redundantly actuated robot only as many coordinat
 from dataclasses import dataclass, replace
 from typing import Self
 
-import numpy as np
-
+from engines.equations import carried_note, held_drives
 from engines.ladder import own_steps
-from engines.projection import drives_along, null_space
-from engines.simbody._equations import closure_jacobian
-from engines.simbody._model import build
+from engines.simbody._equations import equations
 from engines.simbody._opensim import guarded
 from engines.simbody._simulation import DEGREE, Run, simulate, want_regular
-from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable
-from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -38,6 +33,8 @@ class Settings:
     """By what `FINEST` is divided [-]."""
     tolerance: float = 1e-11
     """To which constraints on positions and velocities are met by projection [m, rad, or per s]."""
+    degree: int = DEGREE
+    """Of the splines that are prescribed; odd, and at most seven."""
 
 
 OWN = Settings()
@@ -55,12 +52,13 @@ class SimbodyForward(Refinable):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        mechanism = case.mechanism
+        mechanism, settings = case.mechanism, self.settings
         want_regular(mechanism, motion)
-        drives, undriven = _drives(mechanism, motion)
-        finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
-        steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
-        runs = [Run(dt=dt, tolerance=self.settings.tolerance, drives=drives) for dt in steps]
+        with guarded(self.name):
+            drives, undriven = held_drives(equations(mechanism), motion)
+        finest = (FINEST_FREE if undriven else FINEST) / settings.division
+        steps = settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
+        runs = [Run(dt=dt, tolerance=settings.tolerance, drives=drives, degree=settings.degree) for dt in steps]
         ladder = tuple(simulate(mechanism, motion, run) for run in runs)
         return EffortHistory(
             source=self.name,
@@ -69,9 +67,9 @@ class SimbodyForward(Refinable):
             effort=ladder[-1].effort,
             closure_drift=ladder[-1].closure_drift,
             tracking_error=ladder[-1].tracking_error,
-            settings=in_words(replace(self.settings, steps=steps)),
+            settings=in_words(replace(settings, steps=steps)),
             ladder=ladder,
-            note=_note(mechanism, drives),
+            note="; ".join(carried_note(mechanism, drives)),
         )
 
     def tightened(self) -> Self:
@@ -92,29 +90,7 @@ def in_words(settings: Settings) -> dict[str, str]:
         "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
         "loops": f"PointConstraint, WeldConstraint, CoordinateCouplerConstraint; projected to {settings.tolerance:g}, "
         "or to twice what they are open at the start",
-        "drives": f"prescribed coordinates, GCVSpline of degree {DEGREE} with a knot a step; minus the multiplier "
-        "is the effort",
+        "drives": f"prescribed coordinates, GCVSpline of degree {settings.degree} with a knot a step; minus the "
+        "multiplier is the effort",
         "loads": "springs, dampers, external wrenches and gravity compensation as forces of OpenSim",
     }
-
-
-def _drives(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], int]:
-    """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
-    with guarded(SimbodyForward.name):
-        model = build(mechanism)
-
-        def jacobian(q: Array) -> Array:
-            model.put(q, np.zeros(mechanism.nv))
-            model.model.realizePosition(model.state)
-            return closure_jacobian(model, q)
-
-        drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
-        dof = null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1]
-    return tuple(drives), dof - len(drives)
-
-
-def _note(mechanism: Mechanism, drives: tuple[int, ...]) -> str:
-    names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
-    return (
-        f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares" if names else ""
-    )

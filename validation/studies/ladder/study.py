@@ -114,7 +114,7 @@ def _ladders(study: LadderStudy, prepared: PreparedCase) -> Iterator[Ladder]:
     """The ladders of the routes that are asked for, but those that the robot goes without."""
 
     def is_wanted(route: str) -> bool:
-        return route in study.sources if study.sources else not engines.on_request(route.split("/")[0])
+        return route in study.sources if study.sources else not engines.on_request(route)
 
     for ladder in declared.ladders(prepared.motion):
         if is_wanted(ladder.route) and ladder.route not in prepared.case.robot.without:

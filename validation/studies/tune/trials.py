@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.tuning import Given, Settings
+from engines.tuning import Family, Given, Settings
 from robots.arrays import Array
 from robots.robot import Case
 from validation.execution.journal import Task
@@ -36,6 +36,8 @@ class Trials:
     """Whether the start counts too."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     """Of every trial so far."""
+    families: Sequence[Family] = ()
+    """What the engine offers, asked for once."""
     _known: dict[str, Scored] = field(default_factory=dict)
 
     def on(self, phase: str, purposes: Sequence[Purpose], settings: Settings) -> list[Trial]:
@@ -83,13 +85,14 @@ class Trials:
             target: Error to stay below [-].
             finest: Finest step that a budget leaves to a method [s].
         """
-        families = tuning_of(self.engine).families(self.case.mechanism)
-        same = next(family for family in families if not family.fixed and not family.timeconst)
+        if not self.families:
+            self.families = tuning_of(self.engine).families(self.case.mechanism)
+        same = next(family for family in self.families if not family.fixed and not family.timeconst)
         own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
         tried = self.scored(purposes, own)
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
         reach = Reach(max(_span(purpose.motion.t) for purpose in purposes), most, finest)
-        return [*tried, *cheapest(families, reach, target, partial(self.scored, purposes))]
+        return [*tried, *cheapest(self.families, reach, target, partial(self.scored, purposes))]
 
     def choose(self, settings: Settings) -> None:
         """Mark the rows of the settings that are chosen."""

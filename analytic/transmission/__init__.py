@@ -1,0 +1,1 @@
+"""A closed mechanism seen at the joints that a serial stand-in of it has."""

@@ -1,0 +1,157 @@
+"""Fits what a serial stand-in lacks: constants for its file, and functions of its joint positions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebpts1, chebvander
+
+from analytic.transmission.joint_map import JointMap
+from analytic.transmission.terms import joint_terms
+from analytic.transmission.twin import Twin, Workspace, sound_poses
+from robots.arrays import Array
+from robots.errors import MechanismError
+
+DEGREES: Mapping[int, tuple[int, ...]] = {1: (6, 10, 16, 24, 36), 2: (6, 10, 14, 18), 3: (4, 6, 8, 10)}
+"""Degrees that are tried, by the number of joints."""
+ACCURATE = 1e-8
+"""Error over the peak of a function at which no higher degree is tried [-]."""
+CHECKS = 64
+"""Random poses at which a fit is checked."""
+SHRINK, SHRINKINGS = 0.9, 30
+"""A box in which not all poses are sound is made smaller by this, so many times at most."""
+FIELDS = ("motor position", "transmission", "armature", "damping", "force at rest")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """What is added to the joints of a serial file."""
+
+    armature: Array
+    """Of each shared joint [kg or kg m²], shape (n,)."""
+    damping: Array
+    """Of each shared joint [N s/m or N m s/rad], shape (n,)."""
+
+
+def best_constants(twin: Twin, samples: Workspace) -> Constants:
+    """Armature and damping that come nearest to the closed mechanism's over the workspace, by least squares.
+
+    What a joint of the file has already may be taken away from it, but no more.
+
+    Args:
+        twin: The mechanisms.
+        samples: Both over the workspace.
+    """
+    joints = [twin.serial.mechanism.joints[j] for j in twin.serial.joints]
+    mass, damping = (
+        np.einsum("tii->ti", getattr(samples.closed, name) - getattr(samples.serial, name)).mean(axis=0)
+        for name in ("mass", "damping")
+    )
+    return Constants(
+        armature=np.maximum(mass, [-joint.armature for joint in joints]),
+        damping=np.maximum(damping, [-joint.damping for joint in joints]),
+    )
+
+
+def fields(twin: Twin, x: Array) -> tuple[Array, Array]:
+    """The functions of a `JointMap` from the equations of both mechanisms, one after the other.
+
+    Args:
+        twin: The mechanisms.
+        x: Shared coordinates [m or rad], shape (nt, n).
+
+    Returns:
+        Values [any unit], shape (nt, fields), and of each the largest of the closed mechanism alone, shape (fields,).
+
+    Raises:
+        MechanismError: If a pose is not sound.
+    """
+    (q, sound), (q_serial, serial_sound) = (sound_poses(space, x) for space in (twin.closed, twin.serial))
+    if not (sound & serial_sound).all():
+        raise MechanismError(f"{twin.closed.mechanism.model.path}: not all poses of the box are reached")
+    closed, serial = joint_terms(twin.closed, q), joint_terms(twin.serial, q_serial)
+    mechanism, motors = twin.closed.mechanism, list(twin.motors)
+    positions = mechanism.values_of(mechanism.drives, q) @ mechanism.gearing.T
+    groups = [
+        (positions[:, motors], np.zeros((len(x), len(motors)))),
+        (closed.transmission[:, motors], np.zeros_like(closed.transmission[:, motors])),
+        (closed.mass, serial.mass),
+        (closed.damping, serial.damping),
+        (closed.weight + closed.spring, serial.weight + serial.spring),
+    ]
+    values = [(own - other).reshape(len(x), -1) for own, other in groups]
+    sizes = [np.full(own[0].size, np.abs(own).max(initial=0.0)) for own, _ in groups]
+    return np.concatenate(values, axis=1), np.concatenate(sizes)
+
+
+def sound_box(twin: Twin) -> Array:
+    """A box about the start in which both mechanisms reach every pose of a grid [m or rad], (n, 2).
+
+    Args:
+        twin: The mechanisms.
+
+    Raises:
+        MechanismError: If there is none.
+    """
+    start = twin.closed.coordinates(twin.closed.start[None])[0]
+    box, n = twin.ranges, len(start)
+    grid = np.array(list(product(*[np.linspace(0, 1, 5 if n > 1 else 17)] * n)))
+    for _ in range(SHRINKINGS):
+        x = box[:, 0] + grid * (box[:, 1] - box[:, 0])
+        if all(sound_poses(space, x)[1].all() for space in (twin.closed, twin.serial)):
+            return box
+        box = start[:, None] + SHRINK * (box - start[:, None])
+    raise MechanismError(
+        f"{twin.closed.mechanism.model.path}: want a box of poses about the start, got none, down to "
+        f"{', '.join(f'{name} {low:.3g} to {high:.3g}' for name, (low, high) in zip(twin.names, box, strict=True))}"
+    )
+
+
+def fitted_map(twin: Twin, seed: int) -> tuple[JointMap, Array]:
+    """What the serial model lacks as functions of the joint positions.
+
+    Args:
+        twin: The mechanisms; of up to three shared joints.
+        seed: Of the poses at which the fit is checked.
+
+    Returns:
+        The functions, and the error of each over its peak at poses that the fit has not seen [-], shape (fields,).
+
+    Raises:
+        MechanismError: If there are too many joints, or no box of poses.
+    """
+    n = len(twin.names)
+    if n not in DEGREES:
+        raise MechanismError(f"functions are fitted of up to {max(DEGREES)} shared joints, got {n}")
+    box = sound_box(twin)
+    checks = np.random.default_rng(seed).uniform(box[:, 0], box[:, 1], (CHECKS, n))
+    exact, sizes = fields(twin, checks)
+    scale = np.where(sizes > 0, sizes, 1.0)
+    for degree in DEGREES[n]:
+        fit = _series(twin, box, degree)
+        error = np.abs(_values(fit, checks) - exact).max(axis=0) / scale
+        if error.max() <= ACCURATE:
+            break
+    return fit, error
+
+
+def _series(twin: Twin, box: Array, degree: int) -> JointMap:
+    """Interpolation at the zeros of the next Chebyshev polynomial in each joint."""
+    n, points = len(box), chebpts1(degree + 1)
+    grid = np.array(list(product(points, repeat=n)))
+    x = box.mean(axis=1) + grid * np.ptp(box, axis=1) / 2
+    values = fields(twin, x)[0]
+    inverse = np.linalg.inv(chebvander(points, degree))
+    coefficients = values.reshape(*[degree + 1] * n, -1)
+    for k in range(n):
+        coefficients = np.moveaxis(np.tensordot(inverse, coefficients, axes=(1, k)), 0, k)
+    return JointMap(
+        joints=twin.names, motors=twin.motor_names, low=box[:, 0], high=box[:, 1], coefficients=coefficients
+    )
+
+
+def _values(fit: JointMap, x: Array) -> Array:
+    """All functions of a map, in the order of `fields`."""
+    parts = (fit.motor_positions(x), fit.transmission(x), fit.armature(x), fit.damping(x), fit.force(x))
+    return np.concatenate([part.reshape(len(x), -1) for part in parts], axis=1)

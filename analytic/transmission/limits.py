@@ -1,0 +1,100 @@
+"""What constant limits of motors mean at the joints: boxes that are safe, and joint limits that break a motor.
+
+Motor efforts are τ = A τ_x with A = T⁻ᵀ, motor rates ẏ = T ẋ: both are rows that joint-side vectors must keep within
+limits, so that what follows holds for efforts and for speeds alike.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import LinearConstraint, minimize
+
+from robots.arrays import Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """Limits of each joint, independent of each other."""
+
+    low: Array
+    """[N or N m, or per s], shape (n,)."""
+    high: Array
+    """[N or N m, or per s], shape (n,)."""
+
+
+def largest_box(rows: Array, low: Array, high: Array) -> Box:
+    """The box of largest volume all of which keeps within the limits of all rows.
+
+    With A⁺ and A⁻ the parts of the rows above and below zero, a box from −l to u keeps within them if A⁺u + A⁻l ≤ high
+    and A⁻u + A⁺l ≤ −low. Both are linear, and the logarithm of the volume is concave: there is one largest.
+
+    Args:
+        rows: Motor-side quantity per joint-side one, the rows of all poses [-, or ratios of the units], shape (m, n).
+        low: Lowest value of each row, below zero [N or N m, or per s], shape (m,).
+        high: Highest value of each row, above zero [N or N m, or per s], shape (m,).
+    """
+    n = rows.shape[1]
+    bounded = np.isfinite(np.concatenate([high, -low]))
+    up, down = np.maximum(rows, 0), np.maximum(-rows, 0)
+    A = np.concatenate([np.hstack([up, down]), np.hstack([down, up])])[bounded]
+    b = np.concatenate([high, -low])[bounded]
+    A = A / b[:, None]  # of u and l, each at most 1
+    alone = 1 / np.maximum(A.max(axis=0), 1e-300)
+    A = A * alone  # variables are parts of what each side may be alone
+    scale = (alone[:n] + alone[n:]) / 2
+
+    def volume(z: Array) -> float:
+        return -float(np.log((z[:n] * alone[:n] + z[n:] * alone[n:]) / scale).sum())
+
+    def slope(z: Array) -> Array:
+        side = z[:n] * alone[:n] + z[n:] * alone[n:]
+        return np.asarray(-np.concatenate([alone[:n] / side, alone[n:] / side]))
+
+    if n == 1:
+        return Box(low=-alone[n:], high=alone[:n])
+    solution = minimize(
+        volume,
+        np.full(2 * n, 0.9 / n),
+        jac=slope,
+        method="SLSQP",
+        bounds=[(1e-9, 1.0)] * (2 * n),
+        constraints=LinearConstraint(_corners(A), -np.inf, 1.0),
+        options={"ftol": 1e-12, "maxiter": 300},
+    )
+    z = solution.x / max(1.0, float((A @ solution.x).max()))  # to the inside of round-off
+    return Box(low=-z[n:] * alone[n:], high=z[:n] * alone[:n])
+
+
+def largest_alone(rows: Array, low: Array, high: Array) -> Box:
+    """How far each joint-side quantity may go while the others are zero.
+
+    Args:
+        rows: Motor-side quantity per joint-side one [-, or ratios of the units], shape (m, n).
+        low: Lowest value of each row, below zero [N or N m, or per s], shape (m,).
+        high: Highest value of each row, above zero [N or N m, or per s], shape (m,).
+    """
+    with np.errstate(divide="ignore"):
+        up = np.where(rows > 0, high[:, None] / rows, np.where(rows < 0, low[:, None] / rows, np.inf))
+        down = np.where(rows > 0, low[:, None] / rows, np.where(rows < 0, high[:, None] / rows, -np.inf))
+    return Box(low=down.max(axis=0), high=up.min(axis=0))
+
+
+def most(rows: Array, box: Box) -> Box:
+    """The farthest that each motor-side quantity goes in a box of joint-side ones.
+
+    Args:
+        rows: Motor-side quantity per joint-side one [-, or ratios of the units], shape (m, n).
+        box: Limits of the joints.
+    """
+    up, down = np.maximum(rows, 0), np.maximum(-rows, 0)
+    return Box(low=up @ box.low - down @ box.high, high=up @ box.high - down @ box.low)
+
+
+def _corners(A: Array) -> Array:
+    """Rows that may bind: those that no other exceeds in every entry."""
+    order = np.argsort(-A.sum(axis=1))
+    kept = A[order[:1]]
+    for k in order[1:]:
+        if not (kept >= A[k]).all(axis=1).any():
+            kept = np.concatenate([kept, A[[k]]])
+    return kept

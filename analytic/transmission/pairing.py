@@ -1,0 +1,132 @@
+"""Which joints of a closed mechanism and of its serial stand-in are the same."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.kinematics.tree import poses
+from robots.arrays import Array
+from robots.errors import MechanismError, NotFoundError
+from robots.mechanism import DOFS, Mechanism
+from robots.size import size
+
+ALONG = 0.5
+"""Least cosine of the angle between the axes of a pair [-]; the files may start in poses that differ."""
+SAME_LINE = 1e-3
+"""How far apart axes of joints are that lie on one line, relative to the robot's size, and as an angle [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A joint of the closed mechanism and the one that stands for it."""
+
+    closed: str
+    """Name in the closed mechanism."""
+    serial: str
+    """Name in the serial stand-in."""
+    sign: float
+    """1, or −1 where the axes point to opposite sides [-]."""
+    by: str
+    """What they were paired by: `name`, `map` or `axis`."""
+
+
+def pair_joints(
+    closed: Mechanism,
+    q_closed: Array,
+    serial: Mechanism,
+    q_serial: Array,
+    given: Mapping[str, str],
+    fixed: Sequence[str],
+) -> tuple[Pair, ...]:
+    """The joints that both have: those that are given, those of one name, and those whose axes lie on one line.
+
+    Args:
+        closed: The closed mechanism.
+        q_closed: Its closed starting pose [m or rad], shape (nq,).
+        serial: The stand-in.
+        q_serial: Its starting pose [m or rad], shape (nq,).
+        given: Names in the stand-in by names in the closed mechanism.
+        fixed: Names of joints that do not move, which are not paired.
+
+    Raises:
+        NotFoundError: If a given joint is not there.
+        MechanismError: If the joints of a pair differ in kind or in the direction of their axes, or there is none.
+    """
+    own, others = _scalar(closed, fixed), _scalar(serial, fixed)
+    for left, right in given.items():
+        for name, joints, mechanism in ((left, own, closed), (right, others, serial)):
+            if name not in joints:
+                raise NotFoundError(f"hinge or slide of {mechanism.model.path.name}", name, joints)
+    names = [(left, right, "map") for left, right in given.items()]
+    taken = {*given, *given.values()}
+    names += [(name, name, "name") for name in own if name in others and name not in taken]
+    q = q_serial.copy()
+    for left, right, _ in names:
+        q[others[right]] = q_closed[own[left]]
+    names += _on_one_line(closed, q_closed, serial, q, names, fixed)
+    if not names:
+        raise MechanismError(
+            f"{serial.model.path}: want a joint that {closed.model.path.name} has too, by its name, its axis or --map; "
+            f"hinges and slides here are {', '.join(others) or 'none'}, there {', '.join(own) or 'none'}"
+        )
+    order = {joint.name: j for j, joint in enumerate(closed.joints)}
+    pairs = [
+        Pair(closed=left, serial=right, by=by, sign=_sign(closed, q_closed, left, serial, q, right))
+        for left, right, by in sorted(names, key=lambda pair: order[pair[0]])
+    ]
+    return tuple(pairs)
+
+
+def _scalar(mechanism: Mechanism, fixed: Sequence[str]) -> dict[str, int]:
+    """Places in q of the hinges and slides that may move, by name."""
+    return {
+        joint.name: columns.start
+        for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True)
+        if DOFS[joint.kind] == 1 and joint.name not in fixed
+    }
+
+
+def _line(mechanism: Mechanism, q: Array, name: str) -> tuple[str, Array, Array]:
+    """Kind of a joint, direction of its axis and a point of it, in W."""
+    j = [joint.name for joint in mechanism.joints].index(name)
+    body_poses, dof = poses(mechanism, q[None]), mechanism.dof_slices[j].start
+    return mechanism.joints[j].kind, body_poses.axes[0, dof], body_poses.anchors[0, dof]
+
+
+def _sign(closed: Mechanism, q_closed: Array, left: str, serial: Mechanism, q_serial: Array, right: str) -> float:
+    (kind, axis, _), (other_kind, other, _) = _line(closed, q_closed, left), _line(serial, q_serial, right)
+    where = f"{serial.model.path}: joint '{right}' cannot stand for '{left}' of {closed.model.path.name}"
+    if kind != other_kind:
+        raise MechanismError(f"{where}: want a {kind}, got a {other_kind}")
+    if abs(axis @ other) < ALONG:
+        degrees = np.degrees(np.arccos(np.clip(abs(axis @ other), 0, 1)))
+        raise MechanismError(
+            f"{where}: want axes along each other, got {degrees:.3g} degrees between them at the start"
+        )
+    return float(np.sign(axis @ other))
+
+
+def _on_one_line(
+    closed: Mechanism,
+    q_closed: Array,
+    serial: Mechanism,
+    q_serial: Array,
+    names: Sequence[tuple[str, str, str]],
+    fixed: Sequence[str],
+) -> Iterator[tuple[str, str, str]]:
+    """Joints left whose axes lie on one line, where one only does."""
+    length = SAME_LINE * size(closed)
+    left = [name for name in _scalar(closed, fixed) if name not in [pair[0] for pair in names]]
+    for name in _scalar(serial, fixed):
+        if name in [pair[1] for pair in names]:
+            continue
+        kind, axis, point = _line(serial, q_serial, name)
+        alike = []
+        for other in left:
+            other_kind, other_axis, other_point = _line(closed, q_closed, other)
+            apart = np.linalg.norm(np.cross(other_point - point, axis)) if kind == "hinge" else 0.0
+            if kind == other_kind and np.linalg.norm(np.cross(axis, other_axis)) < SAME_LINE and apart < length:
+                alike.append(other)
+        if len(alike) == 1:
+            yield alike[0], name, "axis"

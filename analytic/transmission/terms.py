@@ -1,0 +1,65 @@
+"""What a mechanism weighs, damps and pulls with at its shared joints, and how its motors move with them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analytic.dynamics.noc import tree_model
+from analytic.dynamics.powers import tree_inertia
+from analytic.kinematics.state import State
+from analytic.transmission.joint_space import JointSpace, joint_motions
+from robots.arrays import Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointTerms:
+    """The equations of a mechanism at its shared joints, at some poses."""
+
+    transmission: Array
+    """Rate of each actuator per rate of each shared coordinate, T; joint efforts are Tᵀ τ [-, or ratios of the units],
+    shape (nt, na, n)."""
+    mass: Array
+    """Inertia, DᵀMD [kg, kg m or kg m²], shape (nt, n, n)."""
+    damping: Array
+    """Damping, DᵀCD [N s/m, N s or N m s/rad], shape (nt, n, n)."""
+    spring: Array
+    """Effort that holds the springs [N or N m], shape (nt, n)."""
+    weight: Array
+    """Effort that holds the weights and constant loads [N or N m], shape (nt, n)."""
+
+
+def joint_terms(space: JointSpace, q: Array) -> JointTerms:
+    """The equations of a mechanism at its shared joints.
+
+    Args:
+        space: Mechanism and shared joints.
+        q: Closed poses [m or rad], shape (nt, nq).
+    """
+    mechanism = space.mechanism
+    state = State(mechanism=mechanism, q=q, qd=np.zeros((len(q), mechanism.nv)))
+    D = joint_motions(space, state)
+    D_T = D.swapaxes(1, 2)
+    still = tree_model(state).G
+    damped = [tree_model(state.with_velocities(D[:, :, k])).G - still for k in range(D.shape[2])]
+    light = replace(mechanism, gravity=np.zeros(3), wrenches=())
+    springs = tree_model(State(mechanism=light, q=q, qd=state.qd)).G
+    return JointTerms(
+        transmission=mechanism.selection @ D,
+        mass=D_T @ tree_inertia(state) @ D,
+        damping=D_T @ np.stack(damped, axis=2),
+        spring=(D_T @ springs[..., None])[..., 0],
+        weight=(D_T @ (still - springs)[..., None])[..., 0],
+    )
+
+
+def motor_efforts(transmission: Array, efforts: Array) -> Array:
+    """Efforts of the motors that give efforts at the joints, T⁻ᵀ τ_x; of least norm if there are more than joints.
+
+    Args:
+        transmission: T [-, or ratios of the units], shape (nt, na, n).
+        efforts: Efforts at the joints [N or N m], shape (nt, n).
+
+    Returns:
+        Efforts of the motors [N or N m], shape (nt, na).
+    """
+    return np.einsum("tna,tn->ta", np.linalg.pinv(transmission), efforts)

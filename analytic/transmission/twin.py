@@ -1,0 +1,224 @@
+"""A closed mechanism and its serial stand-in, seen at the joints that both have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytic.kinematics.tree import poses
+from analytic.motion.limits import TOUCHED, excess
+from analytic.transmission.joint_space import (
+    JointSpace,
+    closed_start,
+    conditioning,
+    fixed_joints,
+    joint_space,
+    reached_poses,
+    want_known,
+)
+from analytic.transmission.pairing import Pair, pair_joints
+from analytic.transmission.terms import JointTerms, joint_terms
+from robots.arrays import AnyArray, Array
+from robots.errors import MechanismError
+from robots.mechanism import Mechanism
+from robots.size import unit_rates
+
+SWING = 0.5
+"""How far a joint without limits goes to both sides [rad, or in sizes of the robot]."""
+SOUND = 0.05
+"""Fraction of the start's conditioning that loops and motors must keep [-]."""
+LEAST_DRIVEN = 1e-9
+"""Rate of a motor below which it drives no shared joint [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twin:
+    """A closed mechanism and its stand-in."""
+
+    closed: JointSpace
+    serial: JointSpace
+    pairs: tuple[Pair, ...]
+    motors: tuple[int, ...]
+    """Indices of the closed mechanism's actuators that move shared joints."""
+    ranges: Array
+    """Lowest and highest value of each shared coordinate that is looked at [m or rad], shape (n, 2)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the shared joints."""
+        return self.closed.names
+
+    @property
+    def motor_names(self) -> tuple[str, ...]:
+        """Names of the motors that move them."""
+        return tuple(self.closed.mechanism.actuators[k].name for k in self.motors)
+
+
+def make_twin(
+    closed: Mechanism,
+    closed_guess: Array,
+    serial: Mechanism,
+    serial_guess: Array,
+    given: Mapping[str, str],
+    hold: Sequence[str] = (),
+) -> Twin:
+    """Find what a closed mechanism and its stand-in share.
+
+    Args:
+        closed: The closed mechanism.
+        closed_guess: A pose near its closed start [m or rad], shape (nq,).
+        serial: The stand-in.
+        serial_guess: A pose of it [m or rad], shape (nq,).
+        given: Names of joints of the stand-in by names in the closed mechanism.
+        hold: Joints of either that stay where they are; free ones do anyway.
+
+    Raises:
+        NotFoundError: If a joint is not there.
+        LoopClosureError: If the loops cannot be closed.
+        MechanismError: If the shared joints do not determine the mechanisms, or the motors do not move them all.
+    """
+    want_known(hold, closed, serial)
+    fixed, others = fixed_joints(closed, hold), fixed_joints(serial, hold)
+    closed, q = closed_start(closed, closed_guess, fixed)
+    q_serial = closed_start(serial, serial_guess, others)[1]
+    pairs = pair_joints(closed, q, serial, q_serial, given, (*fixed, *others))
+    own = joint_space(closed, q, [pair.closed for pair in pairs], [1.0] * len(pairs))
+    columns = {joint.name: place.start for joint, place in zip(serial.joints, serial.q_slices, strict=True)}
+    for pair, x in zip(pairs, own.coordinates(q[None])[0], strict=True):
+        q_serial[columns[pair.serial]] = pair.sign * x
+    serial, q_serial = closed_start(serial, q_serial, others)
+    other = joint_space(serial, q_serial, [pair.serial for pair in pairs], [pair.sign for pair in pairs])
+    return Twin(closed=own, serial=other, pairs=pairs, motors=_motors(own), ranges=_ranges(own, other))
+
+
+def sound_poses(space: JointSpace, x: Array) -> tuple[Array, AnyArray]:
+    """Closed poses at shared coordinates, inside the joints' limits and well away from singular loops and motors.
+
+    Args:
+        space: Mechanism and shared joints.
+        x: Shared coordinates [m or rad], shape (nt, n).
+
+    Returns:
+        Poses [m or rad], shape (nt, nq), and which of them are so (nt,).
+    """
+    q, sound = reached_poses(space, x)
+    start = space.start[None]
+    sound &= (excess(space.mechanism, q) - excess(space.mechanism, start)).max(axis=1, initial=0.0) <= TOUCHED
+    sound &= conditioning(space, q) >= SOUND * conditioning(space, start)[0]
+    motors = list(_motors(space))
+    if motors and sound.any():
+        T = joint_terms(space, np.concatenate([start, q[sound]])).transmission[:, motors]
+        relative = np.linalg.svd(T[1:] @ np.linalg.pinv(T[0]), compute_uv=False)[:, len(space.joints) - 1]
+        sound[sound] = relative >= SOUND
+    return q, sound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """Both mechanisms at samples of the shared coordinates."""
+
+    x: Array
+    """Shared coordinates [m or rad], shape (ns, n)."""
+    closed_reaches: AnyArray
+    """Which of them the closed mechanism reaches, shape (ns,)."""
+    serial_reaches: AnyArray
+    """Which of them the stand-in reaches, shape (ns,)."""
+    closed: JointTerms
+    """Of the closed mechanism where both do."""
+    serial: JointTerms
+    """Of the stand-in there."""
+    pose_error: Array
+    """Distance of the bodies that the shared joints move, and angle between them [m and rad], shape (nt, n, 2)."""
+
+    @property
+    def common(self) -> AnyArray:
+        """Which samples both reach, shape (ns,)."""
+        return self.closed_reaches & self.serial_reaches
+
+
+def workspace(twin: Twin, x: Array) -> Workspace:
+    """Both mechanisms at samples of the shared coordinates.
+
+    Args:
+        twin: The mechanisms.
+        x: Shared coordinates [m or rad], shape (ns, n).
+
+    Raises:
+        MechanismError: If no sample is reached by both.
+    """
+    (q_closed, closed_reaches), (q_serial, serial_reaches) = (
+        sound_poses(space, x) for space in (twin.closed, twin.serial)
+    )
+    common = closed_reaches & serial_reaches
+    if not common.any():
+        counts = int(closed_reaches.sum()), int(serial_reaches.sum())
+        raise MechanismError(
+            f"{twin.serial.mechanism.model.path}: want poses that {twin.closed.mechanism.model.path.name} reaches too, "
+            f"got none of {len(x)}: that one reaches {counts[0]}, this one {counts[1]}"
+        )
+    return Workspace(
+        x=x,
+        closed_reaches=closed_reaches,
+        serial_reaches=serial_reaches,
+        closed=joint_terms(twin.closed, q_closed[common]),
+        serial=joint_terms(twin.serial, q_serial[common]),
+        pose_error=_pose_error(twin, q_closed[common], q_serial[common]),
+    )
+
+
+def _motors(space: JointSpace) -> tuple[int, ...]:
+    """Actuators that move shared joints; an error if they do not move all."""
+    T = joint_terms(space, space.start[None]).transmission[0]
+    return tuple(int(k) for k in np.flatnonzero(np.abs(T).max(axis=1, initial=0.0) > LEAST_DRIVEN))
+
+
+def want_driven(twin: Twin) -> None:
+    """Refuse a closed mechanism whose motors do not move all shared joints.
+
+    Args:
+        twin: The mechanisms.
+
+    Raises:
+        MechanismError: Names the joints that no motor moves.
+    """
+    space, motors = twin.closed, list(twin.motors)
+    T = joint_terms(space, space.start[None]).transmission[0, motors]
+    values, directions = np.linalg.svd(T)[1:] if motors else (np.zeros(0), np.eye(len(space.joints)))
+    rank = int((values > 1e-6 * values.max(initial=0.0)).sum())
+    if rank < len(space.joints):
+        idle = np.abs(directions[rank:]).max(axis=0) > 1e-6
+        names = [name for name, is_idle in zip(space.names, idle, strict=True) if is_idle]
+        raise MechanismError(
+            f"{space.mechanism.model.path}: want motors that move all shared joints, got "
+            f"{', '.join(twin.motor_names)}, which leave {', '.join(names)} free: want --hold, or motors by --actuated"
+        )
+
+
+def _ranges(closed: JointSpace, serial: JointSpace) -> Array:
+    """What is looked at: all that the limits of either joint let, or a swing about the start where there are none."""
+    start = closed.coordinates(closed.start[None])[0]
+    far = SWING * unit_rates(closed.mechanism)[closed.dofs]
+    ranges = np.stack([start - far, start + far], axis=1)
+    for k in range(len(start)):
+        limits = []
+        for space in (closed, serial):
+            own = space.mechanism.joints[space.joints[k]].limits
+            if own is not None:
+                limits += [space.signs[k] * own[0], space.signs[k] * own[1]]
+        if limits:
+            ranges[k] = min(limits), max(limits)
+    return ranges
+
+
+def _pose_error(twin: Twin, q_closed: Array, q_serial: Array) -> Array:
+    """How far the bodies that the shared joints move are apart, relative to where they are at the start."""
+    ends = []
+    for space, q in ((twin.closed, q_closed), (twin.serial, q_serial)):
+        mechanism = space.mechanism
+        bodies = [mechanism.joints[j].body for j in space.joints]
+        here, start = poses(mechanism, q), poses(mechanism, space.start[None])
+        R = here.R[:, bodies] @ start.R[:, bodies].swapaxes(-1, -2)
+        ends.append((R, here.p[:, bodies] - start.p[:, bodies]))
+    (R1, p1), (R2, p2) = ends
+    cosine = (np.trace(R1.swapaxes(-1, -2) @ R2, axis1=-2, axis2=-1) - 1) / 2
+    return np.stack([np.linalg.norm(p1 - p2, axis=-1), np.arccos(np.clip(cosine, -1, 1))], axis=-1)

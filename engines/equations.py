@@ -1,0 +1,186 @@
+"""What routes do with an engine's equations of motion, whichever engine has them."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from engines.computed_torque import Demand, demand
+from engines.projection import RANK_TOLERANCE, drives_along, loop_motions, null_space
+from robots.arrays import Array
+from robots.efforts import Deviation, EffortHistory
+from robots.inventory import Matrices
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+STATE = "q, and rates of drives independent there; the others from J and J̇q̇ of the engine"
+
+
+class Equations(Protocol):
+    """M q̈ + bias = passive + Sᵀτ + Jᵀλ of a mechanism as an engine has it, each call at a state of its own."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism."""
+        ...
+
+    def jacobian(self, q: Array) -> Array:
+        """Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+        """
+        ...
+
+    def opening(self, q: Array) -> Deviation:
+        """How far the widest loop is open.
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+        """
+        ...
+
+    def closure_bias(self, q: Array, qd: Array) -> Array:
+        """J̇ q̇ in the rows of the Jacobian [m/s² or rad/s²], shape (nc,).
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+            qd: Joint velocities [m/s or rad/s], shape (nv,).
+        """
+        ...
+
+    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+        """Terms of the spanning tree.
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+            qd: Joint velocities [m/s or rad/s], shape (nv,).
+
+        Returns:
+            Inertia matrix with rotors [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights; springs,
+            dampers, what holds weights and external wrenches [N or N m], shape (nv,) each.
+        """
+        ...
+
+
+def kkt_history(source: str, equations: Equations, motion: Motion, settings: dict[str, str]) -> EffortHistory:
+    """Efforts that the engine's matrices ask for at the exact positions, and rates of drives, of a motion.
+
+    Args:
+        source: Name of the route.
+        equations: The robot in the engine.
+        motion: Its motion.
+        settings: By which of the engine's functions each term comes.
+    """
+    mechanism, gap, efforts = equations.mechanism, Deviation(), []
+    S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
+    for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
+        gap = gap.or_worse(equations.opening(q))
+        loop = loop_motions(equations.jacobian(q), W)
+        v = loop.velocities(qd)
+        a = loop.accelerations(qdd, equations.closure_bias(q, v))
+        M, bias, passive = equations.tree_terms(q, v)
+        efforts.append(loop.efforts(M, M @ a + bias - passive, S, scale))
+    return EffortHistory(
+        source=source,
+        actuators=tuple(actuator.name for actuator in mechanism.actuators),
+        t=motion.t,
+        effort=np.array(efforts),
+        closure_drift=gap,
+        settings={**settings, "state": STATE, "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one"},
+        note="state given; drift is the gap the engine sees in it",
+    )
+
+
+def demands_along(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
+    """The independent drives, by their places among `Mechanism.drives`, and what a motion takes at its samples.
+
+    Args:
+        equations: The robot in the engine.
+        motion: Its motion.
+    """
+    mechanism, demands = equations.mechanism, []
+    S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
+    independent = drives_along(equations.jacobian, motion.q, W)
+    for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
+        loop = loop_motions(equations.jacobian(q), W[independent])
+        v = loop.velocities(qd)
+        a = loop.accelerations(qdd, equations.closure_bias(q, v))
+        M, bias, passive = equations.tree_terms(q, v)
+        demands.append(demand(loop, M, M @ a + bias - passive, S, scale))
+    return tuple(independent), demands
+
+
+def held_drives(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], int]:
+    """Which driven coordinates a simulation holds, all unless redundantly actuated; and how many dofs nothing drives.
+
+    Args:
+        equations: The robot in the engine.
+        motion: Its motion.
+    """
+    mechanism = equations.mechanism
+    drives = drives_along(equations.jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+    dof = null_space(equations.jacobian(motion.q[len(motion.t) // 2])).shape[1]
+    return tuple(drives), dof - len(drives)
+
+
+def matrices_along(equations: Equations, q: Array, qd: Array) -> Matrices:
+    """All terms at some states.
+
+    Args:
+        equations: The robot in the engine.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    terms = [equations.tree_terms(*state) for state in zip(q, qd, strict=True)]
+    M, bias, passive = (np.array(values) for values in zip(*terms, strict=True))
+    return Matrices(
+        M=M,
+        bias=bias,
+        passive=passive,
+        J=np.array([equations.jacobian(position) for position in q]),
+        closure_bias=np.array([equations.closure_bias(*state) for state in zip(q, qd, strict=True)]),
+    )
+
+
+def equation_fields(equations: Equations, q: Array) -> dict[str, Any]:
+    """Fields of `Inventory` that an engine's equations tell; leaves it there, at rest.
+
+    Args:
+        equations: The robot in the engine.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    units = np.eye(equations.mechanism.nv)
+    _, bias, passive = equations.tree_terms(q, np.zeros(len(units)))
+    against = [passive - equations.tree_terms(q, unit)[2] for unit in units]
+    return {
+        "damping": np.reshape(against, units.shape).T,
+        "rest_force": bias - passive,
+        "J": equations.jacobian(q),
+        "opening": equations.opening(q).largest,
+    }
+
+
+def names_of(mechanism: Mechanism) -> dict[str, Any]:
+    """Fields of `Inventory` that name what a mechanism has, in its own order."""
+    return {
+        "bodies": tuple(body.name for body in mechanism.bodies),
+        "joints": tuple(joint.name for joint in mechanism.joints),
+        "dofs": tuple(
+            joint.name
+            for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+            for _ in range(dofs.start, dofs.stop)
+        ),
+        "actuators": tuple(actuator.name for actuator in mechanism.actuators),
+    }
+
+
+def carried_note(mechanism: Mechanism, drives: Sequence[int]) -> list[str]:
+    """A note that some drives are left at no effort, because the others move the robot; nothing if all are held.
+
+    Args:
+        mechanism: Robot.
+        drives: Places among `Mechanism.drives` of those that are held.
+    """
+    names = ", ".join(drive.name for k, drive in enumerate(mechanism.drives) if k not in drives)
+    return [f"{names} not driven, as the others move the robot: compare projected efforts"] if names else []

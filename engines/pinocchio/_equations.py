@@ -1,0 +1,59 @@
+"""Pinocchio's equations of motion at any state: terms of the spanning tree, rows of its rigid constraints."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from engines.pinocchio._loads import load_forces
+from engines.pinocchio._loops import Constraints, closure_bias, closure_jacobian, gathered, loop_constraints, opening
+from engines.pinocchio._tree import Tree, build
+from robots.arrays import Array
+from robots.efforts import Deviation
+from robots.mechanism import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class PinocchioEquations:
+    """See `engines.equations.Equations`."""
+
+    tree: Tree
+    loops: Constraints
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """See `engines.equations.Equations.mechanism`."""
+        return self.tree.mechanism
+
+    def jacobian(self, q: Array) -> Array:
+        """See `engines.equations.Equations.jacobian`, along the axes of the closures' first frames."""
+        return closure_jacobian(self.tree, self.loops, q)
+
+    def opening(self, q: Array) -> Deviation:
+        """See `engines.equations.Equations.opening`."""
+        closure_jacobian(self.tree, self.loops, q)  # puts the frames there
+        return opening(self.tree, self.loops, q)
+
+    def closure_bias(self, q: Array, qd: Array) -> Array:
+        """See `engines.equations.Equations.closure_bias`."""
+        return closure_bias(self.tree, self.loops, q, qd)
+
+    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+        """See `engines.equations.Equations.tree_terms`."""
+        x = self.tree.positions(q)
+        M = np.array(pin.crba(self.tree.model, self.tree.data, x))
+        bias = np.array(pin.nonLinearEffects(self.tree.model, self.tree.data, x, qd))
+        return M, bias, load_forces(self.tree, q, qd)
+
+
+def equations(mechanism: Mechanism) -> PinocchioEquations:
+    """The equations of motion of a mechanism.
+
+    Args:
+        mechanism: Robot.
+
+    Raises:
+        NotRepresentableError: If it has something that Pinocchio cannot carry.
+    """
+    tree = build(mechanism)
+    return PinocchioEquations(tree, gathered(loop_constraints(tree)))

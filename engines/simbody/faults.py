@@ -1,0 +1,11 @@
+"""Faults of `simbody/forward`, one step of care left out each: the harness must notice them."""
+
+from collections.abc import Mapping
+
+from engines.simbody.routes.forward import Settings, SimbodyForward
+from robots.efforts import Fault
+
+FAULTS: Mapping[str, Mapping[str, Fault]] = {
+    "forward": {"cubic splines": lambda peak: SimbodyForward(Settings(degree=3))},  # accelerations are polygons
+}
+"""By route and kind of fault."""

@@ -1,0 +1,264 @@
+"""A closed mechanism seen at its serial joints: against a planar formula, other dynamics, and searches."""
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analytic.dynamics.lagrange import Lagrange
+from analytic.motion.prescribe import prescribe
+from analytic.transmission.fit import best_constants, fitted_map
+from analytic.transmission.joint_space import joint_efforts, moved, reached_poses
+from analytic.transmission.limits import Box, largest_alone, largest_box, most
+from analytic.transmission.terms import joint_terms, motor_efforts
+from analytic.transmission.twin import Twin, make_twin, sound_poses, want_driven, workspace
+from robots.arrays import Array
+from robots.errors import MechanismError, NotFoundError
+from robots.mechanism import Mechanism, ModelFile
+from robots.mjcf import read_mechanism
+from robots.motion import Motion
+from robots.robot import Case, MotionSpec, Robot, make_case
+from tests.conftest import MODELS
+
+SERIAL = MODELS / "serial"
+PAIRS = ("knee", "ankle")
+Changed = Callable[..., Path]
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Changed:
+    """Writes a model of the folder with other text in it."""
+
+    def write(name: str, *changes: tuple[str, str]) -> Path:
+        text = (SERIAL / f"{name}.xml").read_text(encoding="utf-8")
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path / f"{name}.xml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def read(path: Path | str) -> Mechanism:
+    return read_mechanism(ModelFile(path=SERIAL / f"{path}.xml" if isinstance(path, str) else path))
+
+
+def twin_of(closed: Path | str, serial: Path | str, hold: tuple[str, ...] = (), **given: str) -> Twin:
+    mechanism, other = read(closed), read(serial)
+    return make_twin(mechanism, mechanism.rest_position, other, other.rest_position, given, hold)
+
+
+@pytest.fixture(scope="module", params=PAIRS)
+def twin(request: pytest.FixtureRequest) -> Twin:
+    return twin_of(request.param, f"{request.param}_serial")
+
+
+def moving(name: str) -> tuple[Case, Motion]:
+    robot = Robot(
+        name=name, folder=SERIAL, title="", mjcf=f"{name}.xml", motion=MotionSpec(law="automatic"), source="test"
+    )
+    case = make_case(robot, variant="default", mode="home", configuration="horizontal")
+    return case, prescribe(case, dt=0.1)
+
+
+def crank_angle(knee: Array) -> Array:
+    """The planar four-bar of knee.xml: the crank's tip is where two circles meet, by the law of cosines."""
+    pivot, joint = np.array([0, -0.05]), np.array([0, -0.4])
+    c, s = np.cos(knee), np.sin(knee)
+    heel = joint + np.stack([-0.05 * c + 0.015 * s, 0.05 * s + 0.015 * c], axis=-1)  # about y: z to x
+    crank, rod = np.hypot(0.06, 0.005), np.hypot(0.01, 0.34)
+    across = heel - pivot
+    length = np.linalg.norm(across, axis=-1)
+    corner = np.arccos((crank**2 + length**2 - rod**2) / (2 * crank * length))
+    direction = np.arctan2(across[..., 1], across[..., 0]) - corner
+    angle = np.arctan2(0.005, -0.06) - direction  # turning about y goes from z to x
+    return np.asarray((angle + np.pi) % (2 * np.pi) - np.pi)
+
+
+def test_the_map_of_a_four_bar_is_that_of_planar_trigonometry() -> None:
+    twin = twin_of("knee", "knee_serial")
+    x, step = np.linspace(-0.5, 0.7, 13), 1e-6
+    q, sound = sound_poses(twin.closed, x[:, None])
+    assert sound.all()
+    assert q[:, 1] == pytest.approx(crank_angle(x), abs=1e-12)
+    T = joint_terms(twin.closed, q).transmission[:, 0, 0]
+    assert pytest.approx((crank_angle(x + step) - crank_angle(x - step)) / (2 * step), rel=1e-8) == T
+    assert np.ptp(T) > 0.1
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_motors_give_what_other_dynamics_with_multipliers_say(name: str) -> None:
+    case, motion = moving(name)
+    space = twin_of(name, f"{name}_serial").closed
+    efforts = joint_efforts(space, motion.q, motion.qd, motion.qdd)
+    T = joint_terms(space, motion.q).transmission
+    expected = Lagrange().compute_efforts(case, motion).effort
+    assert motor_efforts(T, efforts) == pytest.approx(expected, abs=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_motion_of_the_joints_moves_everything_as_the_motors_did(name: str) -> None:
+    _, motion = moving(name)
+    space = twin_of(name, f"{name}_serial").closed
+    X_T = space.selection.T
+    q, reached = reached_poses(space, space.coordinates(motion.q))
+    assert reached.all()
+    assert q == pytest.approx(motion.q, abs=1e-12)
+    qd, qdd = moved(space, q, motion.qd @ X_T, motion.qdd @ X_T)
+    assert qd == pytest.approx(motion.qd, abs=1e-11)
+    assert qdd == pytest.approx(motion.qdd, abs=1e-9)
+
+
+def test_terms_add_up_to_the_efforts(twin: Twin) -> None:
+    """At rest weights and springs, with accelerations from rest the mass matrix, with tiny rates the damping."""
+    space, n = twin.closed, len(twin.names)
+    x = np.random.default_rng(1).uniform(0.5 * twin.ranges[:, 0], 0.5 * twin.ranges[:, 1], (4, n))
+    q = sound_poses(space, x)[0]
+    terms, zero = joint_terms(space, q), np.zeros((4, n))
+    still = terms.weight + terms.spring
+    assert joint_efforts(space, q, *moved(space, q, zero, zero)) == pytest.approx(still, abs=1e-12)
+    for k, unit in enumerate(np.eye(n)):
+        force = joint_efforts(space, q, *moved(space, q, zero, zero + unit)) - still
+        assert force == pytest.approx(terms.mass[:, :, k], abs=1e-12)
+        rates = [joint_efforts(space, q, *moved(space, q, sign * unit + zero, zero)) for sign in (1, -1)]
+        assert (rates[0] - rates[1]) / 2 == pytest.approx(terms.damping[:, :, k], abs=1e-12)
+
+
+def test_functions_of_the_joints_are_the_closed_model(twin: Twin) -> None:
+    """Motions too: the equations in the joints, differentiated, against those of all bodies."""
+    fit, error = fitted_map(twin, seed=0)
+    assert error.max() < 1e-7
+    generator = np.random.default_rng(2)
+    x, xd, xdd = (generator.uniform(fit.low, fit.high, (20, len(twin.names))) * factor for factor in (0.9, 9, 90))
+    closed, serial = (
+        joint_efforts(space, q, *moved(space, q, xd, xdd))
+        for space in (twin.closed, twin.serial)
+        for q in (sound_poses(space, x)[0],)
+    )
+    efforts = fit.missing_efforts(x, xd, xdd)
+    assert serial + efforts == pytest.approx(closed, abs=1e-6 * np.abs(closed).max())
+    with pytest.raises(ValueError, match=r"(knee|roll): want .* got 1"):
+        fit.transmission(x + 10)
+
+
+def test_best_constants_are_rotor_and_rods_through_the_transmission() -> None:
+    twin = twin_of("knee", "knee_serial")
+    samples = workspace(twin, np.linspace(-0.5, 0.7, 41)[:, None])
+    constants = best_constants(twin, samples)
+    T = samples.closed.transmission[:, 0, 0]
+    rotor = float((0.02 * T**2).mean())
+    assert constants.armature[0] > rotor  # the rod has some inertia of its own
+    assert constants.armature[0] < 1.2 * rotor
+    assert constants.damping[0] == pytest.approx(float((0.1 * T**2).mean()), rel=1e-12)
+    assert samples.pose_error.max() < 1e-7
+
+
+def test_a_rod_between_balls_may_spin_but_a_second_motor_less_joint_may_not(changed: Changed) -> None:
+    spinning = changed("knee", ('name="crank_rod" axis="0 1 0"', 'name="crank_rod" type="ball"'))
+    twin, plain = twin_of(spinning, "knee_serial"), twin_of("knee", "knee_serial")
+    assert twin.closed.spare == 1
+    x = np.linspace(-0.4, 0.6, 5)[:, None]
+    terms, expected = (joint_terms(one.closed, sound_poses(one.closed, x)[0]) for one in (twin, plain))
+    assert terms.transmission == pytest.approx(expected.transmission, abs=1e-9)
+    assert terms.mass == pytest.approx(expected.mass, rel=1e-6)
+    no_roll = changed(
+        "ankle_serial",
+        ('<joint name="roll" axis="1 0 0" range="-0.25 0.25" damping="0.02"/>', ""),
+        ('<motor name="roll" joint="roll" ctrlrange="-35 35" ctrllimited="true"/>', ""),
+    )
+    with pytest.raises(MechanismError, match=r"1 more degrees of freedom than .* pitch give, of joints .*roll"):
+        twin_of("ankle", no_roll)
+
+
+def test_held_joints_stay(changed: Changed) -> None:
+    twin = twin_of("ankle", "ankle_serial", hold=("roll",))
+    assert twin.names == ("pitch",)
+    q = sound_poses(twin.closed, np.array([[0.2]]))[0]
+    assert abs(q[0, 1]) < 1e-12
+    floating = changed(
+        "knee", ('<body name="thigh" pos="0 0 1">', '<body name="thigh" pos="0 0 1"><freejoint name="b"/>')
+    )
+    free, plain = (twin_of(path, "knee_serial") for path in (floating, "knee"))
+    terms, expected = (joint_terms(one.closed, sound_poses(one.closed, np.array([[0.3]]))[0]) for one in (free, plain))
+    assert terms.mass == pytest.approx(expected.mass, rel=1e-9)
+    assert terms.weight == pytest.approx(expected.weight, rel=1e-9)
+
+
+def test_pairs_by_name_map_and_axis(changed: Changed) -> None:
+    renamed = changed(
+        "knee_serial", ('joint name="knee" axis="0 1 0"', 'joint name="k" axis="0 -1 0"'), ('joint="knee"', 'joint="k"')
+    )
+    (by_axis,), (by_map,) = twin_of("knee", renamed).pairs, twin_of("knee", renamed, knee="k").pairs
+    assert (by_axis.serial, by_axis.sign, by_axis.by) == ("k", -1.0, "axis")
+    assert (by_map.serial, by_map.sign, by_map.by) == ("k", -1.0, "map")
+    samples = workspace(twin_of("knee", renamed), np.array([[-0.3], [0.4]]))
+    assert samples.pose_error.max() < 1e-7
+
+
+def test_bad_input_is_named(changed: Changed) -> None:
+    with pytest.raises(NotFoundError, match=r"unknown hinge or slide of knee\.xml 'hip'"):
+        twin_of("knee", "knee_serial", hip="knee")
+    with pytest.raises(NotFoundError, match="unknown joint 'hip'"):
+        twin_of("knee", "knee_serial", hold=("hip",))
+    with pytest.raises(MechanismError, match=r"want a joint that knee\.xml has too"):
+        twin_of("knee", "ankle_serial")
+    with pytest.raises(MechanismError, match=r"'pitch' cannot stand for 'roll' .* got 90 degrees"):
+        twin_of("ankle", "ankle_serial", roll="pitch")
+    tied = changed("knee_serial", ('<inertial mass="2"', '<joint name="crank" axis="0 1 0"/><inertial mass="2"'))
+    with pytest.raises(MechanismError, match="want shared joints that move by themselves, got knee, crank"):
+        twin_of("knee", tied)
+    no_motor = changed("knee", ('joint="crank" forcerange="-60 60"', 'joint="crank_rod" forcerange="-60 60"'))
+    want_driven(twin_of(no_motor, "knee_serial"))
+    idle = changed(
+        "ankle", ('<motor name="right_motor" joint="right_crank" ctrlrange="-30 30" ctrllimited="true"/>', "")
+    )
+    with pytest.raises(MechanismError, match="want motors that move all shared joints, got left_motor"):
+        want_driven(twin_of(idle, "ankle_serial"))
+
+
+def rows_of_ankle() -> Array:
+    space = twin_of("ankle", "ankle_serial").closed
+    x = np.array(list(product((-0.4, 0.3), (-0.2, 0.2))))
+    T = joint_terms(space, sound_poses(space, x)[0]).transmission
+    return np.asarray(np.linalg.inv(T).swapaxes(1, 2).reshape(-1, 2))
+
+
+def test_the_largest_box_is_that_of_a_dense_search() -> None:
+    rows = rows_of_ankle()
+    box = largest_box(rows, np.full(len(rows), -30.0), np.full(len(rows), 30.0))
+    sides = np.stack(np.meshgrid(np.linspace(0, 80, 801), np.linspace(0, 80, 801)), axis=-1).reshape(-1, 2)
+    corners = np.array([[1, 1], [1, -1]])  # others are these turned round
+    safe = np.abs((sides[:, None] * corners) @ rows.T).max(axis=(1, 2)) <= 30
+    best = sides[safe][np.prod(sides[safe], axis=1).argmax()]
+    assert np.prod(box.high) == pytest.approx(np.prod(best), rel=0.01)
+    assert np.prod(box.high) >= np.prod(best) * (1 - 1e-9)
+    assert box.low == pytest.approx(-box.high, rel=1e-4)
+    reached = most(rows, box)
+    assert reached.high.max() <= 30 * (1 + 1e-9)
+    assert reached.high.max() == pytest.approx(30, rel=1e-6)
+    alone = largest_alone(rows, np.full(len(rows), -30.0), np.full(len(rows), 30.0))
+    for k in range(2):
+        safe = np.abs(sides[:, k, None] * rows[:, k]).max(axis=1) <= 30
+        assert alone.high[k] == pytest.approx(sides[safe, k].max(), abs=0.2)
+
+
+def test_no_random_box_within_uneven_limits_is_larger() -> None:
+    rows = rows_of_ankle()
+    low, high = np.resize([-30.0, -10.0], len(rows)), np.resize([20.0, 40.0], len(rows))
+    box = largest_box(rows, low, high)
+    inside = most(rows, box)
+    assert (inside.high <= high * (1 + 1e-9)).all()
+    assert (inside.low >= low * (1 + 1e-9)).all()
+    volume = np.prod(box.high - box.low)
+    generator = np.random.default_rng(0)
+    largest = 0.0
+    for spread in np.repeat([0.05, 3.0], 2000):
+        up, down = np.array([box.high, -box.low]) * np.exp(generator.uniform(-spread, spread, (2, 2)))
+        reached = most(rows, Box(low=-down, high=up))
+        scale = max((reached.high / high).max(), (reached.low / low).max())
+        largest = max(largest, float(np.prod((up + down) / scale)))
+    assert 0.95 * volume < largest <= volume * (1 + 1e-6)
