@@ -112,20 +112,25 @@ def want_known(names: Sequence[str], *mechanisms: Mechanism) -> None:
             raise NotFoundError("joint", name, known)
 
 
-def closed_start(mechanism: Mechanism, guess: Array, fixed: Sequence[str]) -> tuple[Mechanism, Array]:
+def closed_start(
+    mechanism: Mechanism, guess: Array, fixed: Sequence[str], given: Sequence[str] = ()
+) -> tuple[Mechanism, Array]:
     """The mechanism with joints that do not move, and a closed pose.
 
     Args:
         mechanism: Robot.
         guess: Joint positions nearby [m or rad], shape (nq,).
         fixed: Names of the joints that stay where they are in it.
+        given: Names of hinges and slides that are where they are to be.
 
     Raises:
         LoopClosureError: If the loops cannot be closed.
     """
     still = [*mechanism.closures, *(_holding(mechanism, guess, j) for j in _indices(mechanism, fixed))]
     mechanism = replace(mechanism, closures=tuple(still))
-    q, residual = close(mechanism, guess[None], np.ones(mechanism.nv, dtype=bool))
+    passive = np.ones(mechanism.nv, dtype=bool)
+    passive[[mechanism.dof_slices[j].start for j in _indices(mechanism, given)]] = False
+    q, residual = close(mechanism, guess[None], passive)
     if residual > CLOSED:
         raise LoopClosureError(
             f"{mechanism.model.path}: the loops cannot be closed at the start: want a gap of at most {CLOSED:g}, got "

@@ -89,7 +89,7 @@ def make_twin(
     columns = {joint.name: place.start for joint, place in zip(serial.joints, serial.q_slices, strict=True)}
     for pair, x in zip(pairs, own.coordinates(q[None])[0], strict=True):
         q_serial[columns[pair.serial]] = pair.sign * x
-    serial, q_serial = closed_start(serial, q_serial, others)
+    serial, q_serial = closed_start(serial, q_serial, others, [pair.serial for pair in pairs])
     other = joint_space(serial, q_serial, [pair.serial for pair in pairs], [pair.sign for pair in pairs])
     return Twin(closed=own, serial=other, pairs=pairs, motors=_motors(own), ranges=_ranges(own, other))
 

@@ -10,7 +10,9 @@ from validation.studies.options import RESULTS, Execution, execution_options
 
 @click.command()
 @click.argument("closed", metavar="CLOSED.xml", type=click.Path(path_type=Path))
-@click.argument("serial", metavar="SERIAL.xml", type=click.Path(path_type=Path))
+@click.argument("serial", metavar="[SERIAL.xml]", type=click.Path(path_type=Path), required=False)
+@click.option("--make", is_flag=True, help="Derive the stand-in from CLOSED.xml, as stand_in.xml.")
+@click.option("--keep", metavar="JOINTS", default="", help="Its joints, as J1,J2; default: those that carry most.")
 @click.option("--map", "pairs", metavar="JOINT=JOINT", multiple=True, help="Joints of both that are one; may repeat.")
 @click.option("--hold", metavar="JOINTS", default="", help="Joints that stay where they are, as J1,J2; free ones do.")
 @click.option("--samples", type=click.IntRange(min=1), default=256, show_default=True, help="Poses of the workspace.")
@@ -21,7 +23,13 @@ from validation.studies.options import RESULTS, Execution, execution_options
 @click.option("--actuated", default="", help="Actuated joints of CLOSED.xml, as J1,J2, instead of its actuators.")
 @execution_options(RESULTS / "serial")
 def command(
-    closed: Path, serial: Path, execution: Execution, pairs: tuple[str, ...], speeds: tuple[str, ...], **options: Any
+    closed: Path,
+    serial: Path | None,
+    execution: Execution,
+    pairs: tuple[str, ...],
+    speeds: tuple[str, ...],
+    make: bool,
+    **options: Any,
 ) -> int:
     """Say what a serial stand-in of a closed mechanism loses, what motor limits mean at its joints, and repair it.
 
@@ -34,23 +42,34 @@ def command(
     \b
     Examples:
       loopcheck serial leg.xml leg_serial.xml
+      loopcheck serial leg.xml --make --keep knee,pitch,roll
       loopcheck serial leg.xml leg_serial.xml --map knee_pin=knee --hold toe --accuracy 0.05 --out leg
     """
     from validation.studies.judge.study import case_of_file
+    from validation.studies.serial.making import write_stand_in
     from validation.studies.serial.study import Serial
 
+    if make == (serial is not None):
+        raise click.UsageError("want either SERIAL.xml, a stand-in to be compared, or --make, which derives one")
     of_closed = {name: options.pop(name) for name in ("mode", "actuated")}
-    hold = tuple(name.strip() for name in options.pop("hold").split(",") if name.strip())
+    keep, hold = (_names(options.pop(name)) for name in ("keep", "hold"))
+    case = case_of_file(closed, **of_closed)
+    stand_in, notes = (serial, []) if serial else write_stand_in(case, keep, hold, execution.out)
     return execution.run(
         Serial(
-            closed=case_of_file(closed, **of_closed),
-            serial=case_of_file(serial),
+            closed=case,
+            serial=case_of_file(stand_in),
             given=_named(pairs, "--map"),
             speeds={name: _number(value, name) for name, value in _named(speeds, "--speed").items()},
             hold=hold,
+            notes=tuple(notes),
             **options,
         )
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _named(texts: tuple[str, ...], option: str) -> dict[str, str]:

@@ -36,9 +36,7 @@ def summary(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> It
         columns = [str(record["closed"]), str(record["serial"]), "paired by", "reached", "range in the stand-in"]
         yield shown_table(columns, rows, title="joints that both have")
     errors = tables["serial"]
-    shown = errors[
-        errors["quantity"].isin(["effort at joint", "effort at motor", "inertia", "damping", "weight", "spring"])
-    ]
+    shown = errors[errors["quantity"].isin(SHOWN) & ~errors["part"].str.contains("×")]  # couplings are in the table
     if len(shown):
         columns = ["quantity", "", "peak", "unit", *(f"{words}, rms" for words in WAYS.values())]
         yield shown_table(columns, [_line(row) for row in _worst(shown)], title="error over the peak, worst motion")

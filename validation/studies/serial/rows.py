@@ -19,6 +19,8 @@ AT_JOINT, AT_MOTOR = "effort at joint", "effort at motor"
 TERMS = {"inertia": "mass", "damping": "damping", "spring": "spring", "weight": "weight"}
 SAFE, ALONE, GIVEN, BROKEN = "safe box", "alone", "serial file", "motor at the serial file's limits"
 EFFORT, SPEED = "effort", "speed"
+IDLE = 1e-12
+"""Couplings below this part of what they couple, and springs of other loads, are round-off [-]."""
 MUCH = 1e-6
 """Transmission ratios below this are not listed [-]."""
 
@@ -79,6 +81,7 @@ def term_rows(twin: Twin, samples: Workspace, constants: Constants) -> Iterator[
         constants: The repair of the file.
     """
     units, efforts, _ = units_of(twin)
+    loads = max(float(np.abs(side).max()) for side in (samples.closed.weight, samples.closed.spring))
     for quantity, term in TERMS.items():
         own, other = getattr(samples.closed, term), getattr(samples.serial, term)
         added = np.diag(getattr(constants, {"mass": "armature"}.get(term, term), np.zeros(len(twin.names))))
@@ -86,7 +89,7 @@ def term_rows(twin: Twin, samples: Workspace, constants: Constants) -> Iterator[
         if own.ndim == 2:
             for k, name in enumerate(twin.names):
                 row = {"quantity": quantity, "part": name, "unit": efforts[k], "peak": float(peaks[k])}
-                if peaks[k] > 0:
+                if peaks[k] > IDLE * loads:
                     yield _row(row, {PLAIN: (other - own)[:, k], CONSTANT: (other - own)[:, k]})
             continue
         per = "s²" if term == "mass" else "s"
@@ -95,6 +98,8 @@ def term_rows(twin: Twin, samples: Workspace, constants: Constants) -> Iterator[
             row = {"quantity": quantity, "part": part, "unit": f"{efforts[i]} {per}/{units[j]}"}
             row["peak"] = float(np.sqrt(peaks[i, i] * peaks[j, j]))
             error = other[:, i, j] - own[:, i, j]
+            if i != j and peaks[i, j] <= IDLE * np.sqrt(peaks[i, i] * peaks[j, j]):
+                continue  # neither has a coupling
             yield _row(row, {PLAIN: error, CONSTANT: error + added[i, j]})
     yield from _kinematic_rows(twin, samples)
 

@@ -101,6 +101,8 @@ class Serial(Study):
     """Names of joints of the stand-in by names in the closed mechanism."""
     hold: tuple[str, ...] = ()
     """Joints of either that stay where they are."""
+    notes: tuple[str, ...] = ()
+    """What there is to say of the stand-in."""
     samples: int = 256
     seed: int = 0
     speeds: Mapping[str, float] = field(default_factory=dict)
@@ -185,7 +187,9 @@ class Serial(Study):
             LIMITS: list(limit_rows(twin, samples, self.speeds)),
             PAIRS: list(pair_rows(twin, samples)),
         }
-        return Computed({name: self.tables[name].frame(frames[name]) for name in frames}, {**record, "notes": notes})
+        return Computed(
+            {name: self.tables[name].frame(frames[name]) for name in frames}, {**record, "notes": [*self.notes, *notes]}
+        )
 
     def _rows(
         self, twin: Twin, motion: MotionEfforts | str, constants: Any, functions: JointMap | None
@@ -201,7 +205,7 @@ class Serial(Study):
         record = {"closed": self.closed.mechanism.model.path.name, "serial": self.serial.mechanism.model.path.name}
         return Computed(
             {**empty, TABLE: self.tables[TABLE].frame([_missing(reason, "not comparable")])},
-            {**record, "notes": [reason]},
+            {**record, "notes": [*self.notes, reason]},
         )
 
     @staticmethod
