@@ -13,7 +13,9 @@ from robots.arrays import Array
 from robots.robot import load, representative_case
 from tests.conftest import CaseMaker
 from validation.studies.budget.parts import (
+    BELOW,
     BOTH,
+    FLOOR,
     LARGE,
     PRECISION,
     REST,
@@ -79,6 +81,9 @@ def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatc
     assert {name: rows["setting"].to_dict()[f"without {name}"] for name in settings} == settings
     assert largest[f"start without {SOFTNESS}"] < largest["start"]
     assert LEFT_OUT not in shares  # nothing of the kind acts
+    notes = rows["note"].to_dict()
+    assert 0 < rms[FLOOR] < rms["all"]
+    assert not notes[FLOOR]
     assert 0 < rms[PRECISION] < 1e-6 * rms["all"]
     assert np.isnan(shares[PRECISION])
 
@@ -100,6 +105,14 @@ def test_friction_is_a_part_where_there_is_some(
     assert 'frictionloss="disable"' in rows["setting"].to_dict()[f"without {LEFT_OUT}"]
     log = causes_of_mujoco.log(case, prescribe(case), {LEFT_OUT})
     assert "left_out" not in log.readings
+
+
+@pytest.mark.slow
+def test_parts_of_an_error_below_its_floor_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(causes_of_mujoco, "FINER", 2)
+    monkeypatch.setattr("analytic.logs.residual.MARGIN", 1e6)
+    rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
+    assert rows["note"].to_dict()[FLOOR] == BELOW
 
 
 @pytest.mark.slow

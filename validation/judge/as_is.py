@@ -228,7 +228,12 @@ def _not_followed(as_is: AsIs) -> str:
     worst = float(as_is.following.max(initial=0.0))
     if worst <= FOLLOWS:
         return ""
-    return f"not followed: a drive is off the motion by {worst:.2g} of its stroke, want at most {FOLLOWS:g}"
+    limits = f", with {_at_limits(as_is)}" if as_is.at_limits else ""
+    return f"not followed: a drive is off the motion by {worst:.2g} of its stroke, want at most {FOLLOWS:g}{limits}"
+
+
+def _at_limits(as_is: AsIs) -> str:
+    return f"{as_is.at_limits} controls or forces at the end of their range"
 
 
 def _not_settled(as_is: AsIs) -> str:
@@ -248,8 +253,8 @@ def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting
     if series.left_out.any():
         size = float(series.relative(series.left_out).max())
         parts.append(f"contacts, limits and dry friction, up to {size:.2g} of the scale, are as reported")
-    if as_is.at_limits:
-        parts.append(f"{as_is.at_limits} controls or forces at the end of their range")
+    if as_is.at_limits and not _not_followed(as_is):  # which says so itself
+        parts.append(_at_limits(as_is))
     return "; ".join(parts)
 
 

@@ -20,6 +20,8 @@ from validation.judge.resolution import SEED, ULPS, moved
 
 REST = "rest"
 START = "start"
+FLOOR = "floor"
+BELOW = "the error is below what its log can tell: so are its parts"
 PRECISION = "precision"
 DIGITS = f"what {ULPS} units in the last place of the motion change; there is no setting with more digits than double"
 """Of the line that is no part."""
@@ -113,6 +115,9 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
     for k, (actuator, unit) in enumerate(zip(case.mechanism.actuators, case.mechanism.actuator_units, strict=True)):
         row = {**_case(case, source), "actuator": actuator.name, "unit": unit, "scale": float(scale[k])}
         yield from _of_actuator(row, of_parts, k)
+        floor = float(left.floor[k])
+        below = root_mean_square(whole.residual[judged, k]) < floor
+        yield {**row, "part": FLOOR, "rms": floor, "largest": float(left.floor_of_largest[k]), "note": BELOW * below}
         for name in causes:
             tried = runs[frozenset({name})][judged, k]
             figures = {

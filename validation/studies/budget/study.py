@@ -100,7 +100,7 @@ def _picture(rows: pd.DataFrame) -> str | None:
 
 def _summary(rows: pd.DataFrame) -> Iterator[RenderableType]:
     """Settled error of the worst actuator, as it is and with each setting, over its scale."""
-    tried = rows[rows["part"].fillna("").str.match(r"all$|without |rest$|precision$|start")]
+    tried = rows[rows["part"].fillna("").str.match(r"all$|without |rest$|floor$|precision$|start")]
     value = tried["rms"].fillna(tried["largest"]) / tried["scale"]
     worst = tried.assign(value=value).groupby(["source", "robot", "part"], sort=False)["value"].max()
     for source, of_source in worst.groupby("source", sort=False):
@@ -120,5 +120,6 @@ INTRODUCTION = (
     "Softness and step are removed in both orders: half the difference is the uncertainty of their shares, and "
     "above 20 % they are shown as one. The start is no part: its size is what the impedance of the loops "
     "lacks, 1 - dmin in MuJoCo, and it stands on lines of its own. Nor is precision: engines compute in double "
-    "precision, and what the last digits of the motion change is what they make of their own round-off."
+    "precision, and what the last digits of the motion change is what they make of their own round-off. Parts of "
+    "an error below its floor, what its log itself explains, tell nothing."
 )
