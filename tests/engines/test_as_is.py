@@ -188,6 +188,12 @@ def test_the_time_constant_of_the_loops_is_the_one_in_force(
     assert as_is.timeconst(mujoco.MjModel.from_xml_path(str(path))) == pytest.approx(expected)
 
 
+def test_a_step_with_nothing_to_solve_costs_one_too(model_case: CaseMaker, tmp_path: Path) -> None:
+    """Or robots without constraints would cost nothing, whatever their step."""
+    assert run(model_case, flywheels(tmp_path, ["motor"]))[2].iterations == 1
+    assert run(model_case, flywheels(tmp_path, ["motor"], integrator="RK4"))[2].iterations == 4
+
+
 def test_a_joint_limit_that_pushes_is_logged_as_the_effort_it_stands_for(model_case: CaseMaker, tmp_path: Path) -> None:
     """A wheel that runs against its stop: what acted and what the stop did together change its momentum."""
     path = flywheels(tmp_path, ["motor"])
