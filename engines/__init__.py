@@ -37,6 +37,7 @@ __all__ = [
     "matrices",
     "names",
     "on_request",
+    "provides",
     "read_file",
     "shares",
     "simulates",
@@ -102,6 +103,16 @@ def shares(name: str) -> tuple[str, ...]:
 def versions() -> Mapping[str, str]:
     """Versions of the engines that are installed."""
     return {name: importlib.metadata.version(distribution(name)) for name in engine_names() if installed(name)}
+
+
+def provides(name: str, part: str) -> bool:
+    """Whether an engine has a part of the contract, by its file: the engine need not be there.
+
+    Args:
+        name: Name of the engine.
+        part: As `free_motion`.
+    """
+    return Path(__path__[0], engine(name).name, f"{part}.py").is_file()
 
 
 def distribution(name: str) -> str:

@@ -249,6 +249,21 @@ def _actuate(model: ModelFile, spec: Any) -> None:
         motor.set_to_motor()
 
 
+def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -> None:
+    """Add an equality to an `MjSpec` that makes a joint follow another, both from their rest positions.
+
+    Args:
+        spec: The model.
+        follower: Name of the joint that follows.
+        leader: Name of the other.
+        coefficients: From the constant up [m or rad, per powers of m or rad], shape (5,).
+    """
+    equality = spec.add_equality()
+    equality.type, equality.objtype = _EQ.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
+    equality.name, equality.name1, equality.name2 = f"{follower} follows {leader}", follower, leader
+    equality.data[:5] = coefficients
+
+
 def _matrix(quaternion: Array) -> Array:
     """Rotation matrix of a quaternion (w, x, y, z), which need not have unit length."""
     R = np.zeros(9)

@@ -1,8 +1,8 @@
-"""Other settings for an MJCF: attributes of its options and equalities, everything else in it left as it is written."""
+"""Other settings for an MJCF: attributes of options, equalities and joints, everything else left as it is written."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -22,6 +22,8 @@ class Patch:
     """Of the options of the model."""
     equalities: Mapping[int, Mapping[str, str]]
     """Of equalities, by their places among all of the model."""
+    joints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of joints, by their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
         equalities: How many equalities the compiled model has; all must stand in the files, or none is changed.
 
     Raises:
-        MechanismError: If an equality to be changed does not stand in the files.
+        MechanismError: If an equality or a joint to be changed does not stand in the files.
     """
     elements = list(_elements(model.path.absolute(), model.path.absolute().parent, ()))
     standing = [
@@ -61,10 +63,29 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
     for k, attributes in patch.equalities.items():
         file, element = standing[k]
         changes.setdefault(file, []).append((element, attributes))
+    for file, element, attributes in _joints(model, elements, patch.joints):
+        changes.setdefault(file, []).append((element, attributes))
     if patch.option:
         for file, element, attributes in _options(elements, patch.option):
             changes.setdefault(file, []).append((element, attributes))
     return {file: _rewritten(file.read_bytes(), of_file) for file, of_file in changes.items()}
+
+
+def _joints(
+    model: ModelFile, elements: Sequence[tuple[Path, _Element]], joints: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[Path, _Element, Mapping[str, str]]]:
+    """Where joints are to be set."""
+    for name, attributes in joints.items():
+        standing = [
+            (file, element)
+            for file, element in elements
+            if element.tag == "joint" and element.attributes.get("name") == name and "body" in element.parents
+        ]
+        if len(standing) != 1:
+            raise MechanismError(
+                f"{model.path}: want joint '{name}' as an element of its own to set its attributes, got {len(standing)}"
+            )
+        yield (*standing[0], attributes)
 
 
 def _options(

@@ -17,6 +17,8 @@ DEGREES: Mapping[int, tuple[int, ...]] = {1: (6, 10, 16, 24, 36), 2: (6, 10, 14,
 """Degrees that are tried, by the number of joints."""
 ACCURATE = 1e-8
 """Error over the peak of a function at which no higher degree is tried [-]."""
+MANY = 200
+"""Random poses that stand for a grid of many joints."""
 CHECKS = 64
 """Random poses at which a fit is checked."""
 SHRINK, SHRINKINGS = 0.9, 30
@@ -86,17 +88,23 @@ def fields(twin: Twin, x: Array) -> tuple[Array, Array]:
 
 
 def sound_box(twin: Twin) -> Array:
-    """A box about the start in which both mechanisms reach every pose of a grid [m or rad], (n, 2).
+    """A box about the start in which both mechanisms reach every pose of a grid, or random ones of many joints.
 
     Args:
         twin: The mechanisms.
+
+    Returns:
+        Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
 
     Raises:
         MechanismError: If there is none.
     """
     start = twin.closed.coordinates(twin.closed.start[None])[0]
     box, n = twin.ranges, len(start)
-    grid = np.array(list(product(*[np.linspace(0, 1, 5 if n > 1 else 17)] * n)))
+    if n in DEGREES:
+        grid = np.array(list(product(*[np.linspace(0, 1, 5 if n > 1 else 17)] * n)))
+    else:
+        grid = np.random.default_rng(0).uniform(0, 1, (MANY, n))
     for _ in range(SHRINKINGS):
         x = box[:, 0] + grid * (box[:, 1] - box[:, 0])
         if all(sound_poses(space, x)[1].all() for space in (twin.closed, twin.serial)):
@@ -108,23 +116,23 @@ def sound_box(twin: Twin) -> Array:
     )
 
 
-def fitted_map(twin: Twin, seed: int) -> tuple[JointMap, Array]:
+def fitted_map(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array]:
     """What the serial model lacks as functions of the joint positions.
 
     Args:
         twin: The mechanisms; of up to three shared joints.
+        box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
         seed: Of the poses at which the fit is checked.
 
     Returns:
         The functions, and the error of each over its peak at poses that the fit has not seen [-], shape (fields,).
 
     Raises:
-        MechanismError: If there are too many joints, or no box of poses.
+        MechanismError: If there are too many joints, or not all poses of the box are sound.
     """
     n = len(twin.names)
     if n not in DEGREES:
         raise MechanismError(f"functions are fitted of up to {max(DEGREES)} shared joints, got {n}")
-    box = sound_box(twin)
     checks = np.random.default_rng(seed).uniform(box[:, 0], box[:, 1], (CHECKS, n))
     exact, sizes = fields(twin, checks)
     scale = np.where(sizes > 0, sizes, 1.0)

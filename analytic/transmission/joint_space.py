@@ -13,7 +13,7 @@ import numpy as np
 from analytic.dynamics.noc import tree_model
 from analytic.dynamics.powers import tree_inertia
 from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, null_space, row_factors, solve_dependent
-from analytic.kinematics.redundancy import free_motions
+from analytic.kinematics.redundancy import WELL_CONDITIONED, free_motions
 from analytic.kinematics.state import State
 from analytic.kinematics.tree import poses, retract
 from analytic.motion.batched_assembly import close_batch
@@ -112,20 +112,25 @@ def want_known(names: Sequence[str], *mechanisms: Mechanism) -> None:
             raise NotFoundError("joint", name, known)
 
 
-def closed_start(mechanism: Mechanism, guess: Array, fixed: Sequence[str]) -> tuple[Mechanism, Array]:
+def closed_start(
+    mechanism: Mechanism, guess: Array, fixed: Sequence[str], given: Sequence[str] = ()
+) -> tuple[Mechanism, Array]:
     """The mechanism with joints that do not move, and a closed pose.
 
     Args:
         mechanism: Robot.
         guess: Joint positions nearby [m or rad], shape (nq,).
         fixed: Names of the joints that stay where they are in it.
+        given: Names of hinges and slides that are where they are to be.
 
     Raises:
         LoopClosureError: If the loops cannot be closed.
     """
     still = [*mechanism.closures, *(_holding(mechanism, guess, j) for j in _indices(mechanism, fixed))]
     mechanism = replace(mechanism, closures=tuple(still))
-    q, residual = close(mechanism, guess[None], np.ones(mechanism.nv, dtype=bool))
+    passive = np.ones(mechanism.nv, dtype=bool)
+    passive[[mechanism.dof_slices[j].start for j in _indices(mechanism, given)]] = False
+    q, residual = close(mechanism, guess[None], passive)
     if residual > CLOSED:
         raise LoopClosureError(
             f"{mechanism.model.path}: the loops cannot be closed at the start: want a gap of at most {CLOSED:g}, got "
@@ -135,6 +140,39 @@ def closed_start(mechanism: Mechanism, guess: Array, fixed: Sequence[str]) -> tu
             time=0.0,
         )
     return mechanism, q[0]
+
+
+def independent_joints(mechanism: Mechanism, q: Array, names: Sequence[str]) -> tuple[str, ...]:
+    """Of some joints those that move by themselves, as far as they do so well: those that carry most first.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+        names: Names of hinges and slides.
+
+    Returns:
+        Names, in the order in which they were given.
+    """
+    N, joints = free_motions(mechanism, q), _indices(mechanism, names)
+    carried = _carried(mechanism)
+    order = sorted(range(len(joints)), key=lambda k: -carried[mechanism.joints[joints[k]].body])
+    chosen: list[int] = []
+    for k in order:
+        dofs = [mechanism.dof_slices[joints[other]].start for other in (*chosen, k)]
+        rows = N[dofs] / np.maximum(np.linalg.norm(N[dofs], axis=1, keepdims=True), np.finfo(float).tiny)
+        moves = np.linalg.norm(N[dofs[-1]]) > RANK_TOLERANCE
+        if moves and np.linalg.svd(rows, compute_uv=False)[-1] > WELL_CONDITIONED and len(dofs) <= N.shape[1]:
+            chosen.append(k)
+    return tuple(names[k] for k in sorted(chosen))
+
+
+def _carried(mechanism: Mechanism) -> list[float]:
+    """Mass that hangs on each body of the spanning tree, its own included [kg]."""
+    masses = [body.mass for body in mechanism.bodies]
+    for b in reversed(range(len(masses))):
+        if mechanism.bodies[b].parent != WORLD:
+            masses[mechanism.bodies[b].parent] += masses[b]
+    return masses
 
 
 def joint_space(mechanism: Mechanism, start: Array, names: Sequence[str], signs: Sequence[float]) -> JointSpace:

@@ -4,11 +4,14 @@ Motor efforts are τ = A τ_x with A = T⁻ᵀ, motor rates ẏ = T ẋ: both ar
 limits, so that what follows holds for efforts and for speeds alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
+from analytic.transmission.joint_space import JointSpace
+from analytic.transmission.terms import joint_terms
 from robots.arrays import Array
 
 
@@ -20,6 +23,32 @@ class Box:
     """[N or N m, or per s], shape (n,)."""
     high: Array
     """[N or N m, or per s], shape (n,)."""
+
+
+def effort_ranges(space: JointSpace, actuators: Sequence[int]) -> Box:
+    """What the efforts of actuators are cut to; infinite where nothing cuts them.
+
+    Args:
+        space: Mechanism.
+        actuators: Their indices.
+    """
+    limits = [space.mechanism.actuators[k].limits for k in actuators]
+    return Box(
+        low=np.array([max((limit.low for limit in each), default=-np.inf) for each in limits]),
+        high=np.array([min((limit.high for limit in each), default=np.inf) for each in limits]),
+    )
+
+
+def joint_ranges(space: JointSpace) -> Box:
+    """What the efforts at the shared joints of a serial model are cut to, by the limits of its actuators.
+
+    Args:
+        space: The serial model and its shared joints.
+    """
+    ranges = effort_ranges(space, range(space.mechanism.na))
+    T_T = joint_terms(space, space.start[None]).transmission[0].T
+    acting = np.abs(T_T).max(axis=0, initial=0.0) > 0
+    return most(T_T[:, acting], Box(low=ranges.low[acting], high=ranges.high[acting]))
 
 
 def largest_box(rows: Array, low: Array, high: Array) -> Box:
@@ -87,7 +116,13 @@ def most(rows: Array, box: Box) -> Box:
         box: Limits of the joints.
     """
     up, down = np.maximum(rows, 0), np.maximum(-rows, 0)
-    return Box(low=up @ box.low - down @ box.high, high=up @ box.high - down @ box.low)
+    return Box(low=_sum(up, box.low) - _sum(down, box.high), high=_sum(up, box.high) - _sum(down, box.low))
+
+
+def _sum(weights: Array, ends: Array) -> Array:
+    """Weighted sums in which what has no weight does not count, though it be infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(weights > 0, weights * ends, 0.0).sum(axis=1))
 
 
 def _corners(A: Array) -> Array:

@@ -12,6 +12,7 @@ from analytic.transmission.joint_space import (
     closed_start,
     conditioning,
     fixed_joints,
+    independent_joints,
     joint_space,
     reached_poses,
     want_known,
@@ -80,13 +81,15 @@ def make_twin(
     want_known(hold, closed, serial)
     fixed, others = fixed_joints(closed, hold), fixed_joints(serial, hold)
     closed, q = closed_start(closed, closed_guess, fixed)
-    q_serial = closed_start(serial, serial_guess, others)[1]
+    still, q_serial = closed_start(serial, serial_guess, others)
     pairs = pair_joints(closed, q, serial, q_serial, given, (*fixed, *others))
+    independent = independent_joints(still, q_serial, [pair.serial for pair in pairs])  # it may have loops of its own
+    pairs = tuple(pair for pair in pairs if pair.serial in independent)
     own = joint_space(closed, q, [pair.closed for pair in pairs], [1.0] * len(pairs))
     columns = {joint.name: place.start for joint, place in zip(serial.joints, serial.q_slices, strict=True)}
     for pair, x in zip(pairs, own.coordinates(q[None])[0], strict=True):
         q_serial[columns[pair.serial]] = pair.sign * x
-    serial, q_serial = closed_start(serial, q_serial, others)
+    serial, q_serial = closed_start(serial, q_serial, others, [pair.serial for pair in pairs])
     other = joint_space(serial, q_serial, [pair.serial for pair in pairs], [pair.sign for pair in pairs])
     return Twin(closed=own, serial=other, pairs=pairs, motors=_motors(own), ranges=_ranges(own, other))
 

@@ -43,6 +43,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return ""
 
     monkeypatch.setattr(uv, "uv", uv_stand_in)
+    monkeypatch.setattr(uv, "program", lambda: "uv")
     return commands
 
 
@@ -80,6 +81,10 @@ def test_workers_need_no_package_that_is_left_out() -> None:
         "validation.judge.evaluate",
         "validation.judge.audit",
         "validation.judge.resolution",
+        "validation.studies.mutants.judge",
+        "validation.studies.budget.parts",
+        "validation.studies.ctc.runs",
+        "validation.studies.benchmarks.measure",
     ]
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({sorted(making.UNNEEDED)!r}))\n"
@@ -152,11 +157,19 @@ def test_what_fails_says_what_mends_it(
         return ""
 
     monkeypatch.setattr(uv, "uv", uv_stand_in)
+    monkeypatch.setattr(uv, "program", lambda: "uv")
     status, _, err = loopcheck("engines", "add", "drake")
     assert (status, err.count("\n")) == (2, 1)
     assert reason in err
     assert err.endswith(f"; mended by: {mend}\n")
     assert (environments(), broken_environments()) == ((), ())
+
+
+def test_without_uv_the_reason_is_that(place: Path, loopcheck: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UV", raising=False)
+    monkeypatch.setenv("PATH", str(place))
+    monkeypatch.setattr(sys, "executable", str(place / "python"))
+    assert loopcheck("engines", "add", "drake")[2] == "loopcheck: uv is not installed: pip install uv\n"
 
 
 def test_a_python_is_chosen_that_the_engine_has_wheels_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import sysconfig
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,9 +38,11 @@ from validation.execution.environments import (
 )
 from validation.execution.interpreter import LostCallError, call, end
 from validation.execution.journal import Task, keys
-from validation.execution.workers import WorkerFailure, Workers, worker_pool
+from validation.execution.workers import TaskLog, WorkerFailure, Workers, worker_pool
 from validation.judge import sources
 from validation.judge.evaluate import evaluate
+from validation.studies import study as study_module
+from validation.studies.run.study import Run
 
 LIMIT = 30.0
 SCRIPTS = ("scripts",)
@@ -79,6 +82,10 @@ def python(environment: Environment) -> Path:
 def test_a_call_is_computed_in_the_environment_with_our_own_code(python: Path) -> None:
     assert call(python, sysconfig.get_path, SCRIPTS, LIMIT) == str(python.parent)
     assert call(python, load, ("3prr",), LIMIT) == load("3prr")
+
+
+def test_linear_algebra_has_one_thread_there(python: Path) -> None:
+    assert call(python, os.getenv, ("OPENBLAS_NUM_THREADS",), LIMIT) == "1"
 
 
 def test_one_process_computes_all_calls(python: Path) -> None:
@@ -237,6 +244,16 @@ def test_the_newest_whole_environment_is_used(not_here: None, tmp_path: Path, mo
     assert is_there("dart")
     assert "dart/kkt" in sources.names(load("3prr"))
     assert "dart" not in sources.absent_engines()
+
+
+def test_the_record_names_what_computes(not_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PLACE, str(tmp_path))
+    environment = make_environment(tmp_path, "dart", "1.10")
+    study = Run(cases=())
+    record = study_module._record(study, [], datetime.now(UTC), TaskLog())
+    assert record["versions"]["dart"] == "1.10"
+    named = {"name": environment.name, "python": environment.python, "numpy": environment.numpy}
+    assert record["environments"] == {"dart": named}
 
 
 def test_what_is_importable_is_used_as_ever(environment: Environment) -> None:

@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "budget": ("four_bar", "3prr"),
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
     "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.01"),
+    "serial": (MODELS / "serial/knee.xml", MODELS / "serial/knee_serial.xml", "--samples", "16"),
     "errata": ("3prr",),
     "benchmarks": ("slider_crank",),
     "mutants": ("3prr",),

@@ -8,8 +8,6 @@ import threading
 import time
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from robots.errors import HarnessError
 from validation.execution.errors import internal_error
 from validation.execution.frames import dumps, loads, read_frame, write_frame
@@ -33,7 +31,6 @@ def answer(parent: int) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # or what an engine prints would stand between the frames
-    threadpool_limits(1)  # as in all workers
     while (call := read_frame(calls)) is not None:
         write_frame(answers, _answer(call))
 

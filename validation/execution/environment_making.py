@@ -27,7 +27,7 @@ from validation.execution.environments import (
 from validation.execution.interpreter import COMPILED, LostCallError, call, end
 
 UNNEEDED = frozenset(
-    {"click", "jinja2", "junitparser", "markupsafe", "matplotlib", "pandera", "pillow", "plotly", "pyarrow", "tabulate"}
+    {"click", "jinja2", "junitparser", "markupsafe", "matplotlib", "pillow", "plotly", "pyarrow", "tabulate"}
 )
 """What only pages, tables and command lines need, and our workers do not."""
 DRAFT = "making-"
@@ -208,6 +208,7 @@ def imported(engine: str) -> tuple[str, str, str]:
 
 def _made(folder: Path, engine: str, request: Mapping[str, str]) -> Environment:
     """A new environment in its place."""
+    uv.program()  # without which nothing else is worth saying
     options = _options(request)
     python = request["python"] or chosen_python(engine, request["version"], options, folder)
     for unfinished in folder.glob(f"{DRAFT}{engine}-*"):
@@ -246,7 +247,8 @@ def _install(draft: Path, engine: str, python: str, request: Mapping[str, str], 
             ("venv", "--no-project", "--relocatable", "--clear", *offline, "--python", place, str(draft)), draft.parent
         )
     except uv.UvError as error:
-        raise _without(engine, request["version"], f"Python {python}: {error}", "--python PATH") from error
+        reason = str(error) if path.exists() else f"none is found here, and uv brings none: {_begin(error)}"
+        raise _without(engine, request["version"], f"Python {python}: {reason}", "--python PATH") from error
     packages = packages_with(engine, request["version"], _needs())
     target = ("--python", str(interpreter_in(draft)))
     try:
@@ -307,6 +309,11 @@ def _requirements(extra: str) -> Iterator[Requirement]:
         named = None if need.marker is None or "extra" not in str(need.marker) else str(need.marker)
         if (named is None) == (extra == "") and (named is None or need.marker.evaluate({"extra": extra})):  # type: ignore[union-attr]
             yield need
+
+
+def _begin(error: uv.UvError) -> str:
+    """What uv says first; then come the causes of causes."""
+    return str(error).split(" cause: ")[0]
 
 
 def _without(engine: str, version: str, reason: str, option: str) -> HarnessError:

@@ -135,8 +135,9 @@ def is_there(engine: str) -> bool:
 
 
 def engine_versions() -> Mapping[str, str]:
-    """Versions of the engines that can compute, here or in an environment of their own."""
-    return {**{name: environment.version for name, environment in used_environments().items()}, **engines.versions()}
+    """Versions of the engines that can compute, here or in an environment of their own, in the order of their names."""
+    elsewhere = {name: environment.version for name, environment in used_environments().items()}
+    return dict(sorted({**elsewhere, **engines.versions()}.items()))
 
 
 def used_environments() -> Mapping[str, Environment]:

@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("robots", "analytic", "engines", "validation")
 COMPILED = "compiled"
 """Folder in an environment for what its Python compiles, so that nothing is written beside our own files."""
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables of the system that let linear algebra use one thread, as in all workers; also if it is imported late."""
 ENDING = 5.0
 """How long a process may take to end when it says nothing any more [s]."""
 BEGIN = """
@@ -105,7 +107,12 @@ def _process(python: Path) -> "subprocess.Popen[bytes]":
     command = [str(python), *options, "-c", BEGIN, str(ROOT), str(os.getpid()), *PACKAGES]
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+            command,
+            env={**os.environ, **ONE_THREAD},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
     except OSError as error:
         raise LostCallError(f"{python}: cannot be started: {error.strerror}") from error

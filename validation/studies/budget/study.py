@@ -11,9 +11,11 @@ from rich.console import RenderableType
 
 import engines
 from robots.robot import load, names, representative_case
+from validation.execution.environments import engine_versions
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerPool
+from validation.judge import sources
 from validation.report.blocks import Block, Picture, Section, table
 from validation.report.terminal import error_table
 from validation.studies.budget.parts import budget, missing
@@ -54,9 +56,9 @@ class Budget(Study):
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
         cases = [representative_case(load(name)) for name in self.robots or names()]
-        routes = [f"{name}/as_is" for name in engines.versions() if engines.engine(name).causes()]
+        routes = [f"{name}/as_is" for name in engine_versions() if engines.provides(name, "causes")]
         pairs = [(case, route) for case in cases for route in routes]
-        tasks = [Task(budget, pair, partial(missing, *pair)) for pair in pairs]
+        tasks = [Task(budget, pair, partial(missing, *pair), engine=sources.engine_of(pair[1])) for pair in pairs]
         rows = [row for of_pair in pool.results(tasks, "budgets") for row in of_pair]
         return Computed({TABLE: self.tables[TABLE].frame(rows)})
 

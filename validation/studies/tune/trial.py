@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,10 +66,21 @@ class Trial:
         return {name: getattr(self, name) for name in names}
 
 
+class Extent(NamedTuple):
+    """How far settings are tried."""
+
+    most: int
+    """How many samples of each run are judged, evenly spread."""
+    limit: float = np.inf
+    """What is above it on a motion is not tried on others [-]."""
+    start: bool = False
+    """Whether the start counts too."""
+
+
 def try_settings(
-    case: Case, engine: str, given: Given, purposes: Sequence[Purpose], settings: Settings, most: int
+    case: Case, engine: str, given: Given, purposes: Sequence[Purpose], settings: Settings, extent: Extent
 ) -> list[Trial]:
-    """What settings give on some motions, up to the first that cannot be judged; runs in a worker process.
+    """What settings give on some motions, up to the first that tells enough; runs in a worker process.
 
     Args:
         case: The case.
@@ -77,7 +88,7 @@ def try_settings(
         given: The simulation as its user has it.
         purposes: What to try them on.
         settings: What to set.
-        most: How many samples of each run are judged, evenly spread.
+        extent: How far they are tried; what cannot be judged on a motion is not tried on others.
     """
     trials: list[Trial] = []
     try:
@@ -86,8 +97,8 @@ def try_settings(
         return [Trial(purpose=purposes[0].name, settings=settings, reason=str(error))]
     simulation = _Simulation(case=case, engine=engine, given=given, settings=settings, prepared=prepared)
     for purpose in purposes:
-        trials.append(simulation.tried(purpose, most))
-        if trials[-1].reason:
+        trials.append(simulation.tried(purpose, extent.most))
+        if trials[-1].reason or trials[-1].bound(start=extent.start) > extent.limit:
             break
     return trials
 

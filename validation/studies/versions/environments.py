@@ -87,7 +87,7 @@ def made_by_uv(engine: str, version: str) -> Environment:
     _, reason = _version_in(engine, interpreter)
     if reason:
         place = "" if python == sys.executable else f" with Python {python}, which it has wheels for"
-        lacks = f"the environment could not be made{place}: {reason}"
+        lacks = f"the environment could not be made{place}: {reason.split(' cause: ')[0]}"
         return Environment(engine=engine, version=version, made=made, lacks=lacks)
     return Environment(engine=engine, version=version, made=made, interpreter=interpreter)
 

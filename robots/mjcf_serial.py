@@ -1,0 +1,92 @@
+"""A serial stand-in of an MJCF with loops: closures and joints taken out, bodies where they are in a closed pose."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from robots.arrays import Array
+from robots.errors import MechanismError
+from robots.mechanism import ModelFile
+from robots.mjcf import add_polynomial, compile_model
+
+SAME_POSE = 1e-12
+"""Largest difference of a pose that is left as it is written [m or -]."""
+
+
+class RelativePose(NamedTuple):
+    """Pose of a body in its parent."""
+
+    name: str
+    """Of the body."""
+    position: Array
+    """[m], shape (3,)."""
+    rotation: Array
+    """Rotation from the body's to its parent's axes [-], shape (3, 3)."""
+    is_moved: bool
+    """Whether it differs from that of the file."""
+
+
+class Follower(NamedTuple):
+    """A joint that follows another by a polynomial of their positions, both from rest."""
+
+    name: str
+    leader: str
+    coefficients: Array
+    """From the constant up [m or rad, per powers of m or rad], shape (5,)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What makes a stand-in of a model with loops."""
+
+    dropped: Sequence[str]
+    """Names of joints that it does without."""
+    motors: Sequence[str]
+    """Names of joints that get a motor each, instead of the actuators of the file."""
+    followers: Sequence[Follower]
+    """Joints that follow others."""
+    body_poses: Sequence[RelativePose]
+    """Pose of each body in its parent, with the joints that are left at rest, in the order of the bodies."""
+
+
+def serial_text(model: ModelFile, cut: Cut) -> str:
+    """The MJCF of a stand-in: without closures, tendons, keyframes, sensors and the dropped joints.
+
+    Args:
+        model: The MJCF with loops.
+        cut: What to take out and to put in.
+
+    Raises:
+        MechanismError: If it does not compile.
+    """
+    specs: list[Any] = []
+    compile_model(replace(model, actuated=tuple(cut.motors)), partial(_apply, model, cut, specs))
+    text: str = specs[0].to_xml()
+    return text
+
+
+def _apply(model: ModelFile, cut: Cut, specs: list[Any], spec: Any) -> None:
+    """Take closures and joints out of an `MjSpec`, and put the bodies where they are."""
+    dropped, body_poses = cut.dropped, cut.body_poses
+    spec.comment = f"Serial stand-in of {model.path.name}, without its closures and the joints {', '.join(dropped)}"
+    joints = [joint for joint in spec.joints if joint.name in dropped]
+    for element in (*spec.equalities, *spec.tendons, *spec.keys, *spec.sensors, *joints):
+        spec.delete(element)
+    for follower in cut.followers:
+        add_polynomial(spec, *follower)
+    bodies = list(spec.bodies)[1:]  # the first is the world
+    if len(bodies) != len(body_poses):
+        raise MechanismError(f"{model.path}: want its {len(body_poses)} bodies as elements, got {len(bodies)}")
+    for body, pose in zip(bodies, body_poses, strict=True):
+        if pose.is_moved:
+            body.pos = pose.position
+            body.alt.type = type(body.alt.type)(0)
+            body.quat = Rotation.from_matrix(np.asarray(pose.rotation)).as_quat(scalar_first=True)
+    for folder in ("meshdir", "texturedir"):  # the stand-in may lie elsewhere
+        if getattr(spec, folder, ""):
+            setattr(spec, folder, str((model.path.parent / getattr(spec, folder)).absolute()))
+    specs.append(spec)

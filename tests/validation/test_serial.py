@@ -1,0 +1,234 @@
+"""`loopcheck serial`: errors before and after, limits against a search, and files that do what they say."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analytic.transmission.twin import make_twin, sound_poses, workspace
+from robots.errors import MechanismError, NotFoundError, ToleranceError
+from robots.mechanism import Mechanism, ModelFile
+from robots.mjcf import read_mechanism
+from robots.robot import Case, MotionSpec, Robot, make_case
+from tests.analytic.test_transmission import crank_angle
+from tests.conftest import MODELS
+from tests.validation.conftest import Command, in_this_process
+from validation.execution.workers import Workers
+from validation.report import deferred, pages
+from validation.studies.serial.comparison import MotionEfforts, random_efforts
+from validation.studies.serial.making import write_stand_in
+from validation.studies.serial.study import Serial
+from validation.studies.study import exit_status, run_study
+
+SERIAL = MODELS / "serial"
+KNEE = (SERIAL / "knee.xml", SERIAL / "knee_serial.xml")
+ANKLE = (SERIAL / "ankle.xml", SERIAL / "ankle_serial.xml")
+pytestmark = pytest.mark.slow
+Comparison: TypeAlias = tuple[Path, Mapping[str, pd.DataFrame]]
+"""Folder and tables."""
+
+
+def compared(folder: Path, closed: Path, serial: Path, **options: Any) -> Comparison:
+    """A comparison in this process, without a page."""
+    with in_this_process() as patch:
+        patch.setattr(pages, "write_pages", lambda *_, **__: None)
+        patch.setattr(deferred, "completed", lambda sections, _: list(sections))
+        study = Serial(closed=case_of(closed), serial=case_of(serial), samples=32, **options)
+        result, conclusion = run_study(study, folder, workers=Workers(1))
+    assert exit_status(conclusion.verdicts, result.record) == 0, result.record
+    return folder, result.tables
+
+
+def case_of(path: Path) -> Case:
+    spec = MotionSpec(law="automatic")
+    robot = Robot(name=path.stem, folder=path.parent, title="", mjcf=path.name, motion=spec, source="test")
+    return make_case(robot, variant="default", mode="home", configuration="horizontal")
+
+
+@pytest.fixture(scope="module")
+def knee(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    return compared(tmp_path_factory.mktemp("knee"), *KNEE, speeds={"knee_motor": 12.0})
+
+
+@pytest.fixture(scope="module")
+def ankle(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    return compared(tmp_path_factory.mktemp("ankle"), *ANKLE)
+
+
+def read(path: Path) -> Mechanism:
+    return read_mechanism(ModelFile(path=path))
+
+
+def rows_of(table: pd.DataFrame, **where: str) -> pd.DataFrame:
+    for column, value in where.items():
+        table = table[table[column] == value]
+    assert len(table), where
+    return table
+
+
+@pytest.mark.parametrize("name", ["knee", "ankle"])
+def test_functions_repair_what_the_stand_in_loses(name: str, request: pytest.FixtureRequest) -> None:
+    _, tables = request.getfixturevalue(name)
+    efforts = rows_of(tables["serial"], quantity="effort at motor")
+    random = efforts[efforts["motion"] != "automatic"]
+    assert (random["plain_rms"] > 0.05).all()
+    assert (random["function_rms"] < 1e-6).all()
+    inertia = rows_of(tables["serial"], quantity="inertia")
+    diagonal = inertia[~inertia["part"].str.contains("×")]
+    assert (diagonal["plain_rms"] > 0.1).all()
+    assert (diagonal["constant_rms"] < 0.15 * diagonal["plain_rms"] + 0.03).all()
+
+
+def test_the_repaired_file_has_the_error_that_was_foretold(ankle: Comparison, tmp_path: Path) -> None:
+    folder, before = ankle
+    repaired = folder / "serial_repaired.xml"
+    _, after = compared(tmp_path, ANKLE[0], repaired)
+    for motion in ("automatic", "random 0", "random 1"):
+        foretold, measured = (
+            rows_of(tables["serial"], quantity="effort at joint", motion=motion) for tables in (before, after)
+        )
+        assert measured["plain_rms"].to_numpy() == pytest.approx(foretold["constant_rms"].to_numpy(), rel=1e-6)
+        assert (measured["plain_rms"].to_numpy() < foretold["plain_rms"].to_numpy()).all()
+    broken = rows_of(after["serial_limits"], kind="motor at the serial file's limits")
+    assert broken["ratio"].max() == pytest.approx(1, abs=1e-6)
+    old, new = (path.read_text(encoding="utf-8").splitlines() for path in (ANKLE[1], repaired))
+    changed = [line for line, other in zip(old, new, strict=True) if line != other]
+    assert len(changed) == 2
+    assert all("<joint" in line for line in changed)
+
+
+def test_motor_limits_at_the_joint_are_those_of_a_search(knee: Comparison) -> None:
+    _, tables = knee
+    ratio = rows_of(tables["serial_workspace"], quantity="transmission")["closed"].to_numpy()
+    torques, speeds = np.linspace(0, 100, 10001), np.linspace(0, 30, 3001)
+    limits = tables["serial_limits"]
+    safe = [torques[np.abs(torques / T) <= 60].max() for T in ratio]
+    assert rows_of(limits, quantity="effort", kind="safe box")["high"].item() == pytest.approx(min(safe), abs=0.01)
+    fastest = [speeds[np.abs(T * speeds) <= 12].max() for T in ratio]
+    assert rows_of(limits, quantity="speed", kind="safe box")["high"].item() == pytest.approx(min(fastest), abs=0.01)
+    broken = rows_of(limits, kind="motor at the serial file's limits")
+    assert broken["ratio"].item() == pytest.approx(1 / np.abs(ratio).min(), rel=1e-9)
+    assert broken["share"].item() == 1
+
+
+def test_the_exported_file_needs_numpy_alone(knee: Comparison) -> None:
+    folder, _ = knee
+    x = np.linspace(-0.4, 0.6, 7)[:, None]
+    program = (
+        "import sys, numpy as np; sys.path.insert(0, sys.argv[1]); from joint_map import MAP\n"
+        "x = np.linspace(-0.4, 0.6, 7)[:, None]\n"
+        "print(*map(repr, map(float, MAP.motor_positions(x)[:, 0])))\n"
+        "assert not {'scipy', 'robots', 'analytic'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program, str(folder)], capture_output=True, text=True, check=True
+    )
+    closed, serial = map(read, KNEE)
+    twin = make_twin(closed, closed.rest_position, serial, serial.rest_position, {})
+    expected = sound_poses(twin.closed, x)[0][:, 1]
+    assert [float(value) for value in done.stdout.split()] == pytest.approx(expected, abs=1e-9)
+
+
+def test_dropping_the_mass_of_rods_is_seen(tmp_path: Path) -> None:
+    """Beside the same mechanism, whose rod is as heavy, and one whose rod weighs next to nothing."""
+    light = tmp_path / "knee_light.xml"
+    text = KNEE[0].read_text(encoding="utf-8")
+    rod = 'mass="0.25" pos="0.005 0 -0.17" diaginertia="2.5e-3 2.5e-3 2e-5"'
+    assert rod in text
+    light.write_text(
+        text.replace(rod, 'mass="1e-6" pos="0.005 0 -0.17" diaginertia="1e-9 1e-9 1e-9"'), encoding="utf-8"
+    )
+    closed, hollow = read(KNEE[0]), read(light)
+    errors = {}
+    for name, other in (("same", closed), ("light", hollow)):
+        twin = make_twin(closed, closed.rest_position, other, other.rest_position, {})
+        motion = random_efforts(twin, np.array([[-0.4, 0.6]]), 0)
+        assert isinstance(motion, MotionEfforts)
+        errors[name] = np.abs(motion.serial - motion.closed).max() / np.abs(motion.closed).max()
+    assert errors["same"] < 1e-12
+    assert errors["light"] > 0.01
+
+
+def test_an_accuracy_is_judged(loopcheck: Command, tmp_path: Path, tables_only: None) -> None:
+    with in_this_process():
+        status, out, err = loopcheck("serial", *KNEE, "--accuracy", "0.01", "--samples", "8", "--out", tmp_path)
+    assert (status, err) == (1, ""), out
+    assert "effort at motor" in out
+
+
+def test_bad_input_is_named(loopcheck: Command, tmp_path: Path) -> None:
+    case, other = map(case_of, KNEE)
+    with pytest.raises(ToleranceError, match="accuracy: want a positive number"):
+        Serial(closed=case, serial=other, accuracy=-1.0)
+    with pytest.raises(NotFoundError, match="unknown motor 'motor': known are knee_motor"):
+        compared(tmp_path, *KNEE, speeds={"motor": 3.0})
+    status, _, err = loopcheck("serial", *KNEE, "--map", "knee", "--out", tmp_path)
+    assert (status, err.count("want NAME=VALUE, got knee")) == (2, 1)
+
+
+def test_a_stand_in_is_the_tree_that_carries_most(tmp_path: Path) -> None:
+    """The knee's has the shank alone at its joint, whose inertia about it a hand can compute, and all masses."""
+    path, notes = write_stand_in(case_of(KNEE[0]), (), (), tmp_path)
+    made, closed = read(path), read(KNEE[0])
+    assert [joint.name for joint in made.joints] == ["knee"]
+    assert not made.closures
+    assert [actuator.name for actuator in made.actuators] == ["knee"]
+    assert sum(body.mass for body in made.bodies) == pytest.approx(sum(body.mass for body in closed.bodies))
+    assert notes == ["wrote stand_in.xml: moves by knee"]
+    _, tables = compared(tmp_path / "out", KNEE[0], path)
+    inertia = rows_of(tables["serial_workspace"], quantity="inertia")
+    assert inertia["serial"].to_numpy() == pytest.approx(0.02 + 2 * 0.18**2, rel=1e-12)
+
+
+def test_a_joint_that_carries_a_kept_one_follows(tmp_path: Path) -> None:
+    """A foot on the shank, with the crank kept instead of the knee: the knee goes with the crank by a polynomial."""
+    foot = '''<body name="foot" pos="0 0 -0.4"><joint name="ankle" axis="0 1 0" range="-.3 .3"/>
+      <inertial mass="0.5" pos="0.05 0 0" diaginertia="1e-3 1e-3 1e-3"/></body><site name="heel"'''
+    motor = '<motor name="ankle" joint="ankle"/></actuator>'
+    text = KNEE[0].read_text(encoding="utf-8")
+    walking = tmp_path / "leg.xml"
+    walking.write_text(
+        text.replace('<site name="heel"', foot)
+        .replace("</actuator>", motor)
+        .replace('name="crank" axis="0 1 0"', 'name="crank" axis="0 1 0" range="-.3 .3"'),
+        encoding="utf-8",
+    )
+    path, notes = write_stand_in(case_of(walking), ("crank", "ankle"), (), tmp_path / "made")
+    made = read(path)
+    assert {joint.name for joint in made.joints} == {"knee", "crank", "ankle"}
+    assert [closure.name for closure in made.closures] == ["knee follows crank"]
+    assert "knee carries a joint that is kept: it follows crank" in notes[1]
+    closed = read(walking)
+    twin = make_twin(closed, closed.rest_position, made, made.rest_position, {})
+    samples = workspace(twin, np.array([[0.25, 0.2], [-0.2, -0.1], [0.1, 0.0]]))
+    assert samples.pose_error.max() < 1e-3
+    crank = made.q_slices[[joint.name for joint in made.joints].index("crank")].start
+    x = np.array([[0.25, 0.0], [-0.2, 0.0]])
+    assert sound_poses(twin.serial, x)[0][:, crank] == pytest.approx(crank_angle(x[:, 0]), abs=1e-3)
+
+
+def test_what_cannot_be_made_is_named(tmp_path: Path, loopcheck: Command) -> None:
+    case = case_of(KNEE[0])
+    with pytest.raises(NotFoundError, match="unknown joint 'hip'"):
+        write_stand_in(case, ("hip",), (), tmp_path)
+    with pytest.raises(MechanismError, match="joints to keep that move by themselves, got crank"):
+        write_stand_in(case, ("knee", "crank"), (), tmp_path)
+    with pytest.raises(MechanismError, match="got roll to be dropped after"):
+        write_stand_in(case_of(both_on_one_body(tmp_path)), ("pitch",), ("roll",), tmp_path)
+    status, _, err = loopcheck("serial", KNEE[0], "--out", tmp_path)
+    assert (status, err.count("want either SERIAL.xml")) == (2, 1)
+
+
+def both_on_one_body(folder: Path) -> Path:
+    """The ankle with pitch and roll on the foot, instead of a cross between them."""
+    text = ANKLE[0].read_text(encoding="utf-8")
+    pitch = '<joint name="pitch" axis="0 1 0" range="-0.5 0.4" damping="0.02"/>'
+    roll = '<joint name="roll" axis="1 0 0" range="-0.25 0.25" damping="0.02"/>'
+    path = folder / "ankle_of_one.xml"
+    path.write_text(text.replace(pitch, "").replace(roll, pitch + roll), encoding="utf-8")
+    return path

@@ -1,0 +1,1 @@
+"""What a serial stand-in of a closed mechanism loses, and what repairs it."""

@@ -1,0 +1,175 @@
+"""What workers compute of a closed mechanism and its stand-in: over the workspace, along motions, and the fits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import qmc
+
+from analytic.motion.automatic import automatic_motion
+from analytic.transmission.fit import Constants, fitted_map, sound_box
+from analytic.transmission.joint_map import JointMap
+from analytic.transmission.joint_space import joint_efforts, moved
+from analytic.transmission.terms import joint_terms, motor_efforts
+from analytic.transmission.twin import Twin, Workspace, sound_poses, workspace
+from robots.arrays import Array
+from robots.errors import HarnessError
+
+SPAN = 2.0
+"""Of a random motion [s]."""
+SAMPLES = 201
+HARMONICS = 3
+FAR = 0.95
+"""Part of the box that a random motion goes through [-]."""
+AUTOMATIC = "automatic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MotionEfforts:
+    """What a motion needs at the joints and at the motors."""
+
+    name: str
+    x: Array
+    """Shared coordinates [m or rad], shape (nt, n)."""
+    xd: Array
+    """Their rates [m/s or rad/s], shape (nt, n)."""
+    xdd: Array
+    """Their accelerations [m/s² or rad/s²], shape (nt, n)."""
+    transmission: Array
+    """T of the motors [-, or ratios of the units], shape (nt, na, n)."""
+    closed: Array
+    """Efforts at the joints of the closed mechanism [N or N m], shape (nt, n)."""
+    serial: Array
+    """The same of the stand-in [N or N m], shape (nt, n)."""
+
+    def at_motors(self, efforts: Array) -> Array:
+        """Efforts at the joints as efforts of the motors.
+
+        Args:
+            efforts: At the joints [N or N m], shape (nt, n).
+
+        Returns:
+            Of the motors [N or N m], shape (nt, na).
+        """
+        return motor_efforts(self.transmission, efforts)
+
+    def with_constants(self, constants: Constants) -> Array:
+        """Efforts of the stand-in with more armature and damping.
+
+        Args:
+            constants: What is added.
+
+        Returns:
+            Efforts [N or N m], shape (nt, n).
+        """
+        return self.serial + constants.armature * self.xdd + constants.damping * self.xd
+
+    def with_functions(self, functions: JointMap | None) -> Array:
+        """Efforts of the stand-in with what it lacks as functions of the pose; NaN outside their box.
+
+        Args:
+            functions: The functions, if there are.
+
+        Returns:
+            Efforts [N or N m], shape (nt, n).
+        """
+        efforts = np.full_like(self.serial, np.nan)
+        if functions is not None and (self.x >= functions.low).all() and (self.x <= functions.high).all():
+            efforts = self.serial + functions.missing_efforts(self.x, self.xd, self.xdd)
+        return efforts
+
+
+def sampled_workspace(twin: Twin, count: int, seed: int) -> Workspace | str:
+    """Both mechanisms over the workspace, at the start and at points of a Sobol sequence; or why not.
+
+    Args:
+        twin: The mechanisms.
+        count: How many samples.
+        seed: Which ones.
+    """
+    low, high = twin.ranges.T
+    power = max(1, int(np.ceil(np.log2(count))))
+    points = qmc.Sobol(len(low), rng=np.random.default_rng(seed)).random_base2(power)[:count]
+    x = np.concatenate([twin.closed.coordinates(twin.closed.start[None]), low + points * (high - low)])
+    try:
+        return workspace(twin, x)
+    except HarnessError as error:
+        return str(error)
+
+
+def found_box(twin: Twin) -> Array | str:
+    """The box in which all is sound; or why there is none.
+
+    Args:
+        twin: The mechanisms.
+    """
+    try:
+        return sound_box(twin)
+    except HarnessError as error:
+        return str(error)
+
+
+def fitted(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array] | str:
+    """What the stand-in lacks as functions of the pose, with their errors; or why there are none.
+
+    Args:
+        twin: The mechanisms.
+        box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
+        seed: Of the poses at which they are checked.
+    """
+    try:
+        return fitted_map(twin, box, seed)
+    except HarnessError as error:
+        return str(error)
+
+
+def automatic_efforts(twin: Twin) -> MotionEfforts | str:
+    """Efforts along the motion that is made for the closed mechanism; or why there is none.
+
+    Args:
+        twin: The mechanisms.
+    """
+    space = twin.closed
+    try:
+        motion = automatic_motion(space.mechanism, space.start, None, str(space.mechanism.model.path))
+        X_T = space.selection.T
+        return _efforts(twin, AUTOMATIC, space.coordinates(motion.q), motion.qd @ X_T, motion.qdd @ X_T)
+    except HarnessError as error:
+        return str(error)
+
+
+def random_efforts(twin: Twin, box: Array, seed: int) -> MotionEfforts | str:
+    """Efforts along harmonics of random size and phase that fill a box; or why there are none.
+
+    Args:
+        twin: The mechanisms.
+        box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
+        seed: Which ones.
+    """
+    generator, n = np.random.default_rng(seed), len(box)
+    rates = 2 * np.pi * np.arange(1, HARMONICS + 1)[:, None] / SPAN
+    size, phase = generator.uniform(0.3, 1, (HARMONICS, n)) / rates, generator.uniform(0, 2 * np.pi, (HARMONICS, n))
+    angles = np.linspace(0, SPAN, SAMPLES)[:, None, None] * rates + phase
+    x, xd, xdd = (
+        (factor * size * wave).sum(axis=1)
+        for factor, wave in ((1.0, np.sin(angles)), (rates, np.cos(angles)), (-(rates**2), np.sin(angles)))
+    )
+    scale = FAR * np.ptp(box, axis=1) / np.ptp(x, axis=0)
+    x = (x - (x.max(axis=0) + x.min(axis=0)) / 2) * scale + box.mean(axis=1)
+    try:
+        return _efforts(twin, f"random {seed}", x, xd * scale, xdd * scale)
+    except HarnessError as error:
+        return str(error)
+
+
+def _efforts(twin: Twin, name: str, x: Array, xd: Array, xdd: Array) -> MotionEfforts:
+    """What a motion of the shared coordinates needs in both."""
+    efforts, poses = [], []
+    for space in (twin.closed, twin.serial):
+        q, sound = sound_poses(space, x)
+        if not sound.all():
+            names = f"{space.mechanism.model.path.name} at {', '.join(f'{value:.3g}' for value in x[~sound][0])}"
+            raise HarnessError(f"the {name} motion leaves what is sound in {names}")
+        efforts.append(joint_efforts(space, q, *moved(space, q, xd, xdd)))
+        poses.append(q)
+    T = joint_terms(twin.closed, poses[0]).transmission[:, list(twin.motors)]
+    return MotionEfforts(name=name, x=x, xd=xd, xdd=xdd, transmission=T, closed=efforts[0], serial=efforts[1])

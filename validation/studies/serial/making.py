@@ -1,0 +1,162 @@
+"""Derives a serial stand-in from a closed mechanism: joints that carry most stay, the rest stands still."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from analytic.kinematics.closures import RANK_TOLERANCE
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import poses
+from analytic.transmission.joint_space import (
+    JointSpace,
+    closed_start,
+    fixed_joints,
+    independent_joints,
+    joint_motions,
+    joint_space,
+    want_known,
+)
+from analytic.transmission.twin import SWING, sound_poses
+from robots.arrays import Array
+from robots.errors import MechanismError
+from robots.mechanism import DOFS, WORLD, Mechanism
+from robots.mjcf_serial import SAME_POSE, Cut, Follower, RelativePose, serial_text
+from robots.robot import Case
+from validation.studies.serial.writing import write_text
+
+STAND_IN = "stand_in.xml"
+BESIDE = 0.05
+"""How far from the start it is seen which joints follow from which [m or rad]."""
+SAMPLES = 65
+"""Poses for a polynomial."""
+DEGREE = 4
+"""Of the polynomials that MuJoCo has."""
+
+
+def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder: Path) -> tuple[Path, list[str]]:
+    """Write the stand-in of a closed mechanism: its spanning tree with the joints that are kept, a motor on each.
+
+    What moves by joints that are not kept stands where it is at the start and weighs there, rods as well as cranks. A
+    joint that carries a kept one and follows from another kept one does so by a polynomial.
+
+    Args:
+        case: The closed mechanism.
+        keep: Names of the joints that stay; by default those that carry most of the ones that move by themselves.
+        hold: Names of joints that do not move in either.
+        folder: Where it goes.
+
+    Returns:
+        The file, and what there is to say of it.
+
+    Raises:
+        NotFoundError: If a joint is not there.
+        LoopClosureError: If the loops cannot be closed.
+        MechanismError: If the stand-in does not compile.
+        OutputError: If it cannot be written.
+    """
+    mechanism = case.mechanism
+    want_known([*keep, *hold], mechanism)
+    fixed = fixed_joints(mechanism, hold)
+    closed, q = closed_start(mechanism, case.guess, fixed)
+    scalar = [joint.name for joint in mechanism.joints if DOFS[joint.kind] == 1 and joint.name not in fixed]
+    kept = independent_joints(closed, q, [name for name in scalar if not keep or name in keep])
+    if not kept or set(keep) - set(kept):
+        lost = ", ".join(sorted(set(keep) - set(kept))) or "none that moves"
+        raise MechanismError(f"{mechanism.model.path}: want joints to keep that move by themselves, got {lost}")
+    space = joint_space(closed, q, kept, [1.0] * len(kept))
+    followers, notes = _followers(space, [name for name in _carrying(mechanism, kept) if name in scalar])
+    free = [joint.name for joint in mechanism.joints if joint.kind == "free"]
+    left = {*kept, *free, *(follower.name for follower in followers)}
+    dropped = [joint.name for joint in mechanism.joints if joint.name not in left]
+    _want_first(mechanism, dropped)
+    body_poses = _relative_poses(mechanism, q, dropped)
+    cut = Cut(dropped=dropped, motors=kept, followers=followers, body_poses=body_poses)
+    text = serial_text(mechanism.model, cut)
+    path = folder / STAND_IN
+    if path.resolve() == mechanism.model.path.resolve():
+        raise MechanismError(f"{folder}: holds {STAND_IN} itself, want another folder by --out")
+    write_text(path, text)
+    return path, [f"wrote {STAND_IN}: moves by {', '.join(kept)}", *notes]
+
+
+def _carrying(mechanism: Mechanism, kept: Sequence[str]) -> list[str]:
+    """Names of joints that are not kept and carry one that is."""
+    carrying = set[int]()
+    for joint in mechanism.joints:
+        body = mechanism.bodies[joint.body].parent if joint.name in kept else WORLD
+        while body != WORLD:
+            carrying |= set(mechanism.joints_of[body])
+            body = mechanism.bodies[body].parent
+    return [mechanism.joints[j].name for j in sorted(carrying) if mechanism.joints[j].name not in kept]
+
+
+def _followers(space: JointSpace, names: Sequence[str]) -> tuple[list[Follower], list[str]]:
+    """Polynomials of joints that follow from one kept joint each, and what there is to say of them."""
+    mechanism, followers, notes = space.mechanism, [], list[str]()
+    places = {joint.name: j for j, joint in enumerate(mechanism.joints)}
+    start = space.coordinates(space.start[None])[0]
+    x = start + np.random.default_rng(0).uniform(-BESIDE, BESIDE, (SAMPLES, len(start)))
+    q, sound = sound_poses(space, x)
+    state = State(mechanism=mechanism, q=q[sound], qd=np.zeros((int(sound.sum()), mechanism.nv)))
+    rates = np.abs(joint_motions(space, state)).max(axis=0)
+    for name in names:
+        j = places[name]
+        leaders = np.flatnonzero(rates[mechanism.dof_slices[j].start] > RANK_TOLERANCE)
+        if len(leaders) != 1:
+            known = ", ".join(space.names[k] for k in leaders) or "nothing"
+            notes.append(f"{name} follows from {known}, not from one joint: it stands still in {STAND_IN}")
+            continue
+        coefficients, error = _polynomial(space, j, int(leaders[0]))
+        leader = space.names[leaders[0]]
+        followers.append(Follower(name=name, leader=leader, coefficients=coefficients))
+        unit = mechanism.joints[j].unit
+        notes.append(
+            f"{name} carries a joint that is kept: it follows {leader} by a polynomial, {error:.2g} {unit} off"
+        )
+    return followers, notes
+
+
+def _polynomial(space: JointSpace, follower: int, leader: int) -> tuple[Array, float]:
+    """Coefficients of the polynomial of degree four from rest that comes nearest, and its largest error [m or rad]."""
+    mechanism, k = space.mechanism, space.joints[leader]
+    x = np.repeat(space.coordinates(space.start[None]), SAMPLES, axis=0)
+    low, high = mechanism.joints[k].limits or (x[0, leader] - SWING, x[0, leader] + SWING)
+    x[:, leader] = np.linspace(low, high, SAMPLES)
+    q, sound = sound_poses(space, x)
+    u, v = (q[sound, mechanism.q_slices[j].start] - mechanism.joints[j].rest_position[0] for j in (k, follower))
+    fit = Polynomial.fit(u, v, min(DEGREE, len(u) - 1)).convert()
+    coefficients = np.zeros(DEGREE + 1)
+    coefficients[: len(fit.coef)] = fit.coef
+    return coefficients, float(np.abs(fit(u) - v).max())
+
+
+def _relative_poses(mechanism: Mechanism, q: Array, dropped: Sequence[str]) -> list[RelativePose]:
+    """Pose of each body in its parent, dropped joints as in a pose (nq,), the others at rest."""
+    at_rest = mechanism.rest_position.copy()
+    for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        if joint.name in dropped:
+            at_rest[columns] = q[columns]
+    here, relative = poses(mechanism, at_rest[None]), []
+    for b, body in enumerate(mechanism.bodies):
+        R, p = here.R[0, b], here.p[0, b]
+        if body.parent != WORLD:
+            R_T = here.R[0, body.parent].T
+            R, p = R_T @ R, R_T @ (p - here.p[0, body.parent])
+        moved = max(np.abs(R - body.rotation).max(), np.abs(p - body.position).max()) > SAME_POSE
+        relative.append(RelativePose(name=body.name, position=p, rotation=R, is_moved=bool(moved)))
+    return relative
+
+
+def _want_first(mechanism: Mechanism, dropped: Sequence[str]) -> None:
+    """Refuse to drop a joint that acts after one that is kept of the same body: the axis of that one would turn."""
+    for body, joints in zip(mechanism.bodies, mechanism.joints_of, strict=True):
+        names = [mechanism.joints[j].name for j in joints]
+        if any(before not in dropped and after in dropped for before, after in pairwise(names)):
+            late = ", ".join(name for name in names if name in dropped)
+            raise MechanismError(
+                f"{mechanism.model.path}: want joints of body '{body.name}' kept from some place on, got {late} to "
+                "be dropped after one that is kept"
+            )

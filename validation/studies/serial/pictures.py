@@ -1,0 +1,72 @@
+"""The figures of a comparison: errors before and after, and what changes over the workspace."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from validation.report.figures import COLORS, WIDTH, as_svg, literal, make_panels, put_legend
+
+WAYS = {"plain_rms": "as it is", "constant_rms": "with constants", "function_rms": "with functions of the pose"}
+LEAST = 1e-10
+"""Errors below this are drawn here [-]."""
+BAR = 0.26
+"""Width of a bar, groups being one apart [-]."""
+
+
+@as_svg
+def error_bars(errors: pd.DataFrame) -> Figure | None:
+    """Root mean square of the errors of efforts, worst motion, before and after each repair.
+
+    Args:
+        errors: The table of errors.
+    """
+    rows = errors[errors["quantity"].isin(["effort at joint", "effort at motor"])]
+    if rows.empty:
+        return None
+    worst = rows.groupby(["quantity", "part"], sort=False)[list(WAYS)].max()
+    figure = Figure(figsize=(WIDTH, 3.4))
+    axes = figure.add_axes((0.08, 0.2, 0.9, 0.66))
+    places = np.arange(len(worst))
+    for k, (way, words) in enumerate(WAYS.items()):
+        heights = np.maximum(worst[way], LEAST)
+        axes.bar(places + (k - 1) * BAR, heights, BAR, color=COLORS[k], label=words)
+    labels = [literal(f"{part}\n{quantity.removeprefix('effort at ')}") for quantity, part in worst.index]
+    axes.set_xticks(places, labels)
+    axes.set(yscale="log", ylabel="rms error / peak [-]")
+    put_legend(figure, [axes])
+    return figure
+
+
+@as_svg
+def over_workspace(samples: pd.DataFrame, quantity: str) -> Figure | None:
+    """A quantity of both models over the workspace: against one joint, or over two by colour.
+
+    Args:
+        samples: The table of the workspace.
+        quantity: Which.
+    """
+    positions = samples[samples["quantity"] == "position"].pivot(index="sample", columns="part", values="closed")
+    rows = samples[samples["quantity"] == quantity]
+    parts = list(dict.fromkeys(rows["part"]))[:12]
+    if not parts:
+        return None
+    figure, panels = make_panels(len(parts), legend=2)
+    names = list(dict.fromkeys(samples.loc[samples["quantity"] == "position", "part"]))
+    for axes, part in zip(panels, parts, strict=True):
+        of_part = rows[rows["part"] == part].set_index("sample")
+        unit = of_part["unit"].iloc[0]
+        if len(names) == 2:
+            x, y = (positions[name] for name in names)
+            marks = axes.scatter(x, y, c=of_part["closed"], s=9, cmap="viridis")
+            figure.colorbar(marks, ax=axes)
+            axes.set(title=literal(f"{part} [{unit}]"), xlabel=literal(names[0]), ylabel=literal(names[1]))
+            continue
+        own = next((name for name in names if part.endswith(name)), names[0])
+        for side, colour in (("closed", COLORS[0]), ("serial", COLORS[1])):
+            if of_part[side].notna().any():
+                label = "closed mechanism" if side == "closed" else "stand-in"
+                axes.plot(positions[own], of_part[side], ".", color=colour, label=label)
+        axes.set(title=literal(part), xlabel=literal(own), ylabel=literal(f"{quantity} [{unit}]"))
+    if len(names) != 2:
+        put_legend(figure, panels)
+    return figure

@@ -1,0 +1,312 @@
+"""The rows of the tables: errors of the stand-in plain and repaired, both over the workspace, and limits."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from analytic.transmission.fit import Constants
+from analytic.transmission.joint_map import JointMap
+from analytic.transmission.limits import Box, effort_ranges, joint_ranges, largest_alone, largest_box, most
+from analytic.transmission.twin import Twin, Workspace
+from robots.arrays import Array, root_mean_square
+from validation.studies.serial.comparison import MotionEfforts
+from validation.studies.study import MEASURED
+
+Row = Mapping[str, Any]
+PLAIN, CONSTANT, FUNCTION = "plain", "constant", "function"
+AT_JOINT, AT_MOTOR = "effort at joint", "effort at motor"
+TERMS = {"inertia": "mass", "damping": "damping", "spring": "spring", "weight": "weight"}
+SAFE, ALONE, GIVEN, BROKEN = "safe box", "alone", "serial file", "motor at the serial file's limits"
+EFFORT, SPEED = "effort", "speed"
+IDLE = 1e-12
+"""Couplings below this part of what they couple, and springs of other loads, are round-off [-]."""
+MUCH = 1e-6
+"""Transmission ratios below this are not listed [-]."""
+
+
+def units_of(twin: Twin) -> tuple[list[str], list[str], list[str]]:
+    """Units of the shared positions, of efforts at the joints, and of efforts of the motors.
+
+    Args:
+        twin: The mechanisms.
+    """
+    joints = [twin.closed.mechanism.joints[j] for j in twin.closed.joints]
+    motors = [twin.closed.mechanism.actuator_units[k] for k in twin.motors]
+    return [joint.unit for joint in joints], [joint.effort_unit for joint in joints], motors
+
+
+def effort_rows(
+    twin: Twin, motion: MotionEfforts, constants: Constants, functions: JointMap | None, accuracy: float | None
+) -> Iterator[Row]:
+    """Errors of efforts along a motion, at every joint and every motor, over its peak.
+
+    Args:
+        twin: The mechanisms.
+        motion: Its efforts.
+        constants: The repair of the file.
+        functions: The repair that goes with the pose, if there is one.
+        accuracy: Largest plain error that is good enough [-].
+    """
+    ways = {
+        PLAIN: motion.serial,
+        CONSTANT: motion.with_constants(constants),
+        FUNCTION: motion.with_functions(functions),
+    }
+    _, joint_units, motor_units = units_of(twin)
+    sides = (
+        (AT_JOINT, twin.names, joint_units, motion.closed, ways),
+        (
+            AT_MOTOR,
+            twin.motor_names,
+            motor_units,
+            motion.at_motors(motion.closed),
+            {way: motion.at_motors(efforts) for way, efforts in ways.items()},
+        ),
+    )
+    for quantity, names, units, closed, efforts in sides:
+        for k, (name, unit) in enumerate(zip(names, units, strict=True)):
+            peak = float(np.abs(closed[:, k]).max())
+            row = {"quantity": quantity, "motion": motion.name, "part": name, "unit": unit, "peak": peak}
+            row |= _errors({way: values[:, k] - closed[:, k] for way, values in efforts.items()}, peak)
+            yield {**row, "verdict": _verdict(row, accuracy, quantity), "note": ""}
+
+
+def term_rows(twin: Twin, samples: Workspace, constants: Constants) -> Iterator[Row]:
+    """Errors of what the stand-in has at its joints over the workspace, over the larger of both peaks.
+
+    Args:
+        twin: The mechanisms.
+        samples: Both over the workspace.
+        constants: The repair of the file.
+    """
+    units, efforts, _ = units_of(twin)
+    loads = max(float(np.abs(side).max()) for side in (samples.closed.weight, samples.closed.spring))
+    for quantity, term in TERMS.items():
+        own, other = getattr(samples.closed, term), getattr(samples.serial, term)
+        added = np.diag(getattr(constants, {"mass": "armature"}.get(term, term), np.zeros(len(twin.names))))
+        peaks = np.maximum(np.abs(own), np.abs(other)).max(axis=0)
+        if own.ndim == 2:
+            for k, name in enumerate(twin.names):
+                row = {"quantity": quantity, "part": name, "unit": efforts[k], "peak": float(peaks[k])}
+                if peaks[k] > IDLE * loads:
+                    yield _row(row, {PLAIN: (other - own)[:, k], CONSTANT: (other - own)[:, k]})
+            continue
+        per = "s²" if term == "mass" else "s"
+        for i, j in zip(*np.triu_indices(len(twin.names)), strict=True):
+            part = twin.names[i] if i == j else f"{twin.names[i]} × {twin.names[j]}"
+            row = {"quantity": quantity, "part": part, "unit": f"{efforts[i]} {per}/{units[j]}"}
+            row["peak"] = float(np.sqrt(peaks[i, i] * peaks[j, j]))
+            error = other[:, i, j] - own[:, i, j]
+            if i != j and peaks[i, j] <= IDLE * np.sqrt(peaks[i, i] * peaks[j, j]):
+                continue  # neither has a coupling
+            yield _row(row, {PLAIN: error, CONSTANT: error + added[i, j]})
+    yield from _kinematic_rows(twin, samples)
+
+
+def pair_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
+    """The pairs of joints with their ranges, and what both reach of them.
+
+    Args:
+        twin: The mechanisms.
+        samples: Both over the workspace.
+    """
+    for k, pair in enumerate(twin.pairs):
+        reached = samples.x[samples.closed_reaches, k]
+        row: dict[str, Any] = {"closed": pair.closed, "serial": pair.serial, "by": pair.by, "sign": pair.sign}
+        for name, space in (("closed", twin.closed), ("serial", twin.serial)):
+            joint = space.mechanism.joints[space.joints[k]]
+            row[f"{name}_body"] = space.mechanism.bodies[joint.body].name
+            ends = sorted(space.signs[k] * end for end in joint.limits or (np.nan, np.nan))
+            row |= {f"{name}_low": ends[0], f"{name}_high": ends[1], "unit": joint.unit}
+        yield {**row, "reached_low": float(reached.min()), "reached_high": float(reached.max())}
+
+
+def workspace_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
+    """Both mechanisms at each sample: positions, transmission, diagonal terms, and what is safe there.
+
+    Args:
+        twin: The mechanisms.
+        samples: Both over the workspace.
+    """
+    units = units_of(twin)[0]
+    motors = list(twin.motors)
+    T, x = samples.closed.transmission[:, motors], samples.x[samples.common]
+    series = [("position", name, units[k], x[:, k], x[:, k]) for k, name in enumerate(twin.names)]
+    series += _term_series(twin, samples)
+    for a, motor in enumerate(twin.motor_names):
+        for k, name in enumerate(twin.names):
+            if np.abs(T[:, a, k]).max() > MUCH:
+                series.append(("transmission", f"{motor} / {name}", "-", T[:, a, k], np.full(len(x), np.nan)))
+    series += _safe_series(twin, T)
+    for quantity, part, unit, own, other in series:
+        for sample, (value, standing) in enumerate(zip(own, other, strict=True)):
+            row = {"sample": sample, "quantity": quantity, "part": part, "unit": unit}
+            yield {**row, "closed": float(value), "serial": float(standing)}
+
+
+def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float]) -> Iterator[Row]:
+    """What the limits of motors mean at the joints, and what joint limits of the stand-in ask of the motors.
+
+    Args:
+        twin: The mechanisms.
+        samples: Both over the workspace.
+        speeds: Largest speed of motors by name [m/s or rad/s].
+    """
+    units, efforts, motor_units = units_of(twin)
+    T, x = samples.closed.transmission[:, list(twin.motors)], samples.x[samples.common]
+    if not _is_square(T):
+        return
+    fastest = np.array([speeds.get(name, np.inf) for name in twin.motor_names])
+    ranges = {EFFORT: effort_ranges(twin.closed, twin.motors), SPEED: Box(low=-fastest, high=fastest)}
+    per_joint = {EFFORT: efforts, SPEED: [f"{unit}/s" for unit in units]}
+    for quantity, limits in ranges.items():
+        A = motor_rows(T, quantity)
+        box = box_of_all(A, limits)
+        if box is None:
+            continue
+        low, high = (np.tile(side, len(A)) for side in (limits.low, limits.high))
+        alone = largest_alone(A.reshape(-1, A.shape[2]), low, high)
+        for kind, sides in ((SAFE, box), (ALONE, alone)):
+            for k, name in enumerate(twin.names):
+                yield _limit(quantity, kind, name, per_joint[quantity][k], sides, k)
+    given = joint_ranges(twin.serial)
+    for k, name in enumerate(twin.names):
+        if np.isfinite([given.low[k], given.high[k]]).all():
+            yield _limit(EFFORT, GIVEN, name, efforts[k], given, k)
+    yield from _broken(twin, T, x, given, motor_units)
+
+
+def safe_box(twin: Twin, samples: Workspace) -> Box | None:
+    """Limits of efforts at the joints that break no motor at any sample; None without limits of all motors.
+
+    Args:
+        twin: The mechanisms.
+        samples: Both over the workspace.
+    """
+    T = samples.closed.transmission[:, list(twin.motors)]
+    return box_of_all(motor_rows(T, EFFORT), effort_ranges(twin.closed, twin.motors)) if _is_square(T) else None
+
+
+def motor_rows(T: Array, quantity: str) -> Array:
+    """Motor-side quantity per joint-side one: T⁻ᵀ of efforts, T of speeds.
+
+    Args:
+        T: Transmission [-, or ratios of the units], shape (nt, n, n).
+        quantity: `effort` or `speed`.
+
+    Returns:
+        Rows [-, or ratios of the units], shape (nt, n, n).
+    """
+    return np.asarray(np.linalg.inv(T).swapaxes(1, 2)) if quantity == EFFORT else T
+
+
+def box_of_all(A: Array, limits: Box) -> Box | None:
+    """The largest box that is safe at all poses; None where a motor has no limit, or none on one side of zero.
+
+    Args:
+        A: Rows [-, or ratios of the units], shape (nt, n, n).
+        limits: Of the motors.
+    """
+    if not (np.isfinite(limits.low) & np.isfinite(limits.high) & (limits.low < 0) & (limits.high > 0)).all():
+        return None
+    low, high = (np.tile(side, len(A)) for side in (limits.low, limits.high))
+    return largest_box(A.reshape(-1, A.shape[2]), low, high)
+
+
+def _is_square(T: Array) -> bool:
+    return T.shape[1] == T.shape[2]
+
+
+def _kinematic_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
+    """How far bodies that the joints move are apart, and what of the workspace is reached."""
+    for k, name in enumerate(twin.names):
+        for quantity, unit, error in zip(
+            ("body position", "body angle"), ("m", "rad"), samples.pose_error[:, k].T, strict=True
+        ):
+            yield _row({"quantity": quantity, "part": name, "unit": unit, "peak": 1.0}, {PLAIN: error})
+    shares = {
+        f"reached by {space.mechanism.model.path.name}": float(reached.mean())
+        for space, reached in ((twin.closed, samples.closed_reaches), (twin.serial, samples.serial_reaches))
+    }
+    for quantity, share in shares.items():
+        note = f"share of {len(samples.x)} samples within the limits of either file"
+        yield {**_row({"quantity": "workspace", "part": quantity, "unit": "-", "peak": share}, {}), "note": note}
+
+
+def _term_series(twin: Twin, samples: Workspace) -> Iterator[tuple[str, str, str, Array, Array]]:
+    """Diagonal terms of both at each sample."""
+    units, efforts, _ = units_of(twin)
+    for k, name in enumerate(twin.names):
+        for quantity, term in TERMS.items():
+            own, other = (getattr(side, term)[:, k] for side in (samples.closed, samples.serial))
+            if own.ndim == 2:
+                per = "s²" if term == "mass" else "s"
+                yield quantity, name, f"{efforts[k]} {per}/{units[k]}", own[:, k], other[:, k]
+            elif np.abs([own, other]).max() > 0:
+                yield quantity, name, efforts[k], own, other
+
+
+def _safe_series(twin: Twin, T: Array) -> Iterator[tuple[str, str, str, Array, Array]]:
+    """The largest box of efforts at each sample, beside the limits of the stand-in."""
+    limits = effort_ranges(twin.closed, twin.motors)
+    if not _is_square(T) or box_of_all(motor_rows(T[:1], EFFORT), limits) is None:
+        return
+    given, efforts = joint_ranges(twin.serial), units_of(twin)[1]
+    boxes = [box_of_all(A[None], limits) for A in motor_rows(T, EFFORT)]
+    for k, name in enumerate(twin.names):
+        high = np.array([np.nan if box is None else box.high[k] for box in boxes])
+        yield (
+            "safe effort",
+            name,
+            efforts[k],
+            high,
+            np.full(len(T), given.high[k] if np.isfinite(given.high[k]) else np.nan),
+        )
+
+
+def _broken(twin: Twin, T: Array, x: Array, given: Box, units: Sequence[str]) -> Iterator[Row]:
+    """What the joint limits of the stand-in ask of each motor at worst."""
+    limits = effort_ranges(twin.closed, twin.motors)
+    A = motor_rows(T, EFFORT)
+    if not np.isfinite([given.low, given.high]).all():
+        return
+    asked = [most(rows, given) for rows in A]
+    low, high = np.array([one.low for one in asked]), np.array([one.high for one in asked])
+    with np.errstate(invalid="ignore"):
+        ratio = np.maximum(high / limits.high, low / limits.low)
+    for a, (name, unit) in enumerate(zip(twin.motor_names, units, strict=True)):
+        if not np.isfinite([limits.low[a], limits.high[a]]).all():
+            continue
+        worst = int(ratio[:, a].argmax())
+        pose = ", ".join(f"{joint} {value:.4g}" for joint, value in zip(twin.names, x[worst], strict=True))
+        row: dict[str, Any] = {"quantity": EFFORT, "kind": BROKEN, "part": name, "unit": unit}
+        row |= {"low": float(low[worst, a]), "high": float(high[worst, a]), "ratio": float(ratio[worst, a])}
+        yield {**row, "share": float((ratio[:, a] > 1).mean()), "note": f"worst at {pose}"}
+
+
+def _limit(quantity: str, kind: str, name: str, unit: str, box: Box, k: int) -> Row:
+    row = {"quantity": quantity, "kind": kind, "part": name, "unit": unit, "low": float(box.low[k])}
+    return {**row, "high": float(box.high[k]), "ratio": np.nan, "share": np.nan, "note": ""}
+
+
+def _row(row: Row, errors: Mapping[str, Array]) -> Row:
+    known = _errors(errors, float(row["peak"]))
+    return {**row, "motion": "", **known, "verdict": MEASURED, "note": ""}
+
+
+def _errors(errors: Mapping[str, Array], peak: float) -> dict[str, float]:
+    """Largest and root mean square of errors over a peak, by the way of repair."""
+    figures = {f"{way}_{figure}": np.nan for way in (PLAIN, CONSTANT, FUNCTION) for figure in ("max", "rms")}
+    for way, error in errors.items():
+        if peak > 0:
+            figures[f"{way}_max"] = float(np.abs(error).max()) / peak
+            figures[f"{way}_rms"] = root_mean_square(error) / peak
+    return figures
+
+
+def _verdict(row: Row, accuracy: float | None, quantity: str) -> str:
+    """Efforts of motors are judged where an accuracy is asked for; all else is measured."""
+    if accuracy is None or quantity != AT_MOTOR or not np.isfinite(row["plain_max"]):
+        return MEASURED
+    return "agree" if row["plain_max"] <= accuracy else "disagree"

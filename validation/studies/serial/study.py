@@ -1,0 +1,239 @@
+"""What a serial stand-in of a closed mechanism loses, the map between joints and motors, and what repairs it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from analytic.transmission.fit import best_constants
+from analytic.transmission.joint_map import JointMap
+from analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
+from robots.errors import NotFoundError, ToleranceError
+from robots.robot import Case
+from validation.execution.journal import Task
+from validation.execution.tables import TableSpec, integer, number, table_of, text
+from validation.execution.workers import WorkerPool
+from validation.studies.serial.comparison import (
+    MotionEfforts,
+    automatic_efforts,
+    fitted,
+    found_box,
+    random_efforts,
+    sampled_workspace,
+)
+from validation.studies.serial.rows import (
+    CONSTANT,
+    FUNCTION,
+    PLAIN,
+    effort_rows,
+    limit_rows,
+    pair_rows,
+    safe_box,
+    term_rows,
+    workspace_rows,
+)
+from validation.studies.serial.writing import (
+    FUNCTIONS,
+    REPAIRED,
+    accuracy_of_module,
+    module_of,
+    write_repaired,
+    write_text,
+)
+from validation.studies.study import Computed, Conclusion, Study, StudyResult
+
+TABLE, WORKSPACE, LIMITS, PAIRS = "serial", "serial_workspace", "serial_limits", "serial_pairs"
+RANDOM = 2
+"""Random motions."""
+ITSELF = "that of the row"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serial(Study):
+    """Both models at the joints that they share: over the workspace, along motions, plain and repaired."""
+
+    name: ClassVar[str] = "serial"
+    page: ClassVar[str] = "serial"
+    tables: ClassVar[Mapping[str, TableSpec]] = {
+        TABLE: table_of(
+            {
+                **{name: text() for name in ("quantity", "motion", "part", "unit")},
+                "peak": number(ITSELF),
+                **{f"{way}_{figure}": number("-") for way in (PLAIN, CONSTANT, FUNCTION) for figure in ("max", "rms")},
+                "verdict": text(),
+                "note": text(),
+            }
+        ),
+        WORKSPACE: table_of(
+            {
+                "sample": integer(),
+                **{name: text() for name in ("quantity", "part", "unit")},
+                **{name: number(ITSELF) for name in ("closed", "serial")},
+            }
+        ),
+        LIMITS: table_of(
+            {
+                **{name: text() for name in ("quantity", "kind", "part", "unit")},
+                **{name: number(ITSELF) for name in ("low", "high")},
+                **{name: number("-") for name in ("ratio", "share")},
+                "note": text(),
+            }
+        ),
+        PAIRS: table_of(
+            {
+                **{name: text() for name in ("closed", "serial", "by")},
+                "sign": number("-"),
+                **{name: text() for name in ("closed_body", "serial_body", "unit")},
+                **{
+                    f"{which}_{end}": number("m or rad")
+                    for which in ("closed", "serial", "reached")
+                    for end in ("low", "high")
+                },
+            }
+        ),
+    }
+
+    closed: Case
+    serial: Case
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Names of joints of the stand-in by names in the closed mechanism."""
+    hold: tuple[str, ...] = ()
+    """Joints of either that stay where they are."""
+    notes: tuple[str, ...] = ()
+    """What there is to say of the stand-in."""
+    samples: int = 256
+    seed: int = 0
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    """Largest speed of motors by name [m/s or rad/s]."""
+    accuracy: float | None = None
+    """Largest plain error of a motor's effort over its peak that is good enough [-]."""
+
+    def __post_init__(self) -> None:
+        if self.accuracy is not None and not 0 < self.accuracy < np.inf:
+            raise ToleranceError(f"accuracy: want a positive number, as 0.05, got {self.accuracy:g}")
+        for name, speed in self.speeds.items():
+            if not 0 < speed < np.inf:
+                raise ToleranceError(f"speed of '{name}': want a positive number, got {speed:g}")
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`."""
+        twin = make_twin(
+            self.closed.mechanism, self.closed.guess, self.serial.mechanism, self.serial.guess, self.given, self.hold
+        )
+        want_driven(twin)
+        for name in self.speeds:
+            if name not in twin.motor_names:
+                raise NotFoundError("motor", name, twin.motor_names)
+        self._remove_old(folder)
+        samples, box = pool.results(
+            [Task(sampled_workspace, (twin, self.samples, self.seed), str), Task(found_box, (twin,), str)], "workspace"
+        )
+        if isinstance(samples, str) or isinstance(box, str):
+            reason = samples if isinstance(samples, str) else str(box)
+            return self._without(reason)
+        tasks = [
+            *(Task(random_efforts, (twin, box, self.seed + k), str) for k in range(RANDOM)),
+            *([] if twin.closed.spare else [Task(automatic_efforts, (twin,), str)]),
+            Task(fitted, (twin, box, self.seed), str),
+        ]
+        *motions, fit = pool.results(tasks, "motions")
+        return self._written(twin, samples, motions, fit, folder)
+
+    def _remove_old(self, folder: Path) -> None:
+        """Files of an earlier command must not pass for those of this one."""
+        models = {case.mechanism.model.path.resolve() for case in (self.closed, self.serial)}
+        for path in (folder / REPAIRED, folder / FUNCTIONS):
+            if path.resolve() not in models:
+                path.unlink(missing_ok=True)
+
+    def _written(
+        self,
+        twin: Twin,
+        samples: Workspace,
+        motions: Sequence[MotionEfforts | str],
+        fit: Any,
+        folder: Path,
+    ) -> Computed:
+        """The tables, and the files that repair the stand-in."""
+        constants, box = best_constants(twin, samples), safe_box(twin, samples)
+        functions, notes = _functions(fit)
+        record: dict[str, Any] = {
+            "closed": self.closed.mechanism.model.path.name,
+            "serial": self.serial.mechanism.model.path.name,
+            "samples": int(samples.common.sum()),
+            "seed": self.seed,
+            "held": list(self.hold),
+            "spare": twin.closed.spare,
+            "left_out": [*twin.closed.mechanism.left_out, *twin.serial.mechanism.left_out],
+            "armature": dict(zip(twin.names, constants.armature.tolist(), strict=True)),
+            "damping": dict(zip(twin.names, constants.damping.tolist(), strict=True)),
+        }
+        notes.append(write_repaired(twin, constants, box, folder))
+        if functions is not None:
+            module = module_of(functions)
+            write_text(folder / FUNCTIONS, module)
+            record["module"] = accuracy_of_module(module, twin, functions, self.seed + 1)
+            record["box"] = {
+                name: [float(low), float(high)]
+                for name, low, high in zip(functions.joints, functions.low, functions.high, strict=True)
+            }
+            notes.append(f"wrote {FUNCTIONS}: off by {max(record['module'].values()):.1e} of the peaks at most")
+        rows = [dict(row) for motion in motions for row in self._rows(twin, motion, constants, functions)]
+        frames = {
+            TABLE: [*rows, *term_rows(twin, samples, constants)],
+            WORKSPACE: list(workspace_rows(twin, samples)),
+            LIMITS: list(limit_rows(twin, samples, self.speeds)),
+            PAIRS: list(pair_rows(twin, samples)),
+        }
+        return Computed(
+            {name: self.tables[name].frame(frames[name]) for name in frames}, {**record, "notes": [*self.notes, *notes]}
+        )
+
+    def _rows(
+        self, twin: Twin, motion: MotionEfforts | str, constants: Any, functions: JointMap | None
+    ) -> Iterator[Any]:
+        if isinstance(motion, str):
+            yield _missing(motion, "informational")
+        else:
+            yield from effort_rows(twin, motion, constants, functions, self.accuracy)
+
+    def _without(self, reason: str) -> Computed:
+        """Tables where nothing can be compared."""
+        empty = {name: spec.frame([]) for name, spec in self.tables.items()}
+        record = {"closed": self.closed.mechanism.model.path.name, "serial": self.serial.mechanism.model.path.name}
+        return Computed(
+            {**empty, TABLE: self.tables[TABLE].frame([_missing(reason, "not comparable")])},
+            {**record, "notes": [*self.notes, reason]},
+        )
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        from validation.studies.serial.report import sections, summary
+
+        return Conclusion(
+            title=f"loopcheck: {result.record['serial']} for {result.record['closed']}",
+            sections=sections(result.tables, result.record),
+            summary=list(summary(result.tables, result.record)),
+            last=[f"report: {result.folder / 'serial.html'}"],
+            verdicts=list(result.tables[TABLE]["verdict"]),
+        )
+
+
+STUDY = Serial
+
+
+def _functions(fit: Any) -> tuple[JointMap | None, list[str]]:
+    """The functions, and what there is to say of them."""
+    if isinstance(fit, str):
+        return None, [f"no functions: {fit}"]
+    functions, _ = fit
+    return functions, []
+
+
+def _missing(reason: str, verdict: str) -> Mapping[str, Any]:
+    figures = [f"{way}_{figure}" for way in (PLAIN, CONSTANT, FUNCTION) for figure in ("max", "rms")]
+    texts = dict.fromkeys(("quantity", "motion", "part", "unit"), "")
+    return {**texts, **dict.fromkeys(["peak", *figures], np.nan), "verdict": verdict, "note": reason}
