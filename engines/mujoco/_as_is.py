@@ -281,6 +281,7 @@ def acted(
     """
     length, velocity = moved
     force, inputs, after = read
+    force = np.clip(force, *known.force_range.T)
     change = np.diff(velocity, axis=0)
     if integrator in IMPLICIT:
         return force + known.change(force, inputs, (np.zeros_like(change), change))
