@@ -64,8 +64,8 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     scalar = [joint.name for joint in mechanism.joints if DOFS[joint.kind] == 1 and joint.name not in fixed]
     kept = independent_joints(closed, q, [name for name in scalar if not keep or name in keep])
     if not kept or set(keep) - set(kept):
-        lost = ", ".join(sorted(set(keep) - set(kept))) or "none that moves"
-        raise MechanismError(f"{mechanism.model.path}: want joints to keep that move by themselves, got {lost}")
+        tied = ", ".join(sorted(set(keep) - set(kept))) or "none that moves"
+        raise MechanismError(f"{mechanism.model.path}: want joints to keep that move by themselves, got {tied}")
     space = joint_space(closed, q, kept, [1.0] * len(kept))
     followers, notes = _followers(space, [name for name in _carrying(mechanism, kept) if name in scalar])
     free = [joint.name for joint in mechanism.joints if joint.kind == "free"]
