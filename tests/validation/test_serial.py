@@ -172,7 +172,7 @@ def test_bad_input_is_named(loopcheck: Command, tmp_path: Path) -> None:
 
 
 def test_a_stand_in_is_the_tree_that_carries_most(tmp_path: Path) -> None:
-    """The knee's has the shank alone at its joint, whose inertia about it a hand can compute, and all masses."""
+    """The knee's has shank and half of the rod at its joint, whose inertia a hand can compute, and all masses."""
     path, notes = write_stand_in(case_of(KNEE[0]), (), (), tmp_path)
     made, closed = read(path), read(KNEE[0])
     assert [joint.name for joint in made.joints] == ["knee"]
@@ -182,7 +182,7 @@ def test_a_stand_in_is_the_tree_that_carries_most(tmp_path: Path) -> None:
     assert notes == ["wrote stand_in.xml: moves by knee"]
     _, tables = compared(tmp_path / "out", KNEE[0], path)
     inertia = rows_of(tables["serial_workspace"], quantity="inertia")
-    assert inertia["serial"].to_numpy() == pytest.approx(0.02 + 2 * 0.18**2, rel=1e-12)
+    assert inertia["serial"].to_numpy() == pytest.approx(0.02 + 2 * 0.18**2 + 0.125 * (0.05**2 + 0.015**2), rel=1e-6)
 
 
 def test_a_joint_that_carries_a_kept_one_follows(tmp_path: Path) -> None:
