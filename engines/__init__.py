@@ -5,12 +5,14 @@
 `<engine>/<route>`.
 """
 
+import ast
 import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 from engines.contract import Engine
 from robots.arrays import Array
@@ -23,6 +25,7 @@ from robots.robot import Case
 __all__ = [
     "Source",
     "audit",
+    "description",
     "distribution",
     "engine",
     "engine_names",
@@ -34,6 +37,7 @@ __all__ = [
     "matrices",
     "names",
     "on_request",
+    "provides",
     "read_file",
     "shares",
     "simulates",
@@ -70,8 +74,15 @@ def engine(name: str) -> Engine:
 
 
 def installed(name: str) -> bool:
-    """Whether the package of an engine can be imported."""
-    return importlib.util.find_spec(engine(name).requires) is not None
+    """Whether the package of an engine is there and can be imported; a mere folder of its name is no package."""
+    spec = importlib.util.find_spec(engine(name).requires)
+    if spec is None or spec.origin is None:
+        return False
+    try:
+        importlib.metadata.distribution(distribution(name))
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def extra(name: str) -> str:
@@ -94,6 +105,16 @@ def versions() -> Mapping[str, str]:
     return {name: importlib.metadata.version(distribution(name)) for name in engine_names() if installed(name)}
 
 
+def provides(name: str, part: str) -> bool:
+    """Whether an engine has a part of the contract, by its file: the engine need not be there.
+
+    Args:
+        name: Name of the engine.
+        part: As `free_motion`.
+    """
+    return Path(__path__[0], engine(name).name, f"{part}.py").is_file()
+
+
 def distribution(name: str) -> str:
     """The package that brings an engine, by its name in a package index."""
     return engine(name).distribution
@@ -110,6 +131,20 @@ def faults(name: str) -> Mapping[str, Fault]:
     folder, route = name.split("/")
     declared = engine(folder).faults()
     return {} if declared is None else declared.FAULTS.get(route, {})
+
+
+def description(name: str) -> str:
+    """What a route exercises, the first line of its class, read from its file: its engine need not be there.
+
+    Raises:
+        NotFoundError: If there is none of that name; the message lists the known ones.
+    """
+    if name not in names():
+        raise NotFoundError("source", name, names())
+    folder, route = name.split("/")
+    tree = ast.parse(Path(__path__[0], folder, "routes", f"{route}.py").read_text(encoding="utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and _is_named(node, name)]
+    return (ast.get_docstring(classes[0]) or "").split("\n")[0] if classes else ""
 
 
 def load(name: str) -> Source:
@@ -183,6 +218,14 @@ def matrices(name: str, mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
     """
     _want_installed(name)
     return engine(name).audit().matrices(mechanism, q, qd)
+
+
+def _is_named(node: ast.ClassDef, name: str) -> bool:
+    """Whether a class is the route of that name."""
+    values = [
+        item.value for item in node.body if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "name"
+    ]
+    return any(isinstance(value, ast.Constant) and value.value == name for value in values)
 
 
 def _want_installed(name: str) -> None:

@@ -4,16 +4,17 @@ Feed-forward and gains come from matrices of the engine that is driven, at the e
 judged: an effort is judged by the motion that it makes.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
+from scipy.interpolate import BPoly, make_interp_spline
 
 from engines.projection import LoopMotions
 from robots.arrays import Array, frozen
 from robots.mechanism import Mechanism
-from robots.motion import Motion
+from robots.motion import Drive, Motion
 
 PER_STEP = 0.1
 """Largest bandwidth of the controller times the step [-]."""
@@ -50,9 +51,9 @@ def bandwidth(step: float, timeconst: float = np.inf) -> float:
 
     Args:
         step: Step of the engine, by the user's own settings [s].
-        timeconst: Smallest time constant of the loops, by the same [s].
+        timeconst: Smallest time constant of the loops, by the same [s]; infinite where none is waited for.
     """
-    return min(PER_STEP / step, PER_TIMECONST / timeconst)
+    return min(PER_STEP / step, PER_TIMECONST / timeconst if math.isfinite(timeconst) else math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,26 @@ class ComputedTorque:
         return self.effort[k] + self.per_acceleration[k] @ (w * w * (self.q[k] - q) + 2 * w * (self.qd[k] - qd))
 
 
+def targets(mechanism: Mechanism, motion: Motion, t: Array) -> Drive:
+    """What all drives are to do: polynomials between the samples of a motion, with its rates at them.
+
+    Not its law: that of drives which follow from others closes the loops anew at every time.
+
+    Args:
+        mechanism: Robot.
+        motion: The motion to follow.
+        t: Times [s], shape (n,).
+    """
+    A, W = drive_matrices(mechanism, range(len(mechanism.drives)))
+    q, v, a, h = motion.q @ A.T, motion.qd @ W.T, motion.qdd @ W.T, np.diff(motion.t)[:, None]
+    early = [q[:-1], q[:-1] + h * v[:-1] / 5, q[:-1] + 2 * h * v[:-1] / 5 + h**2 * a[:-1] / 20]
+    late = [q[1:] - 2 * h * v[1:] / 5 + h**2 * a[1:] / 20, q[1:] - h * v[1:] / 5, q[1:]]
+    curve = BPoly(np.stack([*early, *late]), motion.t)
+    return Drive(*(curve(t, order) for order in range(3)))
+
+
 def computed_torque(
+    mechanism: Mechanism,
     motion: Motion,
     demands: Sequence[Demand],
     independent: Sequence[int],
@@ -100,6 +120,7 @@ def computed_torque(
     """The controller of a run.
 
     Args:
+        mechanism: Robot.
         motion: The motion to follow.
         demands: What it takes at its samples.
         independent: Places of the independent drives among `Mechanism.drives`.
@@ -109,7 +130,7 @@ def computed_torque(
     begin, step, count = steps
     t: Array = begin + step * np.arange(count, dtype=float)
     middle = np.minimum(t + step / 2, motion.t[-1])
-    target = motion.law(t)
+    target = targets(mechanism, motion, t)
     between = _between(motion.t)
     return ComputedTorque(
         t=t,

@@ -11,6 +11,7 @@ whose `name` is `<engine>/<route>`.
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import ClassVar, Protocol, TypeAlias
 
 from engines.ladder import Ladder
@@ -137,6 +138,10 @@ class Plant(Protocol):
         ...
 
 
+LEFT_OUT = "friction, limits and contacts"
+"""The cause that is asked for only where a run reports such forces."""
+
+
 class Causes(Protocol):
     """`causes.py`: what makes up the error of a simulation as its user runs it."""
 
@@ -202,8 +207,10 @@ class Engine(ABC):
     """What its routes take from our model of the robot: a fault there is in them and in the reference alike."""
     simulating: ClassVar[frozenset[str]] = frozenset()
     """Its routes that move the robot by themselves; all others take the state as given."""
-    on_request: ClassVar[Mapping[str, str]] = {}
+    on_request: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Why a route runs only where it is named, by route; the others always do."""
+    unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+    """Versions of other packages beside which alone releases run, and do not say so, as `{"<3.2.7": ("numpy<2",)}`."""
 
     @abstractmethod
     def audit(self) -> Audit:

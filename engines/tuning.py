@@ -87,12 +87,21 @@ class Tuning(Protocol):
         """
         ...
 
-    def run(self, plan: Any, settings: Settings, bandwidth: float, start: int | Array = 0) -> Record:
+    def prepared(self, mechanism: Mechanism, settings: Settings) -> Any:
+        """What it takes to run a robot with other settings, whatever it does.
+
+        Args:
+            mechanism: Robot.
+            settings: What to set.
+        """
+        ...
+
+    def run(self, plan: Any, prepared: Any, bandwidth: float, start: int | Array = 0) -> Record:
         """The route `as_is` with other settings.
 
         Args:
             plan: As `plan` makes it.
-            settings: What to set.
+            prepared: As `prepared` makes it.
             bandwidth: Of the controller [rad/s].
             start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which
                 it starts at rest [m or rad], shape (nq,).

@@ -75,10 +75,11 @@ class EngineError(HarnessError):
 
 
 class EngineNotInstalledError(EngineError):
-    """A physics engine is not installed; the message says which extra brings it."""
+    """A physics engine is not there; the message says which extra brings it, and which command where that cannot."""
 
     def __init__(self, engine: str, extra: str) -> None:
-        super().__init__(f"engine '{engine}' is not installed: pip install 'loopcheck[{extra}]'")
+        mend = f"pip install 'loopcheck[{extra}]', or loopcheck engines add {engine}"
+        super().__init__(f"engine '{engine}' is not installed: {mend}")
 
 
 def _restored(kind: type[HarnessError], args: tuple[Any, ...], attributes: dict[str, Any]) -> HarnessError:

@@ -24,6 +24,7 @@ AMPLITUDES = {"six_legs": 0.02}
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let all processes of the tests share what JAX compiles, which takes most of the time of MJX's routes."""
+    os.environ["LOOPCHECK_ENGINES"] = os.devnull  # environments of the user are none of the tests'
     cache = getattr(config, "cache", None)
     if cache is not None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("jax")))

@@ -10,6 +10,16 @@ from robots.arrays import Array
 from robots.log import Instantaneous, Log
 from robots.robot import Case
 
+PARALLELOGRAM = """<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>
+    <body name="a"><joint name="a" axis="0 1 0"/><inertial pos="0 0 .2" mass="1" diaginertia=".1 .1 .1"/>
+      <body name="rod" pos="0 0 .4"><joint name="pin" axis="0 1 0"/>
+        <inertial pos=".5 0 0" mass="2" diaginertia=".1 .1 .1"/></body></body>
+    <body name="b" pos="1 0 0"><joint name="b" axis="0 1 0"/>
+      <inertial pos="0 0 .2" mass="1" diaginertia=".1 .1 .1"/></body></worldbody>
+    <equality><connect body1="rod" body2="b" anchor="1 0 0"/></equality>
+    <actuator><motor name="a" joint="a"/><motor name="b" joint="b"/></actuator></mujoco>"""
+"""A crank at either end of a rod, both driven: one too many."""
+
 
 def exact_log(case: Case, t: Array) -> Log:
     """The prescribed motion of a case with the efforts that Lagrange's equations need."""

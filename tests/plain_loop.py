@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import lstsq, null_space
 
 from robots.arrays import Array
 from robots.log import Held, Log
@@ -28,15 +29,12 @@ def plain_loop(mechanism: Mechanism, model: Any, motion: Motion, effort: Array, 
     A = mechanism.values_of(mechanism.drives, np.eye(mechanism.nq)).T
     W, G = mechanism.rates_of(mechanism.drives), mechanism.gearing
     mujoco.mj_forward(model, data)
-    M = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, data, M)
-    mass, w = np.diag(np.linalg.inv(W @ np.linalg.inv(M) @ W.T)), 0.04 / h
-    rows = []
+    mass, w, rows = _moving(model, data, W)[0], 0.04 / h, []
     for k in range(int((motion.t[-1] - motion.t[late]) / h)):
         t = np.array([motion.t[late] + k * h])
         wanted = motion.law(t)
         x, v = A @ data.qpos, W @ data.qvel
-        push = mass * (w**2 * (wanted.q[0] - x) + 1.4 * w * (wanted.qd[0] - v))
+        push = mass @ (w**2 * (wanted.q[0] - x) + 1.4 * w * (wanted.qd[0] - v))
         known = np.array([np.interp(t[0], motion.t, column) for column in effort.T])
         by_force = (known + np.linalg.pinv(G).T @ push) / model.actuator_gainprm[:, 0]
         by_place = -(model.actuator_biasprm[:, 0] + model.actuator_biasprm[:, 1] * (G @ wanted.q[0]))
@@ -49,8 +47,8 @@ def plain_loop(mechanism: Mechanism, model: Any, motion: Motion, effort: Array, 
             mujoco.mj_comPos(model, data)
             mujoco.mj_applyFT(model, data, load.force, load.moment, point, load.body + 1, data.qfrc_applied)
         mujoco.mj_step(model, data)
-        rows.append((t[0], *state, data.actuator_force.copy()))
-    times, q, qd, acted = (np.array(column) for column in zip(*rows, strict=True))
+        rows.append((t[0], *state, data.actuator_force.copy(), _left_out(model, data, G, W)))
+    times, q, qd, acted, left_out = (np.array(column) for column in zip(*rows, strict=True))
     return Log(
         name="plain",
         t=times,
@@ -60,5 +58,36 @@ def plain_loop(mechanism: Mechanism, model: Any, motion: Motion, effort: Array, 
         qd=qd,
         actuators=tuple(actuator.name for actuator in mechanism.actuators),
         effort=acted,
+        readings={"left_out": left_out} if left_out.any() else {},
         effort_time=Held(h),
     )
+
+
+def _rows(model: Any, data: Any, *, of_loops: bool) -> tuple[Array, Array]:
+    """Rows of MuJoCo's constraints, those of the loops or all others, and their forces."""
+    J = np.zeros((data.nefc, model.nv))
+    if mujoco.mj_isSparse(model):
+        mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+    else:
+        J = data.efc_J[: data.nefc * model.nv].reshape(data.nefc, model.nv)
+    of_kind = (data.efc_type[: data.nefc] == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)) == of_loops
+    return J[of_kind], data.efc_force[: data.nefc][of_kind]
+
+
+def _moving(model: Any, data: Any, W: Array) -> tuple[Array, Array]:
+    """Mass that drives feel (drives, drives), and how joints move with each of them, the rest free (nv, drives)."""
+    M, loops = np.zeros((model.nv, model.nv)), _rows(model, data, of_loops=True)[0]
+    mujoco.mj_fullM(model, data, M)
+    N = null_space(loops, rcond=1e-6) if len(loops) else np.eye(model.nv)
+    pushed = N @ np.linalg.solve(N.T @ M @ N, N.T @ W.T)
+    mass = lstsq(W @ pushed, np.eye(len(W)), cond=1e-6)[0]
+    return mass, pushed @ mass
+
+
+def _left_out(model: Any, data: Any, G: Array, W: Array) -> Array:
+    """Efforts that move the drives as dry friction, limits and contacts did."""
+    J, force = _rows(model, data, of_loops=False)
+    if not force.any():
+        return np.zeros(model.nu)
+    X = _moving(model, data, W)[1]
+    return lstsq((G @ W @ X).T, X.T @ (J.T @ force), cond=1e-6)[0]

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 import engines
 
 HOUSE = Path(__file__).parent.parent
@@ -35,31 +33,33 @@ NOT_NOUNS = {"at", "found", "held", "lost", "of", "said", "seen", "there", "told
 PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names()}
 """What is imported in the folder of each engine only."""
 FILES = [path for room in ALLOWED for path in sorted((HOUSE / room).rglob("*.py"))]
-IDS = [str(path.relative_to(HOUSE)) for path in FILES]
+"""A test goes through all of them: one for each file and rule would take the suite longer to list than to run."""
 
 
-@pytest.mark.parametrize("path", FILES, ids=IDS)
-def test_imports_go_one_way(path: Path) -> None:
-    room = path.relative_to(HOUSE).parts[0]
-    ours = {module.split(".")[0] for module in _imports(path)} & set(ALLOWED)
-    assert ours <= ALLOWED[room]
+def test_imports_go_one_way() -> None:
+    for path in FILES:
+        room = path.relative_to(HOUSE).parts[0]
+        ours = {module.split(".")[0] for module in _imports(path)} & set(ALLOWED)
+        assert ours <= ALLOWED[room], path
 
 
-@pytest.mark.parametrize("path", FILES, ids=IDS)
-def test_a_storey_knows_none_above_it(path: Path) -> None:
+def test_a_storey_knows_none_above_it() -> None:
     """In `validation`: execution <- judge <- report <- studies; in `analytic`: kinematics <- motion, dynamics."""
-    room, place, *_ = path.relative_to(HOUSE).parts
-    above = STOREYS.get(room, {}).get(place, set())
-    named = [*_imports(path), *_strings(path)]  # a module that is imported by its name is told by a string
-    assert not {parts[1] for module in named if len(parts := module.split(".")) > 1 and parts[0] == room} & above
+    for path in FILES:
+        room, place, *_ = path.relative_to(HOUSE).parts
+        above = STOREYS.get(room, {}).get(place, set())
+        named = [*_imports(path), *_strings(path)]  # a module that is imported by its name is told by a string
+        parts_of_ours = [module.split(".") for module in named if module.startswith(f"{room}.")]
+        assert not {parts[1] for parts in parts_of_ours} & above, path
 
 
-@pytest.mark.parametrize("path", FILES, ids=IDS)
-def test_an_engine_is_imported_only_in_its_folder(path: Path) -> None:
-    parts = path.relative_to(HOUSE).parts
-    compiler = parts in (("robots", "mjcf.py"), ("robots", "missing_files.py"))
-    mine = PACKAGES.get(parts[1], frozenset()) if parts[0] == "engines" else {"mujoco"} if compiler else set()
-    assert {module.split(".")[0] for module in _imports(path)} & frozenset().union(*PACKAGES.values()) <= mine
+def test_an_engine_is_imported_only_in_its_folder() -> None:
+    every = frozenset().union(*PACKAGES.values())
+    for path in FILES:
+        parts = path.relative_to(HOUSE).parts
+        compiler = parts in (("robots", "mjcf.py"), ("robots", "missing_files.py"))
+        mine = PACKAGES.get(parts[1], frozenset()) if parts[0] == "engines" else {"mujoco"} if compiler else set()
+        assert {module.split(".")[0] for module in _imports(path)} & every <= mine, path
 
 
 def test_linters_ban_the_packages_of_every_engine() -> None:
@@ -68,22 +68,18 @@ def test_linters_ban_the_packages_of_every_engine() -> None:
     assert set(banned) == set().union(*PACKAGES.values())
 
 
-@pytest.mark.parametrize("path", FILES, ids=IDS)
-def test_private_modules_are_imported_only_from_their_own_package(path: Path) -> None:
+def test_private_modules_are_imported_only_from_their_own_package() -> None:
     """So that whatever another package needs of an engine stands in its contract, or in a module with a name."""
-    own = path.relative_to(HOUSE).with_suffix("").parts
-    for module in _imports(path):
-        parts = module.split(".")
-        private = [k for k, part in enumerate(parts) if k and part.startswith("_") and _is_module(parts[: k + 1])]
-        assert all(list(own[:k]) == parts[:k] for k in private), module
+    for path in FILES:
+        own = path.relative_to(HOUSE).with_suffix("").parts
+        for module in _imports(path):
+            parts = module.split(".")
+            private = [k for k, part in enumerate(parts) if k and part.startswith("_") and _is_module(parts[: k + 1])]
+            assert all(list(own[:k]) == parts[:k] for k in private), (path, module)
 
 
-@pytest.mark.parametrize("path", sorted((HOUSE / "analytic").rglob("*.py")), ids=lambda path: path.name)
-def test_analytic_sources_share_no_dynamics(path: Path) -> None:
+def test_analytic_sources_share_no_dynamics() -> None:
     dynamics = {"noc", "lagrange", "papers", "forward"}
-    mine = {"papers"} if path.parent.name == "papers" else {path.stem}
-    ours = [module.split(".") for module in _imports(path) if module.startswith("analytic.")]
-    others = {part for module in ours for part in module[1:3]} & (dynamics - mine)
     allowed = {
         "energy.py": {"lagrange"},  # the power balance takes the potential energy from there
         "forward.py": {"noc", "lagrange"},  # offers both ways
@@ -93,27 +89,28 @@ def test_analytic_sources_share_no_dynamics(path: Path) -> None:
         "terms.py": {"noc"},  # the same, term by term
         "plain.py": {"noc"},  # what the traced equations fall back on
     }
-    assert others <= allowed.get(path.name, set())
+    for path in sorted((HOUSE / "analytic").rglob("*.py")):
+        mine = {"papers"} if path.parent.name == "papers" else {path.stem}
+        ours = [module.split(".") for module in _imports(path) if module.startswith("analytic.")]
+        others = {part for module in ours for part in module[1:3]} & (dynamics - mine)
+        assert others <= allowed.get(path.name, set()), path
 
 
-@pytest.mark.parametrize("path", FILES, ids=IDS)
-def test_every_array_argument_has_a_unit_and_a_shape(path: Path) -> None:
-    for function in _public_functions(path):
-        doc = _with_what_it_refers_to(ast.get_docstring(function) or "")
-        arguments = [*function.args.args, *function.args.kwonlyargs]
-        arrays = [
-            a.arg for a in arguments if a.annotation is not None and ast.unparse(a.annotation) in ("Array", "AnyArray")
-        ]
-        for name in arrays:
-            entry = re.search(rf"^    {name}: (.*?)(?=^    \w+: |^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
-            assert entry, f"{path.name}: {function.name}: argument {name} is not described"
-            assert re.search(r"\[[^\]]+\]", entry[1]), f"{path.name}: {function.name}: argument {name} has no unit"
-            assert "shape (" in entry[1], f"{path.name}: {function.name}: argument {name} has no shape"
+def test_every_array_argument_has_a_unit_and_a_shape() -> None:
+    for path in FILES:
+        for function in _public_functions(path):
+            doc = _with_what_it_refers_to(ast.get_docstring(function) or "")
+            for name in _array_arguments(function):
+                argument = f"{path}: {function.name}: argument {name}"
+                entry = re.search(rf"^    {name}: (.*?)(?=^    \w+: |^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
+                assert entry, f"{argument} is not described"
+                assert re.search(r"\[[^\]]+\]", entry[1]), f"{argument} has no unit"
+                assert "shape (" in entry[1], f"{argument} has no shape"
 
 
-@pytest.mark.parametrize("path", FILES, ids=IDS)
-def test_a_name_is_a_noun_of_its_content(path: Path) -> None:
-    assert not set(_bound_names(path)) & NOT_NOUNS
+def test_a_name_is_a_noun_of_its_content() -> None:
+    for path in FILES:
+        assert not set(_bound_names(path)) & NOT_NOUNS, path
 
 
 def _with_what_it_refers_to(doc: str) -> str:
@@ -166,6 +163,12 @@ def _strings(path: Path) -> Iterator[str]:
     for node in _nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value:
             yield node.value
+
+
+def _array_arguments(function: ast.FunctionDef) -> Iterator[str]:
+    for argument in (*function.args.args, *function.args.kwonlyargs):
+        if argument.annotation is not None and ast.unparse(argument.annotation) in ("Array", "AnyArray"):
+            yield argument.arg
 
 
 def _public_functions(path: Path) -> Iterator[ast.FunctionDef]:

@@ -3,9 +3,7 @@
 import json
 import os
 import re
-import shutil
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 import jinja2
@@ -18,6 +16,7 @@ from robots.mechanism import ModelFile
 from robots.mjcf import files_of
 from robots.probe import want_readable
 from robots.robot import DEFAULT, MotionSpec, Robot, configurations, make_case, modes
+from validation.model_copies import places_of_copies, write_copies
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 SOURCE = "fill in: where every number comes from, as a paper, a drawing or a repository"
@@ -83,26 +82,18 @@ def _fill(draft: Path, robot: Robot) -> None:
     files = [file for file in files_of(path) if file.is_file()]
     parts = [file for file in files if file.suffix == ".xml" or file == path]
     copied = robot.model_copy(update={"folder": draft})
-    _copy(parts, path.parent, draft)
+    write_copies(places_of_copies(parts, path.parent, draft), {})
     try:
         mechanism = copied.mechanism()
     except MechanismError:  # inertias come from the meshes, or a part is not called .xml
-        _copy([file for file in files if file not in parts], path.parent, draft)
+        rest = [file for file in files if file not in parts]
+        write_copies(places_of_copies(rest, path.parent, draft), {})
         mechanism = copied.mechanism()
     _write_toml(copied)
     template = (Path(__file__).parent / "report" / "templates" / "robot.md").read_text(encoding="utf-8")
     readme = jinja2.Template(template, undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     text = readme.render(robot=copied, mechanism=mechanism, modes=modes(mechanism))
     (draft / "README.md").write_text(text, encoding="utf-8")
-
-
-def _copy(files: Iterable[Path], home: Path, draft: Path) -> None:
-    for file in files:
-        place = Path(os.path.relpath(file, home))
-        if ".." in place.parts:
-            raise MechanismError(f"{file}: want it in the folder of the model, {home.absolute()}, to be copied with it")
-        (draft / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, draft / place)
 
 
 def _write_toml(robot: Robot) -> None:

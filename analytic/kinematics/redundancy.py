@@ -129,6 +129,35 @@ def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]
     return tuple(mechanism.drives[k] for k in independent_rows(unit_rates_of_drives(mechanism) @ N))
 
 
+def mixed_drives(mechanism: Mechanism, q: Array) -> tuple[tuple[Coordinate, ...], Array]:
+    """Independent coordinates in which every driven one has its part, and the weights of these in each.
+
+    Where drives are redundant and loops a little open, as in simulations, one drive says another motion than the next:
+    which one is taken must not hang on round-off. As many mixtures as are independent are the directions in which the
+    drives move most. Of drives that are independent each stays by itself.
+
+    Args:
+        mechanism: Robot.
+        q: Closed pose [m or rad], shape (nq,).
+
+    Returns:
+        The coordinates, and weights [-, or per m], shape (coordinates, drives).
+    """
+    independent, drives = independent_drives(mechanism, q), mechanism.drives
+    if len(independent) == len(drives):
+        return independent, np.eye(len(drives))
+    U = np.linalg.svd(unit_rates_of_drives(mechanism) @ free_motions(mechanism, q))[0]
+    W = mechanism.rates_of(drives)
+    weights = U[:, : len(independent)].T / np.linalg.norm(W * unit_rates(mechanism), axis=1)
+    joints = [j for j, dofs in enumerate(mechanism.dof_slices) if W[:, dofs].any()]
+    columns = [mechanism.dof_slices[j].start for j in joints]
+    mixtures = (
+        Coordinate(name=f"mixture {k + 1} of the drives", joints=tuple(joints), weights=row[columns])
+        for k, row in enumerate(weights @ W)
+    )
+    return tuple(mixtures), weights
+
+
 def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
     """Mask of the dofs taken as independent coordinates at the middle of a motion.
 

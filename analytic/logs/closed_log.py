@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
 
-from analytic.kinematics.redundancy import independent_drives, undriven_dofs
+from analytic.kinematics.redundancy import mixed_drives, undriven_dofs
 from analytic.logs.closed_motion import States, closed_states, drive_of, widest_gap
 from analytic.logs.filters import Filter
 from analytic.logs.noise import noise
@@ -27,14 +27,14 @@ LOOKED_AT = 500
 """Samples at which singularities are looked for [-]."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # without slots: its noise is kept in its dictionary
 class ClosedLog:
     """A log in the order of a mechanism."""
 
     log: Log
     mechanism: Mechanism
     drives: tuple[Coordinate, ...]
-    """Drives that are kept as logged: independent ones, from which the others follow."""
+    """Coordinates that are kept as logged: independent drives, or of redundant ones mixtures of all."""
     unactuated: int
     """Degrees of freedom that no actuator moves."""
     q: Array
@@ -59,7 +59,12 @@ class ClosedLog:
             return W / (W**2).sum(axis=1, keepdims=True)
         return np.eye(mechanism.nv)[self._dofs]
 
-    @property
+    @cached_property
+    def effort_deviations(self) -> Array:
+        """Noise of the efforts [N or N m], shape (na,)."""
+        return noise(self.effort)
+
+    @cached_property
     def deviations(self) -> tuple[Array, Array]:
         """Noise of positions [m or rad] and velocities [m/s or rad/s] along `directions`, each of shape (columns,)."""
         of_rates = np.zeros(0) if self.qd is None else noise(self.qd)
@@ -172,7 +177,7 @@ def _full(mechanism: Mechanism, log: Log, effort: Array, alike: ClosedLog | None
     if alike is None:
         # rows that are redundant where the loops are closed are none beside it, and would hold dofs that are free
         middle = close(mechanism, q[[len(q) // 2]], np.ones(mechanism.nv, dtype=bool))[0][0]
-        drives, unactuated = independent_drives(mechanism, middle), undriven_dofs(mechanism, middle)
+        (drives, _), unactuated = mixed_drives(mechanism, middle), undriven_dofs(mechanism, middle)
     else:
         drives, unactuated = alike.drives, alike.unactuated
     closed = ClosedLog(
@@ -220,16 +225,15 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> C
     coarse = np.unique(np.linspace(0, len(log.t) - 1, min(COARSE, len(log.t))).astype(int))
     law = partial(_along, CubicSpline(log.t, q))
     where = f"log '{log.name}' of {mechanism.model.path.name}"
-    kept = independent_drives(mechanism, guess)
-    places = [drives.index(drive) for drive in kept]
-    motion = assemble(mechanism, partial(_some, law, places), guess, log.t[coarse], drives=kept, where=where)
+    kept, weights = mixed_drives(mechanism, guess)
+    motion = assemble(mechanism, partial(_mixed, law, weights), guess, log.t[coarse], drives=kept, where=where)
     closed = ClosedLog(
         log=log,
         mechanism=mechanism,
         drives=kept,
         unactuated=undriven_dofs(mechanism, motion.q[len(coarse) // 2]),
-        q=q[:, places],
-        qd=None if qd is None else qd[:, places],
+        q=q @ weights.T,
+        qd=None if qd is None else qd @ weights.T,
         effort=effort,
         nearby=CubicSpline(log.t[coarse], motion.q),
         gap=np.nan,
@@ -287,8 +291,8 @@ def _along(curve: PPoly | BSpline, t: Array) -> Drive:
     return Drive(q=q, qd=qd, qdd=qdd)
 
 
-def _some(law: Callable[[Array], Drive], places: list[int], t: Array) -> Drive:
-    return Drive(*(values[:, places] for values in law(t)))
+def _mixed(law: Callable[[Array], Drive], weights: Array, t: Array) -> Drive:
+    return Drive(*(values @ weights.T for values in law(t)))
 
 
 def _continued(mechanism: Mechanism, q: Array) -> Array:

@@ -10,7 +10,6 @@ from analytic.kinematics.tree import retract
 from analytic.logs.closed_log import ClosedLog, as_motion
 from analytic.logs.closed_motion import States, closed_states, drive_of
 from analytic.logs.filters import Filter
-from analytic.logs.noise import noise
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 
@@ -138,7 +137,7 @@ def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_ve
         of_positions[None] * positions[:, None, None] ** 2 + of_velocities[None] * velocities[:, None, None] ** 2
     )
     by_motion = np.einsum("maic,cij,majc->ma", derivatives.motion, covariance, derivatives.motion)
-    by_effort = (derivatives.effort**2) @ noise(closed.effort) ** 2 * (effort @ effort)
+    by_effort = (derivatives.effort**2) @ closed.effort_deviations**2 * (effort @ effort)
     return np.sqrt((by_motion + by_effort).mean(axis=0))
 
 

@@ -5,7 +5,8 @@ known to 20 %. Splines with few knots leave nearly all of it, but only of a moti
 highest difference on less and less is taken out, as long as what is left does not grow beyond chance (Lepski 1990).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import comb
 
 import numpy as np
@@ -52,13 +53,20 @@ def noise(values: Array) -> Array:
     Returns:
         Standard deviation [unit of the column], shape (columns,).
     """
-    estimate, goes_on = np.full(values.shape[1], np.inf), np.ones(values.shape[1], dtype=bool)
+    estimate, goes_on = np.full(values.shape[1], np.inf), np.arange(values.shape[1])
     surer: list[tuple[float, Array]] = []
-    for scatter, deviation in _estimates(values):
+    for scatter, deviation_of in _estimates(len(values)):
+        if not goes_on.size:  # no column can be told any better
+            break
+        deviation = deviation_of(values[:, goes_on])
+        is_alike = np.ones(len(goes_on), dtype=bool)
         for other, before in surer:
-            goes_on &= deviation <= before * (1 + CHANCE * np.sqrt(max(other**2 - scatter**2, 0.0) + ALIKE**2))
-        estimate = np.where(goes_on, deviation, estimate)
-        surer.append((scatter, estimate))
+            chance = 1 + CHANCE * np.sqrt(max(other**2 - scatter**2, 0.0) + ALIKE**2)
+            is_alike &= deviation <= before[goes_on] * chance
+        goes_on = goes_on[is_alike]
+        estimate[goes_on] = deviation[is_alike]
+        surer.append((scatter, estimate.copy()))
+        goes_on = goes_on[estimate[goes_on] > 0]  # nothing is below none
     return np.maximum(estimate, resolution(values) / np.sqrt(12))
 
 
@@ -98,23 +106,34 @@ def _longest_standstill(column: Array) -> tuple[int, int]:
     return int(starts[k]), int(ends[k]) - 1
 
 
-def _estimates(values: Array) -> Iterator[tuple[float, Array]]:
-    """Deviations of the noise (columns,), each with its own relative scatter [-], the first with most taken out."""
-    samples = len(values)
+def _estimates(samples: int) -> Iterator[tuple[float, Callable[[Array], Array]]]:
+    """The relative scatter of each estimate of the noise [-], and what makes it of columns (samples, any).
+
+    The first takes out most.
+    """
     for order in reversed([order for order in ORDERS if order <= samples - MOST_LOST]):
         weights = np.array([comb(order, k) * (-1.0) ** k for k in range(order + 1)]) / np.sqrt(comb(2 * order, order))
         correlation = np.correlate(weights, weights, "full")
         scatter = float(np.sqrt((correlation**2).sum() / (2 * (samples - order))))
-        yield scatter, _deviation(np.diff(values, order, axis=0) ** 2 / comb(2 * order, order))
-    t = np.arange(samples, dtype=float)
+        yield scatter, partial(_by_differences, order)
     for apart in KNOTS:
         spans = round((samples - 1) / apart)
         spare = samples - spans - SPLINE_DEGREE
         if spans > 1 and spare >= MOST_LOST:
-            ends = np.ones(SPLINE_DEGREE)
-            knots = np.concatenate([0 * ends, np.linspace(0, t[-1], spans + 1), t[-1] * ends])
-            left = values - make_lsq_spline(t, values, knots, SPLINE_DEGREE)(t)
-            yield float(1 / np.sqrt(2 * spare)), _deviation(left**2 * samples / spare)
+            yield float(1 / np.sqrt(2 * spare)), partial(_by_splines, spans, spare)
+
+
+def _by_differences(order: int, values: Array) -> Array:
+    return _deviation(np.diff(values, order, axis=0) ** 2 / comb(2 * order, order))
+
+
+def _by_splines(spans: int, spare: int, values: Array) -> Array:
+    samples = len(values)
+    t = np.arange(samples, dtype=float)
+    ends = np.ones(SPLINE_DEGREE)
+    knots = np.concatenate([0 * ends, np.linspace(0, t[-1], spans + 1), t[-1] * ends])
+    left = values - make_lsq_spline(t, values, knots, SPLINE_DEGREE)(t)
+    return _deviation(left**2 * samples / spare)
 
 
 def _deviation(squares: Array) -> Array:

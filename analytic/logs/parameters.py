@@ -12,7 +12,6 @@ import numpy as np
 from analytic.logs.closed_log import ClosedLog
 from analytic.logs.closed_motion import States
 from analytic.logs.evaluation import Slopes, efforts_of_states, moving_projector, slopes
-from analytic.logs.noise import noise
 from analytic.logs.residual import Floor, Residual, acting_after
 from robots.arrays import AnyArray, Array
 from robots.errors import NotFoundError, ShapeError
@@ -155,7 +154,7 @@ def noise_covariance(closed: ClosedLog, residual: Residual, rows: AnyArray, deri
             slope = derivatives.motion[:, :, orders, column]
             effect = np.einsum("mao,oms->mas", slope, maps[orders]).reshape(len(rows) * na, span)
             covariance += deviation**2 * effect @ effect.T
-    for actuator, deviation in enumerate(noise(closed.effort)):
+    for actuator, deviation in enumerate(closed.effort_deviations):
         effect = np.einsum("ma,ms->mas", derivatives.effort[:, :, actuator], maps[3]).reshape(len(rows) * na, span)
         covariance += deviation**2 * effect @ effect.T
     floor = residual.floor

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.differences import slope_at_zero
+from engines.differences import slope_along
 from engines.exudyn._coordinates import coordinates
 from engines.exudyn._exudyn import exudyn
 from engines.exudyn._frames import Frame, frames, moved, poses
@@ -80,8 +80,7 @@ def closure_bias(mechanism: Mechanism, q: Array, qd: Array) -> Array:
         q: Joint positions [m or rad], shape (nq,).
         qd: Joint velocities [m/s or rad/s], shape (nv,).
     """
-    fastest = float(np.abs(qd).max(initial=0.0)) or 1.0
-    return slope_at_zero(lambda t: closure_jacobian(mechanism, moved(mechanism, q, t * qd)) @ qd, STEP / fastest)
+    return slope_along(lambda move: closure_jacobian(mechanism, moved(mechanism, q, move)) @ qd, qd, STEP)
 
 
 def quiet_settings() -> Any:

@@ -84,10 +84,17 @@ class Actuators:
         """
         return np.where(self.dynamics == INTEGRATOR, rate, force)
 
-    def inputs(self, data: Any) -> Array:
-        """The inputs that act in MuJoCo's data: controls as far as they are in their range, or activations, (na,)."""
-        ctrl = np.clip(data.ctrl, *self.ctrl_range.T)
-        return np.where(self.activation >= 0, np.append(data.act, 0.0)[self.activation], ctrl)
+    def inputs(self, ctrl: Array, act: Array) -> Array:
+        """The inputs that act: controls as far as they are in their range, or activations, shape (..., na).
+
+        Args:
+            ctrl: Controls [N or N m per gain], shape (..., na).
+            act: Activations [N or N m per gain], shape (..., activations).
+        """
+        clipped = np.clip(ctrl, *self.ctrl_range.T)
+        has_activation = self.activation >= 0
+        clipped[..., has_activation] = act[..., self.activation[has_activation]]
+        return clipped
 
     def force(self, inputs: Array, length: Array, velocity: Array) -> Array:
         """Forces of actuators [N or N m], shape (..., na).

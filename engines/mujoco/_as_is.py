@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from engines.as_is import Record
-from engines.computed_torque import Demand, computed_torque, demand, drive_matrices
+from engines.computed_torque import Demand, computed_torque, demand, drive_matrices, targets
 from engines.mujoco._actuators import Actuators, actuators
 from engines.mujoco._loops import closure_bias
 from engines.mujoco._signatures import inertia_matrix
@@ -20,10 +20,10 @@ from engines.mujoco.model import (
     equality_rows,
     guarded,
     loop_jacobian,
-    opening,
     own_actuators_off,
     transmission,
     tree_terms,
+    widest_opening,
 )
 from engines.projection import drives_along, loop_motions
 from robots.arrays import AnyArray, Array
@@ -145,12 +145,12 @@ class _Run:
         self.torque = torque | ~self.actuators.servo
         self.A, self.W = drive_matrices(plan.mechanism, plan.independent)
         self.controller = computed_torque(
-            motion, plan.demands, plan.independent, (self.begin, h, self.count), bandwidth
+            plan.mechanism, motion, plan.demands, plan.independent, (self.begin, h, self.count), bandwidth
         )
         self.lengths, self.rates = drive_matrices(plan.mechanism, range(len(plan.mechanism.drives)))
         self.lengths, self.rates = (plan.mechanism.gearing @ matrix for matrix in (self.lengths, self.rates))
-        targets = motion.law(self.controller.t)
-        length, velocity = (values @ plan.mechanism.gearing.T for values in (targets.q, targets.qd))
+        target = targets(plan.mechanism, motion, self.controller.t)
+        length, velocity = (values @ plan.mechanism.gearing.T for values in (target.q, target.qd))
         self.servo_inputs = self.actuators.input_of_servo(length, velocity)
         self.servo_rates = -self.actuators.bias[:, 1] * velocity / self.actuators.gain[:, 0]
         self.dofs = _dofs_of_actuators(model)
@@ -159,28 +159,30 @@ class _Run:
         self.data.act[self.actuators.activation[has_activation]] = self._inputs(0)[1][has_activation]
         na, count = plan.mechanism.na, self.count
         self.q, self.qd = np.zeros((count + 1, model.nq)), np.zeros((count + 1, model.nv))
-        names = ("force", "wanted", "ctrl", "inputs", "after", "left_out")
+        self.act = np.zeros((count + 1, model.na))
+        names = ("force", "wanted", "ctrl", "left_out")
         self.log = {name: np.zeros((count, na)) for name in names}
         self.log |= {name: np.full((count, na), np.nan) for name in ("joint", "reaction")}
-        self.drift, self.iterations = Deviation(), 0
+        self.gaps: dict[bytes, list[Array]] = {}  # by the equalities of their rows
+        self.iterations = 0
 
     def step(self, k: int, reads_joints: bool) -> None:
         """Control, step, and write down what acted."""
         model, data, log = self.model, self.data, self.log
-        self.q[k], self.qd[k] = data.qpos, data.qvel
+        self.q[k], self.qd[k], self.act[k] = data.qpos, data.qvel, data.act
         log["wanted"][k], inputs, rates = self._inputs(k)
         data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
-        log["inputs"][k] = self.actuators.inputs(data)
         apply_wrenches(self.mechanism, model, data)
         if reads_joints:
             self._read_joints(k)
         mujoco.mj_step(model, data)
         self.iterations += int(data.solver_niter[: max(data.nisland, 1)].max())
-        log["force"][k], log["after"][k] = data.actuator_force, self.actuators.inputs(data)
-        log["left_out"][k] = self._left_out()
+        log["force"][k] = data.actuator_force
+        if data.nefc > data.ne:
+            log["left_out"][k] = self._left_out()
         if not np.isfinite(data.qvel).all():
             raise EngineError(f"mujoco/as_is: the simulation is not finite any more at {data.time:g} s")
-        self.drift = self.drift.or_worse(opening(model, data, equality_rows(data)))
+        self.gaps.setdefault(data.efc_id[: data.ne].tobytes(), []).append(data.efc_pos[: data.ne].copy())
 
     def _inputs(self, k: int) -> tuple[Array, Array, Array]:
         """Efforts wanted for a step [N or N m], the inputs they take, and the rates of these, shape (na,) each."""
@@ -221,7 +223,8 @@ class _Run:
     def record(self) -> Record:
         """What was written down."""
         log, h = self.log, float(self.model.opt.timestep)
-        self.q[-1], self.qd[-1] = self.data.qpos, self.data.qvel
+        self.q[-1], self.qd[-1], self.act[-1] = self.data.qpos, self.data.qvel, self.data.act
+        inputs, after = (self.actuators.inputs(log["ctrl"], act) for act in (self.act[:-1], self.act[1:]))
         length, velocity = self.q @ self.lengths.T, self.qd @ self.rates.T
         torque = np.broadcast_to(self.torque, log["force"].shape)
         readings = {
@@ -235,10 +238,17 @@ class _Run:
         return Record(
             q=self.q[:-1],
             qd=self.qd[:-1],
-            acted=acted(self.model.opt.integrator, self.actuators, log, (length, velocity), h),
+            acted=acted(
+                self.model.opt.integrator, self.actuators, (log["force"], inputs, after), (length, velocity), h
+            ),
             readings=readings,
             at_limits=int(self.actuators.at_limits(log["ctrl"], log["force"]).sum()),
-            drift=self.drift,
+            drift=Deviation().or_worse(
+                *(
+                    widest_opening(self.model, np.frombuffer(equalities, dtype=np.int32), np.array(gaps))
+                    for equalities, gaps in self.gaps.items()
+                )
+            ),
             iterations=stages(self.model) * self.iterations / self.count,
             independent=self.independent,
             controller=self.controller,
@@ -247,13 +257,19 @@ class _Run:
         )
 
 
-def acted(integrator: int, known: Actuators, log: dict[str, Array], moved: tuple[Array, Array], h: float) -> Array:
+def acted(
+    integrator: int,
+    known: Actuators,
+    read: tuple[Array, Array, Array],
+    moved: tuple[Array, Array],
+    h: float,
+) -> Array:
     """Efforts that acted over each step, which is what moved the robot, by what the integrator does with a force.
 
     Args:
         integrator: MuJoCo's number of it.
         known: The actuators.
-        log: Forces that MuJoCo reports after each step [N or N m], which are those of its beginning but with RK4, and
+        read: Forces that MuJoCo reports after each step [N or N m], which are those of its beginning but with RK4, and
             inputs of the actuators before and after it, each of shape (nt, na).
         moved: Their lengths and velocities at the beginnings of the steps and after the last, (nt + 1, na) each.
         h: Step [s].
@@ -262,7 +278,7 @@ def acted(integrator: int, known: Actuators, log: dict[str, Array], moved: tuple
         Efforts [N or N m], shape (nt, na).
     """
     length, velocity = moved
-    force, inputs = log["force"], log["inputs"]
+    force, inputs, after = read
     change = np.diff(velocity, axis=0)
     if integrator in IMPLICIT:
         return force + known.change(force, inputs, (np.zeros_like(change), change))
@@ -270,8 +286,8 @@ def acted(integrator: int, known: Actuators, log: dict[str, Array], moved: tuple
         return force + known.change(force, inputs, (h * velocity[1:], change))
     if integrator == RUNGE_KUTTA:
         first, last = (
-            known.force(log[name], length[ends], velocity[ends])
-            for name, ends in (("inputs", slice(-1)), ("after", slice(1, None)))
+            known.force(values, length[ends], velocity[ends])
+            for values, ends in ((inputs, slice(-1)), (after, slice(1, None)))
         )
         return (first + last) / 2
     return force

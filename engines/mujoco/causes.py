@@ -3,8 +3,11 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import mujoco
+
 from engines.as_is import log_of
 from engines.computed_torque import bandwidth
+from engines.contract import LEFT_OUT
 from engines.mujoco._as_is import compiled, plan, simulate, timeconst
 from robots.log import Log
 from robots.motion import Motion
@@ -16,6 +19,7 @@ CAUSES = {
     "step": f"option timestep / {FINER}",
     "softness": "equality solref (2 timestep, 1) and solimp (0.9999, 0.9999)",
     "solver": "option tolerance 0, iterations 200",
+    LEFT_OUT: 'flag frictionloss="disable" limit="disable" contact="disable"',
 }
 """See `engines.contract.Causes`; a time constant below two steps would be taken for two steps."""
 
@@ -49,5 +53,15 @@ def _solved(model: Any) -> None:
     model.opt.tolerance, model.opt.iterations = 0, 200
 
 
-_CHANGES: Mapping[str, Callable[[Any], None]] = {"step": _finer, "softness": _hard, "solver": _solved}
+def _without_others(model: Any) -> None:
+    flags = mujoco.mjtDisableBit
+    model.opt.disableflags |= flags.mjDSBL_FRICTIONLOSS | flags.mjDSBL_LIMIT | flags.mjDSBL_CONTACT
+
+
+_CHANGES: Mapping[str, Callable[[Any], None]] = {
+    "step": _finer,
+    "softness": _hard,
+    "solver": _solved,
+    LEFT_OUT: _without_others,
+}
 """In this order: how hard loops can be depends on the step."""

@@ -112,14 +112,25 @@ def opening(model: Any, data: Any, rows: AnyArray) -> Deviation:
         data: Its data.
         rows: Indices of all rows of these equalities in `efc_*` [-], shape (rows,).
     """
+    return widest_opening(model, data.efc_id[rows], data.efc_pos[rows][None])
+
+
+def widest_opening(model: Any, equalities: AnyArray, gaps: Array) -> Deviation:
+    """How far the widest of some equalities is open at any of several times.
+
+    Args:
+        model: MuJoCo's model.
+        equalities: To which equality each of their rows belongs [-], shape (rows,).
+        gaps: How far the rows are off, as in `efc_pos` [m or rad], shape (nt, rows).
+    """
     widest = Deviation()
-    for equality in np.unique(data.efc_id[rows]):
-        gap = data.efc_pos[rows[data.efc_id[rows] == equality]]
-        first = float(np.linalg.norm(gap[:3]))
+    for equality in np.unique(equalities):
+        gap = gaps[:, equalities == equality]
+        first = float(np.linalg.norm(gap[:, :3], axis=1).max())
         widest = widest.or_worse(Deviation(angle=first) if holds_angle(model, equality) else Deviation(length=first))
-        if len(gap) > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
-            sine = np.linalg.norm(gap[3:]) / model.eq_data[equality, TORQUE_SCALE]
-            widest = widest.or_worse(Deviation(angle=float(2 * np.arcsin(min(sine, 1.0)))))
+        if gap.shape[1] > 3:  # a weld's other rows are the sine of half its turn, times its torque scale
+            sine = np.linalg.norm(gap[:, 3:], axis=1).max() / model.eq_data[equality, TORQUE_SCALE]
+            widest = widest.or_worse(Deviation(angle=float(2 * np.arcsin(np.minimum(sine, 1.0)))))
     return widest
 
 

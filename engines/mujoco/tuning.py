@@ -1,5 +1,6 @@
 """Other settings of a file in MuJoCo: step, integrator, solver, and how hard its loops are."""
 
+import copy
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -65,7 +66,7 @@ def families(mechanism: Mechanism) -> list[Family]:
     of_all = []
     for fixed in _methods(model):
         method = " ".join(fixed.values()) or own
-        evaluations = stages(configured(mechanism, fixed))
+        evaluations = stages(configured(copy.copy(model), fixed))
         common: dict[str, Any] = {"method": method, "stages": evaluations}
         stiffness = [(k, HARD) for k in HARD_TIMECONSTS] + [(k, SOFTER) for k in SOFTER_TIMECONSTS if evaluations == 1]
         hard = [Family(fixed={**fixed, "solimp": solimp}, timeconst=k, **common) for k, solimp in stiffness]
@@ -79,20 +80,23 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     return _as_is.plan(mechanism, motion)
 
 
-def run(plan: Plan, settings: Settings, bandwidth: float, start: int | Array = 0) -> Record:
+def prepared(mechanism: Mechanism, settings: Settings) -> Any:
+    """See `engines.tuning.Tuning.prepared`."""
+    return configured(compiled(mechanism), settings)
+
+
+def run(plan: Plan, prepared: Any, bandwidth: float, start: int | Array = 0) -> Record:
     """See `engines.tuning.Tuning.run`."""
-    model = configured(plan.mechanism, settings)
-    return simulate(plan, model, bandwidth, start=start, reads_joints=False)
+    return simulate(plan, prepared, bandwidth, start=start, reads_joints=False)
 
 
-def configured(mechanism: Mechanism, settings: Settings) -> Any:
-    """The user's model with other settings.
+def configured(model: Any, settings: Settings) -> Any:
+    """A model with other settings, changed in place.
 
     Args:
-        mechanism: Robot.
+        model: The user's.
         settings: What to set: options, and `solref` and `solimp` of all equalities that are active.
     """
-    model = compiled(mechanism)
     closing = np.flatnonzero(model.eq_active0)
     for name, value in settings.items():
         match name:
@@ -128,7 +132,7 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
         q: Joint positions from which it steps [m or rad], shape (nq,).
         settings: What to set.
     """
-    model = configured(mechanism, settings)
+    model = prepared(mechanism, settings)
     data = mujoco.MjData(model)
     best = np.inf
     for _ in range(REPEATS):

@@ -1,5 +1,7 @@
 """PyBullet (Bullet's multibody), from a URDF generated from the `Mechanism`."""
 
+from types import MappingProxyType
+
 from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements
 from engines.tuning import Tuning
 
@@ -15,6 +17,7 @@ class Pybullet(Engine):
     lineage = "Bullet"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     simulating = frozenset({"as_is", "forward"})
+    unstated = MappingProxyType({"<3.2.7": ("numpy<2", "pyarrow<20")})  # later ones of pyarrow refuse that numpy
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""

@@ -4,7 +4,7 @@ from typing import assert_never
 
 import numpy as np
 
-from engines.differences import slope_at_zero
+from engines.differences import slope_along
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._world import World
 from robots.arrays import Array
@@ -57,8 +57,7 @@ def closure_bias(world: World, q: Array, qd: Array) -> Array:
     Returns:
         Accelerations [m/s² or rad/s²], shape (nc,).
     """
-    fastest = float(np.abs(qd).max(initial=0.0)) or 1.0
-    return slope_at_zero(lambda t: closure_jacobian(world, q + t * qd) @ qd, STEP / fastest)
+    return slope_along(lambda move: closure_jacobian(world, q + move) @ qd, qd, STEP)
 
 
 def point_jacobian(world: World, body: int, point: Array, q: Array) -> tuple[Array, Array]:

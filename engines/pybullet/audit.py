@@ -145,6 +145,11 @@ def _bodies(world: World) -> dict[str, Any]:
     }
 
 
+def _rank(directions: Array) -> int:
+    """How many directions there are, but for round-off; numpy 1, which older releases need, knows no relative limit."""
+    return int(np.linalg.matrix_rank(directions, EVEN * np.linalg.norm(directions, 2)))
+
+
 def _joints(world: World, mechanism: Mechanism, x: Array) -> tuple[Array, Array, Array]:
     """Freedom, axis and anchor of each joint of the model, by what PyBullet's Jacobians let it do."""
     freedom, axes, anchors = (np.zeros((len(mechanism.joints), k)) for k in (2, 3, 3))
@@ -154,7 +159,7 @@ def _joints(world: World, mechanism: Mechanism, x: Array) -> tuple[Array, Array,
         lines = [_line(world, i, x) for i in parts]
         for column, kind in enumerate((TURNS, SLIDES)):
             directions = [line[0] for line, line_kind in zip(lines, kinds, strict=True) if line_kind == kind]
-            freedom[j, column] = np.linalg.matrix_rank(np.array(directions), rtol=EVEN) if directions else 0
+            freedom[j, column] = _rank(np.array(directions)) if directions else 0
         if joint.kind in ("hinge", "slide"):
             axes[j] = lines[0][0]
         if joint.kind == "hinge":

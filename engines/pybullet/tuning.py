@@ -4,7 +4,7 @@ import runpy
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +68,14 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     return Plan(mechanism=mechanism, motion=motion, known=demands(mechanism, motion))
 
 
-def run(plan: Plan, settings: Settings, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`; the script itself is run."""
-    stepping = Stepping(step=float(settings.get("timestep", STEP)), bandwidth=bandwidth, prepare=_prepared(settings))
+def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
+    """See `engines.tuning.Tuning.prepared`; the script itself is run."""
+    return Stepping(step=float(settings.get("timestep", STEP)), prepare=_calls(settings))
+
+
+def run(plan: Plan, prepared: Stepping, bandwidth: float, start: int | Array = 0) -> Record:
+    """See `engines.tuning.Tuning.run`."""
+    stepping = replace(prepared, bandwidth=bandwidth)
     return simulate(plan.mechanism, plan.motion, plan.known, start=start, stepping=stepping)
 
 
@@ -125,7 +130,7 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
     with opened(mechanism) as world:
         loops = close_loops(world)
         pybullet.setTimeStep(STEP, physicsClientId=world.client)
-        _prepared(settings)(world, loops)
+        _calls(settings)(world, loops)
         for _ in range(REPEATS):
             set_state(world, q[: len(world.moving)], np.zeros(len(world.moving)))
             begin = time.perf_counter()
@@ -135,7 +140,7 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
     return best / BATCH
 
 
-def _prepared(settings: Settings) -> Callable[[World, tuple[int, ...]], None]:
+def _calls(settings: Settings) -> Callable[[World, tuple[int, ...]], None]:
     """Runs the script of settings as its user does."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / SCRIPT

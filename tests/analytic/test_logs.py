@@ -1,21 +1,24 @@
 """Residual efforts of logs whose truth is known, and what of them the log itself explains."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.interpolate import make_lsq_spline
 
 from analytic.logs.closed_log import closed_log
 from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
 from analytic.logs.noise import noise, resolution, stuck_codes
 from analytic.logs.residual import Residual, half_step_lag, residual_efforts
+from robots.arrays import Array
 from robots.errors import HarnessError
 from robots.log import EffortTime, Held, Instantaneous, Log
 from robots.robot import Case, load, make_case
 from tests import planar_four_bar
 from tests.conftest import MODELS, CaseMaker
-from tests.logs import exact_log, of_drives
+from tests.logs import PARALLELOGRAM, exact_log, of_drives
 
 RATE = 2 * np.pi * 2
 DT = 0.02
@@ -88,6 +91,23 @@ def test_noise_is_told_from_what_moves_smoothly() -> None:
     np.testing.assert_allclose(noise(smooth + 1e-4 * rng.normal(size=smooth.shape)), 1e-4, rtol=0.2)
     jumps = smooth + 1e-4 * rng.normal(size=smooth.shape) + (t > 3)[:, None]
     np.testing.assert_allclose(noise(jumps), 1e-4, rtol=0.7)  # by squares it is 300 times that
+
+
+def test_columns_whose_noise_is_known_are_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What moves smoothly is told from noise by differences alone, beside a column that splines tell better."""
+    t, rng = np.arange(400) * 0.02, np.random.default_rng(2)
+    smooth, still = np.sin(RATE * t), np.ones_like(t)
+    columns = np.stack([smooth, still, smooth + 1e-3 * rng.normal(size=t.shape)], axis=1)
+    alone = [noise(column[:, None])[0] for column in columns.T]
+    fitted: list[int] = []
+
+    def counted(x: Array, values: Array, *arguments: Any) -> Any:
+        fitted.append(values.shape[1])
+        return make_lsq_spline(x, values, *arguments)
+
+    monkeypatch.setattr("analytic.logs.noise.make_lsq_spline", counted)
+    np.testing.assert_allclose(noise(columns), alone, rtol=1e-6)
+    assert set(fitted) == {1}
 
 
 def test_encoders_and_exporters_are_seen_by_their_steps() -> None:
@@ -166,6 +186,35 @@ def test_of_redundant_actuators_the_part_that_moves_the_robot_is_judged(exact: L
     found = judged(replace(exact, actuators=("crank", "rocker"), effort=efforts), case)
     assert (found.largest <= np.maximum(found.floor.largest, 1e-8 * found.scale)).all()
     assert np.abs(found.internal).max() > 0.5
+
+
+@pytest.mark.parametrize("is_of_drives", [False, True])
+def test_no_redundant_drive_is_believed_before_another(
+    is_of_drives: bool, model_case: CaseMaker, tmp_path: Path
+) -> None:
+    """Cranks of a parallelogram that are off by as much to either side turned as their mean did."""
+    path = tmp_path / "parallelogram.xml"
+    path.write_text(PARALLELOGRAM, encoding="utf-8")
+    case = model_case(path)
+    t, off = np.arange(0, 0.2, 0.005), 5e-3
+    mean, rate = 0.3 + 0.2 * np.sin(9 * t), 1.8 * np.cos(9 * t)
+    names = [joint.name for joint in case.mechanism.joints]
+    turns = {"a": (mean + off, rate), "b": (mean - off, rate), "pin": (-mean, -rate)}
+    log = Log(
+        name="open",
+        t=t,
+        joints=tuple(names),
+        kinds=("hinge",) * 3,
+        q=np.stack([turns[name][0] for name in names], axis=1),
+        qd=np.stack([turns[name][1] for name in names], axis=1),
+        actuators=("a", "b"),
+        effort=np.zeros((len(t), 2)),
+        effort_time=Instantaneous(),
+    )
+    found = judged(of_drives(log, case, velocities=True) if is_of_drives else log, case)
+    along = np.interp(found.motion.t, t, mean)
+    for name, sign in (("a", 1), ("b", 1), ("pin", -1)):
+        np.testing.assert_allclose(found.motion.q[:, names.index(name)], sign * along, atol=off / 50)
 
 
 def test_what_spins_unactuated_follows_from_the_log(model_case: CaseMaker) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,15 @@ import pytest
 import engines
 from analytic.motion.prescribe import prescribe
 from engines.as_is import Record
+from engines.computed_torque import bandwidth, targets
 from engines.mujoco import _as_is as as_is
 from engines.mujoco._actuators import actuators
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
-from robots.motion import Motion
-from robots.robot import Case
+from robots.motion import Drive, Motion
+from robots.robot import Case, load, representative_case
 from tests.conftest import MODELS, CaseMaker
+from validation.studies.check.cases import cases_of_file
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -109,6 +112,20 @@ def test_torques_follow_the_motion_and_servos_hold_themselves(model_case: CaseMa
     assert np.abs(servo.positions - servo.controller.q).max() > 1e-2  # it stays behind, which is its own affair
 
 
+def test_loops_that_are_not_soft_do_not_slow_the_controller() -> None:
+    assert [bandwidth(2e-3, timeconst) for timeconst in (np.inf, 0.01, 0.5)] == [50, 50, 10]
+
+
+@pytest.mark.slow
+def test_pybullet_holds_a_robot_that_would_fall() -> None:
+    """Four bars upright, two seconds of slow motion: what damping takes away would throw them off by half a stroke."""
+    pytest.importorskip("pybullet")
+    case = next(c for c in cases_of_file(load("four_bar").folder / "four_bar.xml") if c.configuration == "vertical")
+    history = engines.load("pybullet/as_is").compute_efforts(case, prescribe(case))
+    assert history.as_is is not None
+    assert history.as_is.following.max() < 5e-3
+
+
 def test_a_servo_is_commanded_in_its_own_units(model_case: CaseMaker, tmp_path: Path) -> None:
     """A gripper that counts 0 to 255 gets counts, not radians: where it rests is where the motion wants it."""
     path = flywheels(tmp_path, ["motor"])
@@ -190,3 +207,21 @@ def _replace(path: Path, pattern: str, text: str) -> None:
 def test_a_motion_of_a_few_steps_is_refused(name: str, prr: Case, prr_motion: Motion) -> None:
     with pytest.raises(NotRepresentableError, match=r"half of the motion lasts \d+ steps of .* ms, a log wants 15"):
         engines.load(name).compute_efforts(prr, prr_motion.assemble(prr_motion.t[:3]))
+
+
+def test_a_law_that_closes_loops_at_every_time_is_not_asked_again() -> None:
+    """Redundant drives follow from the others; between samples they do what they would, to the eighth digit."""
+    case = representative_case(load("2pur2rpu"))
+    motion = prescribe(case)
+    between = (motion.t[40:50] + motion.t[41:51]) / 2
+    wanted, given = motion.law(between), targets(case.mechanism, motion, between)
+    np.testing.assert_allclose(given.q, wanted.q, atol=1e-8)
+    np.testing.assert_allclose(given.qd, wanted.qd, atol=1e-6)
+
+    def refuse(_: Array) -> Drive:
+        raise AssertionError("asked")
+
+    model = as_is.compiled(case.mechanism)
+    short = replace(motion, law=refuse)
+    record = as_is.simulate(as_is.plan(case.mechanism, short), model, 20.0, start=len(motion.t) - 3)
+    assert len(record.q) > 5

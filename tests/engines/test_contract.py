@@ -53,6 +53,14 @@ def history(request: pytest.FixtureRequest, prr: Case, prr_motion: Motion) -> Ef
 
 
 @pytest.mark.parametrize("name", engines.engine_names())
+@pytest.mark.parametrize("part", ["causes", "faults", "free_motion", "plant", "refinements", "renderer", "tuning"])
+def test_a_part_is_known_by_its_file(name: str, part: str) -> None:
+    if not engines.installed(name):
+        pytest.skip(f"{name} is not installed")
+    assert engines.provides(name, part) == (getattr(engines.engine(name), part)() is not None)
+
+
+@pytest.mark.parametrize("name", engines.engine_names())
 def test_an_engine_is_its_folder(name: str) -> None:
     """What it says of itself fits its place, and its parts come from there."""
     engine, folder = engines.engine(name), Path(engines.__file__).parent / name

@@ -13,6 +13,8 @@ import engines
 from analytic.kinematics.closures import closure_residual
 from analytic.kinematics.tree import poses, retract
 from analytic.motion.prescribe import prescribe
+from engines.pybullet._jacobian import closure_bias
+from engines.pybullet._world import opened
 from robots.arrays import Array
 from robots.efforts import EffortHistory
 from robots.errors import EngineError, NotRepresentableError
@@ -51,6 +53,15 @@ def test_a_joint_held_at_a_constant_is_held(own: Own, route: str) -> None:
     motion = prescribe(case)
     assert motion.q[:, 3] == pytest.approx(0.25)
     want_agreement(run(route, case, motion), reference(case, motion), registered()[f"pybullet/{route}"])
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-323, 1e-170])
+def test_a_velocity_whose_square_is_no_number_has_no_bias(rate: float) -> None:
+    """As that of a start at rest which is moved by two units in the last place."""
+    case, motion = case_3prr(("default", "plus", "vertical"))
+    with opened(case.mechanism) as world:
+        bias = closure_bias(world, motion.q[0], np.full(case.mechanism.nv, rate))
+    assert not bias.any()
 
 
 def test_plain_steps_are_of_first_order() -> None:

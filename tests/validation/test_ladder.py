@@ -37,7 +37,7 @@ from validation.studies.ladder.study import TABLE, LadderStudy
 from validation.studies.study import run_study
 from validation.studies.tune.engine import tuning_of
 from validation.studies.tune.purposes import given_purposes
-from validation.studies.tune.trial import try_settings
+from validation.studies.tune.trial import Extent, try_settings
 
 TARGET = 1e-6
 SMALL = LadderStudy(robots=("3prr",), configurations=("vertical",), modes=("plus",))
@@ -273,7 +273,7 @@ def test_what_is_advised_is_what_a_user_types_and_reaches_its_target(monkeypatch
         purposes = given_purposes(case, "mujoco", pool)[0][:1]
     settings = dict(pair.split("=") for pair in row["settings"].replace('"', "").split(", "))
     given = tuning_of("mujoco").given(case.mechanism)
-    (trial,) = try_settings(case, "mujoco", given, purposes, settings, 400)
+    (trial,) = try_settings(case, "mujoco", given, purposes, settings, Extent(400))
     assert row["reached"]
     assert trial.error <= 1.1e-2
     assert trial.cost == pytest.approx(row["cost"])

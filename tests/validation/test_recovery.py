@@ -33,7 +33,7 @@ SEED = 20261122
 TIMES = {"wall_time", "wall_time_ratio"}
 CHOSEN_BY_TIMES = {"ladder_advice.csv"}
 """Tables of what is cheapest, which follow from the rungs and their wall times."""
-OTHERS = {"list", "new", "report"}
+OTHERS = {"engines", "list", "new", "report"}
 """Commands that are no studies."""
 FOUR_BAR = ROOT / "robots/four_bar"
 FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "ctc": ("--templates", "2"),
     "sweep": ("3prr", "--cases", "30", "--motion", "own", "--source", "mujoco/kkt"),
     "bench": ("3prr",),
-    "versions": (*FAST, "--mujoco", this_one().mujoco, "--source", "mujoco/kkt"),
+    "versions": (*FAST, "--mujoco", this_one("mujoco").version, "--source", "mujoco/kkt"),
 }
 """A study that takes seconds, of each command."""
 

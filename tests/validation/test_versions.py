@@ -18,6 +18,7 @@ from analytic.motion.prescribe import prescribe
 from robots.errors import HarnessError
 from robots.robot import Case, make_case
 from tests.validation.conftest import Command, in_this_process
+from validation.execution import uv
 from validation.execution.tables import write_tables
 from validation.execution.workers import Workers
 from validation.judge import results as result_tables
@@ -25,6 +26,7 @@ from validation.judge import sources
 from validation.judge.known_issues import known_issues
 from validation.studies.run.study import run
 from validation.studies.study import StudyResult, exit_status, run_study, write_conclusion
+from validation.studies.versions import environments as places
 from validation.studies.versions import study
 from validation.studies.versions.comparison import versions_table
 from validation.studies.versions.environments import Environment, made_by_uv, rooms, run_in
@@ -57,7 +59,7 @@ def found(two: Old) -> VersionsResult:
 def _record(of: Old) -> Mapping[str, object]:
     where = [
         {
-            "mujoco": version,
+            "version": version,
             "made": "by the test",
             "lacks": results if isinstance(results, str) else "",
             "folder": "",
@@ -66,11 +68,18 @@ def _record(of: Old) -> Mapping[str, object]:
         }
         for version, results in of.items()
     ]
-    return {"loopcheck": "0", "command": ["loopcheck"], "start": "now", "duration_s": 1.0, "environments": where}
+    return {
+        "loopcheck": "0",
+        "command": ["loopcheck"],
+        "start": "now",
+        "duration_s": 1.0,
+        "environments": where,
+        "engine": "mujoco",
+    }
 
 
 def _cell(table: pd.DataFrame, source: str, version: str) -> pd.Series:
-    return table[(table["source"] == source) & (table["mujoco"] == version)].iloc[0]
+    return table[(table["source"] == source) & (table["version"] == version)].iloc[0]
 
 
 @pytest.mark.slow
@@ -101,7 +110,7 @@ def test_what_stays_is_not_named(found: VersionsResult) -> None:
 
 
 def test_a_version_that_did_not_run_has_rows_that_say_so(found: VersionsResult) -> None:
-    rows = found.table[found.table["mujoco"] == "3.7.0"]
+    rows = found.table[found.table["version"] == "3.7.0"]
     assert list(rows["source"]) == [sources.REFERENCE, "mujoco/kkt", "mujoco/forward"]
     assert set(rows["verdict"]) == {"not run"}
     assert set(rows["note"]) == {"no network"}
@@ -168,7 +177,7 @@ def test_a_version_that_cannot_be_installed_leaves_the_others(
     reason = "the environment could not be made: error: no route to the registry"
     assert f"MuJoCo 3.6.0 did not run: {reason}" in said
     table = pd.read_csv(out / "versions.csv", keep_default_na=False)
-    assert set(table.loc[table["mujoco"] == "3.6.0", "note"]) == {reason}
+    assert set(table.loc[table["version"] == "3.6.0", "note"]) == {reason}
     kkt = _cell(table, "mujoco/kkt", HERE)
     assert kkt["verdict"] == "agree"
     assert result_tables.read(out / f"mujoco-{HERE}").run["loopcheck"] == importlib.metadata.version("loopcheck")
@@ -176,12 +185,14 @@ def test_a_version_that_cannot_be_installed_leaves_the_others(
 
 def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(environment: Environment, *_: object) -> str:
-        if environment.mujoco == "3.6.0":
+        if environment.version == "3.6.0":
             return "no network"
         raise KeyboardInterrupt
 
     monkeypatch.setattr(study, "run_in", stop)
-    where = [Environment(mujoco=version, made="by the test") for version in ("3.6.0", "3.7.0", "4.0.0")]
+    where = [
+        Environment(engine="mujoco", version=version, made="by the test") for version in ("3.6.0", "3.7.0", "4.0.0")
+    ]
     result, conclusion = run_study(Versions(environments=where, arguments=("run",)), tmp_path)
     assert [of["lacks"] for of in result.record["environments"]] == ["no network", "interrupted", "interrupted"]
     assert list(result.tables["versions"]["note"]) == ["no network", "interrupted", "interrupted"]
@@ -191,7 +202,29 @@ def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest
 
 def test_without_uv_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
-    assert "pip install uv, or name an interpreter" in made_by_uv("3.6.0").lacks
+    assert "pip install uv, or name an interpreter" in made_by_uv("mujoco", "3.6.0").lacks
+
+
+def test_a_release_runs_in_a_python_that_it_has_wheels_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what it needs beside it: here nothing in the versions of another Python."""
+    monkeypatch.setattr(uv, "program", lambda: "uv")
+    monkeypatch.setattr(places, "_version_in", lambda *_: ("3.2.6", ""))
+    monkeypatch.setattr(places, "chosen_python", lambda *_: "/usr/bin/python3.13")
+    command = made_by_uv("pybullet", "3.2.6").interpreter
+    assert command[command.index("--python") + 1] == "/usr/bin/python3.13"
+    assert {"--with=pybullet==3.2.6", "--with=numpy<2", "--with=mujoco>=3.6"} <= set(command)
+    command = made_by_uv("mujoco", "3.6.0").interpreter
+    assert command[command.index("--python") + 1] == sys.executable
+    assert {"--with=mujoco==3.6.0", f"--with=numpy=={np.__version__}"} <= set(command)
+
+
+def test_a_release_without_wheels_does_not_run_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_wheels(requirement: str, *_: object) -> bool:
+        return requirement != "drake==1.0.0"
+
+    monkeypatch.setattr(uv, "program", lambda: "uv")
+    monkeypatch.setattr(uv, "has_wheels", no_wheels)
+    assert made_by_uv("drake", "1.0.0").lacks.startswith("drake==1.0.0: it has no wheels for Python 3.1")
 
 
 def test_the_rooms_stand_alone(tmp_path: Path) -> None:
@@ -204,7 +237,7 @@ def test_the_rooms_stand_alone(tmp_path: Path) -> None:
             "validation",
             "loopcheck.py",
         }
-        bare = Environment(mujoco="none", made="by the test", interpreter=(sys.executable, "-S"))
+        bare = Environment(engine="mujoco", version="none", made="by the test", interpreter=(sys.executable, "-S"))
         assert run_in(bare, place, ["list"]) == "ModuleNotFoundError: No module named 'click'"
 
 
@@ -217,6 +250,9 @@ def test_the_rooms_stand_alone(tmp_path: Path) -> None:
         (("3prr", "--junit", "x.xml"), "--junit is for one version"),
         (("3prr", "--moed", "plus"), "No such option"),
         (("3prr", "--mujoco", "new"), "want a version of MuJoCo as 3.6.0, got 'new'"),
+        (("3prr", "--engine", "dart==6", "--mujoco", "3.6.0"), "want versions of one engine, got mujoco, dart"),
+        (("3prr", "--engine", "dart==6", "--source", "mujoco/kkt"), "want sources of DART, got mujoco/kkt"),
+        (("3prr", "--engine", "ode==1"), "unknown engine 'ode'"),
         (("3prr", "--python", "/nowhere/python"), "/nowhere/python: want an interpreter that has MuJoCo"),
         (("3prr", "--python", sys.executable), f"MuJoCo {HERE} twice"),
     ],
@@ -232,12 +268,12 @@ def test_bad_input_is_one_line(arguments: tuple[str, ...], complaint: str, loopc
 def test_the_older_mujoco_itself_gives_what_the_ledger_says(tmp_path: Path) -> None:
     """An environment is made; skipped with the reason where it cannot be."""
     try:
-        old, here = environments(["3.6.0"], [])
+        old, here = environments("mujoco", ["3.6.0"], [])
     except HarnessError as error:
         pytest.skip(str(error))
     if old.lacks:
         pytest.skip(old.lacks)
-    assert here.mujoco == HERE
+    assert here.version == HERE
     routes = ("--source", "mujoco/kkt", "--source", "mujoco/forward")
     with rooms(tmp_path) as place:
         assert run_in(old, place, ["run", *ONE_CASE, *routes, "--out", str(tmp_path)]) == ""

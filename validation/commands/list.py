@@ -45,13 +45,17 @@ def _robots(folders: Sequence[Path]) -> Iterator[str]:
 
 
 def _engines() -> Iterator[str]:
-    """Each engine with its version, or what installs it."""
+    """Each engine with its version, and its environment where it has one, or what brings it."""
     import engines
+    from robots.errors import EngineNotInstalledError
+    from validation.execution.environments import used_environments
 
     yield "engines:"
-    versions = engines.versions()
-    for engine in dict.fromkeys(route.split("/")[0] for route in engines.names()):
-        state = versions.get(engine) or f"not installed: pip install 'loopcheck[{engines.extra(engine)}]'"
+    versions, environments = engines.versions(), used_environments()
+    for engine in engines.engine_names():
+        state = versions.get(engine) or str(EngineNotInstalledError(engine, engines.extra(engine))).split("is ", 1)[1]
+        if environment := environments.get(engine):
+            state = f"{environment.version} in the environment {environment.name}, Python {environment.python}"
         yield f"  {engine + ':':16}{state}"
         reasons: dict[str, list[str]] = {}
         for name in engines.names():

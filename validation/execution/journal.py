@@ -25,6 +25,7 @@ from diskcache import Cache, Disk
 from diskcache.core import MODE_PICKLE
 
 from robots.errors import OutputError
+from validation.execution.environments import digest_of_packages, environment_of
 from validation.execution.user_folder import user_folder
 
 JOURNAL = ".journal"
@@ -37,8 +38,6 @@ COMPUTING = ("robots", "analytic", "engines")
 """Packages of which every task depends on every file: engines, laws and papers are found by name."""
 DATA = frozenset({".py", ".toml", ".xml"})
 """Kinds of files that tasks depend on."""
-METADATA = ("*.dist-info", "*.egg-info")
-"""Names of the folders that say which version of a package is there."""
 
 
 def is_no_error(result: Any) -> bool:
@@ -57,6 +56,8 @@ class Task(NamedTuple):
     """Files that it reads besides those of the packages."""
     is_kept: Callable[[Any], bool] = is_no_error
     """Whether a result is worth keeping: one that says that something failed is not, so that it is tried again."""
+    engine: str = ""
+    """The engine that it needs, in whose environment it is computed where the engine cannot be imported here."""
 
 
 class NoPickles(Disk):  # type: ignore[misc]
@@ -139,6 +140,7 @@ def keys(tasks: Sequence[Task]) -> list[str]:
     """What tells the result of each task from all others."""
     arguments = {id(argument): argument for task in tasks for argument in task.args}  # many share the same motion
     digests = {identity: joblib.hash(argument) for identity, argument in arguments.items()}
+    packages = {engine: _packages_of(engine) for engine in {task.engine for task in tasks}}
     contents = {path: _content(path) for path in {path for task in tasks for path in task.files}}
     return [
         str(
@@ -149,7 +151,7 @@ def keys(tasks: Sequence[Task]) -> list[str]:
                     [digests[id(argument)] for argument in task.args],
                     [contents[path] for path in task.files],
                     _code(task.function.__module__),
-                    _packages(),
+                    packages[task.engine],
                 )
             )
         )
@@ -208,13 +210,13 @@ def _source(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+def _packages_of(engine: str) -> str:
+    """Digest of what computes a task that needs an engine: the packages here, or those of its environment."""
+    environment = environment_of(engine)
+    return _packages() if environment is None else environment.packages()
+
+
 @cache
 def _packages() -> str:
-    """Digest of the versions of all packages but this one, which the names of their metadata hold.
-
-    This one's metadata come and go beside its sources when it is built, and its code is part of the key anyway.
-    """
-    folders = [Path(entry) for entry in sys.path if Path(entry).is_dir()]
-    names = {path.name for folder in folders for kind in METADATA for path in folder.glob(kind)}
-    packages = {name for name in names if not name.startswith("loopcheck")}
-    return hashlib.sha256("\n".join(sorted(packages)).encode()).hexdigest()
+    """Digest of the packages of this process."""
+    return digest_of_packages(Path(entry) for entry in sys.path if Path(entry).is_dir())

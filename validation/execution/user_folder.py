@@ -1,4 +1,4 @@
-"""The folder of a user, which nobody else may read or write."""
+"""The folders of a user, which nobody else may read or write."""
 
 import os
 from pathlib import Path
@@ -14,5 +14,19 @@ def user_folder(name: str) -> Path:
         OSError: If it cannot be made.
     """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loopcheck" / name
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def data_folder(name: str) -> Path:
+    """A folder among the user's data, made if it is not there: what is kept until the user removes it.
+
+    Args:
+        name: Name of the folder.
+
+    Raises:
+        OSError: If it cannot be made.
+    """
+    folder = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "loopcheck" / name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder

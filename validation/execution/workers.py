@@ -19,8 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from robots.errors import HarnessError
 from robots.probe import exit_reason, main_left_out
+from validation.execution.environments import Environment, environment_of
 from validation.execution.errors import internal_error
 from validation.execution.forkserver import worker_context
+from validation.execution.interpreter import ENDING, LostCallError, call
 from validation.execution.journal import Journal, Task, keys
 from validation.execution.progress import Display, display
 
@@ -182,12 +184,19 @@ class LocalExecutor:
 
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
         """See `Executor.outcomes`."""
+        places = {engine: environment_of(engine) for engine in {task.engine for task in tasks}}
         futures: dict[Future[Any], int] = {
-            self.processes.schedule(task.function, args=task.args, timeout=time_limit): k
-            for k, task in enumerate(tasks)
+            self._scheduled(task, places[task.engine], time_limit): k for k, task in enumerate(tasks)
         }
         for future in as_completed(futures):
             yield futures.pop(future), _result(future, time_limit)
+
+    def _scheduled(self, task: Task, environment: Environment | None, time_limit: float) -> Future[Any]:
+        """A task that a worker computes itself, or has computed by the Python of an environment, which it watches."""
+        if environment is None:
+            return self.processes.schedule(task.function, args=task.args, timeout=time_limit)
+        args = (environment.interpreter, task.function, task.args, time_limit)
+        return self.processes.schedule(call, args=args, timeout=time_limit + ENDING)
 
 
 def _result(future: Future[Any], time_limit: float) -> Any:
@@ -195,6 +204,8 @@ def _result(future: Future[Any], time_limit: float) -> Any:
         return future.result()
     except ProcessExpired as error:
         return WorkerFailure(f"its process died: {exit_reason(error.exitcode)}")
+    except LostCallError as error:
+        return WorkerFailure(str(error))
     except TimeoutError:
         return WorkerFailure(f"it did not come to an end within {time_limit:g} s")
     except HarnessError:

@@ -1,6 +1,7 @@
 """What a simulation as it is gets wrong: residual efforts of its log, once its start is over."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from analytic.logs.closed_log import ClosedLog, closed_log
 from analytic.logs.evaluation import evaluate
 from analytic.logs.filters import Filter, step_filter
 from analytic.logs.residual import evenly, residual_efforts
-from robots.arrays import Array
+from robots.arrays import AnyArray, Array
 from robots.efforts import AsIs
 from robots.errors import HarnessError
 from robots.log import Held, Log
@@ -27,6 +28,8 @@ AT_ONCE = 2000
 """Steps that are evaluated at once: thirty bodies with as many dofs take 100 kB each."""
 FEWEST = 6
 """Samples that must be left after the start."""
+SCALED = 60
+"""Samples by which the scale of what is judged is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,7 @@ class Settled:
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
     scale: Array
-    """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that was made."""
+    """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that is judged."""
     peak: Array
     """Largest effort that the motion needs in the window [N or N m], shape (na,)."""
     start_peak: Array
@@ -152,39 +155,67 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
         again = closed_log(mechanism, as_is.restarted, as_is.restarted.q[0], alike=closed)
         second = evaluate(again, kernels, evenly(kernels.bases(len(again.log.t)), most))
     except HarnessError as error:
-        return _nothing(mechanism.na, f"its log cannot be judged: {error}")
-    window = start_window(whole, second.t, second.residual)
+        reasons = [_not_followed(as_is), f"its log cannot be judged: {error}"]
+        return _nothing(mechanism.na, "; ".join(reason for reason in reasons if reason))
+    window, lasts = start_window(_beside(closed, kernels, whole, second.t), second.t, second.residual)
     judged = whole.t >= whole.t[0] + window
     reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
     if judged.sum() < FEWEST:
         judged[:] = True
     residual, before = whole.residual[judged], whole.residual[~judged]
-    later = whole if judged.all() else _series(closed, FEWEST, whole.t[judged][0])[0]  # a start has floors of its own
+    later = whole if judged.all() else _series(closed, SCALED, whole.t[judged][0])[0]  # a start has floors of its own
+    start_peak = np.abs(before).max(axis=0, initial=0.0)
+    lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
+    notes = (_note(as_is, later, window, start_peak, lasting), _other_readings(as_is.log, later.scale))
     return Settled(
         rms=np.sqrt((residual**2).mean(axis=0)),
         largest=np.abs(residual).max(axis=0),
         floor=later.floor,
         floor_of_largest=later.floor_of_largest,
-        scale=whole.scale,
+        scale=later.scale,
         peak=np.abs(whole.needed[judged]).max(axis=0),
-        start_peak=np.abs(before).max(axis=0, initial=0.0),
+        start_peak=start_peak,
         window=window,
         reason="; ".join(reason for reason in reasons if reason),
-        note="; ".join(part for part in (_note(as_is, whole, window), _other_readings(as_is.log, whole.scale)) if part),
+        note="; ".join(part for part in notes if part),
     )
 
 
-def start_window(whole: Series, t: Array, residual: Array) -> float:
-    """How long a start can be seen in the residual efforts [s]; infinite if to the end.
+def _beside(closed: ClosedLog, kernels: Filter, whole: Series, t: Array) -> Series:
+    """A run at the steps on both sides of some times (n,): what lies between samples that are farther apart is lost."""
+    every = kernels.bases(len(closed.log.t))
+    if len(whole.t) == len(every):
+        return whole
+    place = np.round((t - closed.log.t[0]) / closed.log.dt - kernels.late, 6)
+    bases = np.unique(np.clip(np.concatenate([np.floor(place), np.ceil(place)]), every[0], every[-1]))
+    beside = evaluate(closed, kernels, bases)
+    return replace(whole, t=beside.t, residual=beside.residual, needed=beside.needed)
+
+
+def start_window(whole: Series, t: Array, residual: Array) -> tuple[float, AnyArray]:
+    """How long a start can be seen in the residual efforts, and which actuators it does not leave at all.
+
+    It is over where it changes no error by a tenth of the worst actuator's, and waited for where it still changes a
+    smaller one by a tenth of that.
 
     Args:
         whole: The run from the first sample.
         t: Times of the same from the exact state in the middle [s], shape (n,).
         residual: Its residual efforts [N or N m], shape (n, na).
+
+    Returns:
+        How long [s], infinite if to the end, and in whose error the start is seen to the end all the same [-], (na,).
     """
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
-    difference = np.abs(whole.relative(residual - along)).max(axis=1)
-    error = np.abs(whole.relative(along)).max(axis=1)
+    difference, error = (np.abs(whole.relative(effort)) for effort in (residual - along, along))
+    worst = _start_window(t, difference.max(axis=1), error.max(axis=1))
+    own = np.array([_start_window(t, *columns) for columns in zip(difference.T, error.T, strict=True)])
+    over = np.isfinite(own)
+    return max(worst, *own[over], 0.0), ~over
+
+
+def _start_window(t: Array, difference: Array, error: Array) -> float:
+    """How long differences (n,) are seen beside an error (n,) [s]; infinite if to the end."""
     left = np.sqrt(np.cumsum(error[::-1] ** 2)[::-1] / np.arange(len(error), 0, -1))
     seen_later = np.maximum.accumulate(difference[::-1])[::-1]
     over = np.flatnonzero(seen_later <= np.maximum(TENTH * left, LEAST))
@@ -197,7 +228,12 @@ def _not_followed(as_is: AsIs) -> str:
     worst = float(as_is.following.max(initial=0.0))
     if worst <= FOLLOWS:
         return ""
-    return f"not followed: a drive is off the motion by {worst:.2g} of its stroke, want at most {FOLLOWS:g}"
+    limits = f", with {_at_limits(as_is)}" if as_is.at_limits else ""
+    return f"not followed: a drive is off the motion by {worst:.2g} of its stroke, want at most {FOLLOWS:g}{limits}"
+
+
+def _at_limits(as_is: AsIs) -> str:
+    return f"{as_is.at_limits} controls or forces at the end of their range"
 
 
 def _not_settled(as_is: AsIs) -> str:
@@ -206,17 +242,19 @@ def _not_settled(as_is: AsIs) -> str:
     return f"not settled: a start is still seen after half of the motion ({half:.3g} s{times})"
 
 
-def _note(as_is: AsIs, whole: Series, window: float) -> str:
+def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting: Sequence[str]) -> str:
     parts = []
     if np.isfinite(window):
         times = f" ({window / as_is.timeconst:.3g} time constants of its loops)" if np.isfinite(as_is.timeconst) else ""
-        before = np.abs(whole.relative(whole.residual[whole.t < whole.t[0] + window])).max(initial=0.0)
+        before = float(series.relative(start_peak).max())
         parts.append(f"judged from {window:.3g} s on{times}; before, its start is off by up to {before:.2g}")
-    if whole.left_out.any():
-        size = float(whole.relative(whole.left_out).max())
+        if lasting:
+            parts.append(f"the error of {', '.join(lasting)} is so small beside the others that the start lasts in it")
+    if series.left_out.any():
+        size = float(series.relative(series.left_out).max())
         parts.append(f"contacts, limits and dry friction, up to {size:.2g} of the scale, are as reported")
-    if as_is.at_limits:
-        parts.append(f"{as_is.at_limits} controls or forces at the end of their range")
+    if as_is.at_limits and not _not_followed(as_is):  # which says so itself
+        parts.append(_at_limits(as_is))
     return "; ".join(parts)
 
 

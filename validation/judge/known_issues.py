@@ -1,6 +1,5 @@
 """The ledger of explained differences: data in `known_issues.toml`, each entry measured again by the test it names."""
 
-import importlib.metadata
 import tomllib
 from collections.abc import Sequence
 from functools import cache
@@ -9,7 +8,7 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, field_validator, model_validator
 
-from engines import distribution
+from validation.execution.environments import engine_versions
 
 LEDGER = Path(__file__).with_name("known_issues.toml")
 REPRODUCED_BY = "tests/engines/test_known_issues.py"
@@ -101,7 +100,5 @@ def concerning(robots: Sequence[str], sources: Sequence[str]) -> list[Issue]:
 
 
 def _is_installed_in(issue: Issue) -> bool:
-    try:
-        return issue.applies(importlib.metadata.version(distribution(issue.engine)))
-    except importlib.metadata.PackageNotFoundError:
-        return False
+    version = engine_versions().get(issue.engine)
+    return version is not None and issue.applies(version)

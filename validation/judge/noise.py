@@ -58,7 +58,12 @@ def noise_rows(case: Case, name: str) -> list[Mapping[str, Any]]:
 
 def noise_table(cases: Sequence[Case], names: Sequence[str], workers: Workers) -> pd.DataFrame:
     """The figures of all sources in all cases; a source that a robot leaves out, or that fails, has no rows."""
-    tasks = [Task(noise_rows, (case, name)) for name in names for case in cases if name not in case.robot.without]
+    tasks = [
+        Task(noise_rows, (case, name), engine=sources.engine_of(name))
+        for name in names
+        for case in cases
+        if name not in case.robot.without
+    ]
     with worker_pool(workers, preload=[evaluate.__module__]) as pool:
         results = pool.results(tasks, "noise")
     rows = [row for result in results if not isinstance(result, WorkerFailure) for row in result]

@@ -10,6 +10,7 @@ from analytic.papers import Paper
 from robots.efforts import Source
 from robots.errors import NotFoundError
 from robots.robot import Robot
+from validation.execution.environments import is_there
 
 REFERENCE = Noc.name
 LOG = "log"
@@ -20,23 +21,23 @@ ANALYTIC: Mapping[str, type[Source]] = {source.name: source for source in (Noc, 
 def names(robot: Robot, *, absent: bool = False) -> tuple[str, ...]:
     """Names of the sources that a robot is run with unless others are named, the reference first.
 
-    `analytic/paper` is one only if the robot comes from a paper, a route of an engine only if that is installed and
-    the route does not wait to be named.
+    `analytic/paper` is one only if the robot comes from a paper, a route of an engine only if that is there and the
+    route does not wait to be named.
 
     Args:
         robot: The robot.
-        absent: Whether engines that are not installed are asked for too.
+        absent: Whether engines that are not there are asked for too.
     """
     analytic = [name for name in ANALYTIC if name != Paper.name or robot.paper is not None]
-    present = [engine for engine in engines.engine_names() if absent or engines.installed(engine)]
+    present = [engine for engine in engines.engine_names() if absent or is_there(engine)]
     of_engines = [name for name in _always() if name.split("/")[0] in present]
     return tuple(name for name in (*analytic, *of_engines) if name not in robot.without)
 
 
 def absent_engines() -> tuple[str, ...]:
-    """The engines that would be run unless others are named, and are not installed."""
+    """The engines that would be run unless others are named, and are neither installed nor in an environment."""
     asked = dict.fromkeys(name.split("/")[0] for name in _always())
-    return tuple(engine for engine in asked if not engines.installed(engine))
+    return tuple(engine for engine in asked if not is_there(engine))
 
 
 def _always() -> tuple[str, ...]:
@@ -71,6 +72,11 @@ def simulates(name: str) -> bool:
     return name not in ANALYTIC and engines.simulates(name)
 
 
+def engine_of(name: str) -> str:
+    """The engine that a source needs, empty if it needs none."""
+    return "" if name in ANALYTIC or is_log(name) else name.split("/")[0]
+
+
 def is_as_is(name: str) -> bool:
     """Whether a source is a simulation as it is, judged by its own motion."""
     return name not in ANALYTIC and name.split("/")[1] == "as_is"
@@ -85,4 +91,6 @@ def description(name: str) -> str:
     """What a source exercises, the first sentence of its class."""
     if is_log(name):
         return "What a log says acted, held against what the equations need for the log's own motion."
-    return (inspect.getdoc(type(load(name))) or "").split("\n")[0]
+    if name not in ANALYTIC:
+        return engines.description(name)
+    return (inspect.getdoc(ANALYTIC[name]) or "").split("\n")[0]

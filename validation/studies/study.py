@@ -15,8 +15,8 @@ import pandas as pd
 from joblib import cpu_count
 from rich.console import RenderableType
 
-import engines
 from robots.errors import INTERNAL, OutputError
+from validation.execution.environments import engine_versions, used_environments
 from validation.execution.errors import internal_errors
 from validation.execution.files import RECORD, locked
 from validation.execution.journal import journal_in
@@ -258,7 +258,11 @@ def _record(study: Study, command: Sequence[str], start: datetime, log: TaskLog)
         "versions": {
             "python": platform.python_version(),
             **{library: importlib.metadata.version(library) for library in LIBRARIES},
-            **engines.versions(),
+            **engine_versions(),
+        },
+        "environments": {
+            engine: {"name": environment.name, "python": environment.python, "numpy": environment.numpy}
+            for engine, environment in used_environments().items()
         },
         "cpu": {"model": _cpu_model(), "cores": cpu_count(), "platform": platform.platform()},
         "units": {name: dict(spec.units) for name, spec in study.tables.items() if spec.units},

@@ -16,6 +16,7 @@ from robots.benchmark import Benchmark, Instant
 from robots.errors import HarnessError, NotFoundError
 from robots.mechanism import Mechanism
 from robots.robot import modes
+from validation.execution.environments import engine_versions
 
 ANALYTIC = "analytic/noc"
 SETTINGS = ("default", "tight")
@@ -56,13 +57,23 @@ def start_of(benchmark: Benchmark) -> Start:
 
 
 def ways() -> list[str]:
-    """Names of the sources that can move a robot freely: the reference, and the engines installed here."""
-    return [ANALYTIC, *(f"{engine}/{setting}" for engine in _free_engines() for setting in SETTINGS)]
+    """Names of the sources that can move a robot freely: the reference, and the engines that are there."""
+    return [ANALYTIC, *(f"{engine}/{setting}" for engine in free_engines() for setting in SETTINGS)]
 
 
-def _free_engines() -> list[str]:
-    """The engines installed here that can be left to themselves."""
-    return [name for name in engines.versions() if engines.engine(name).free_motion() is not None]
+def free_engines() -> list[str]:
+    """The engines, here or in environments, that can be left to themselves."""
+    return [name for name in engine_versions() if engines.provides(name, "free_motion")]
+
+
+def settings_of(engine: str) -> str:
+    """What an engine does, by default and with care.
+
+    Args:
+        engine: Name of the engine.
+    """
+    declared = engines.engine(engine).free_motion()
+    return f"{engine}/{declared.SETTINGS}" if declared else ""
 
 
 def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
@@ -118,7 +129,7 @@ def _moved(start: Start, source: str, t: Array) -> tuple[Array, Array]:
     engine, way = source.split("/")
     declared = engines.engine(engine).free_motion()
     if declared is None:
-        raise NotFoundError("engine with free motions", engine, _free_engines())
+        raise NotFoundError("engine with free motions", engine, free_engines())
     return declared.free_motion(mechanism, start.effort, (start.q, start.qd), t, tight=way == "tight")
 
 

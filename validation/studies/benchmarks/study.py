@@ -1,6 +1,6 @@
 """Published free motions: analytic forward dynamics and the engines' own solvers against the numbers of others."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,14 +8,21 @@ from typing import ClassVar
 
 import pandas as pd
 
-import engines
 from robots.benchmark import benchmark_names, load_benchmark
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerPool
+from validation.judge.sources import engine_of
 from validation.report.blocks import Section, table
 from validation.report.terminal import error_table
-from validation.studies.benchmarks.measure import ANALYTIC, measure, ways, without_motion
+from validation.studies.benchmarks.measure import (
+    ANALYTIC,
+    free_engines,
+    measure,
+    settings_of,
+    ways,
+    without_motion,
+)
 from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
 TABLE = "benchmarks"
@@ -48,8 +55,11 @@ class Benchmarks(Study):
         """See `Study.compute`."""
         benchmarks = [load_benchmark(name) for name in self.robots or benchmark_names()]
         pairs = [(benchmark, source) for benchmark in benchmarks for source in ways()]
-        rows = pool.results([Task(measure, pair, partial(without_motion, *pair)) for pair in pairs], "benchmarks")
-        return Computed({TABLE: self.tables[TABLE].frame([row for of_pair in rows for row in of_pair])})
+        tasks = [Task(measure, pair, partial(without_motion, *pair), engine=engine_of(pair[1])) for pair in pairs]
+        rows = pool.results(tasks, "benchmarks")
+        settings = pool.results([Task(settings_of, (name,), str, engine=name) for name in free_engines()], "settings")
+        table = self.tables[TABLE].frame([row for of_pair in rows for row in of_pair])
+        return Computed({TABLE: table}, {"settings": settings})
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
@@ -62,7 +72,10 @@ class Benchmarks(Study):
         ]
         return Conclusion(
             title="loopcheck: published free motions",
-            sections=[_introduction(), *(_part(name, of_name) for name, of_name in by_name.items())],
+            sections=[
+                _introduction(result.record["settings"]),
+                *(_part(name, of_name) for name, of_name in by_name.items()),
+            ],
             summary=list(matrices),
             last=[f"report: {result.folder / 'benchmarks.html'}"],
             verdicts=["not run" if is_missing else MEASURED for is_missing in rows["error"].isna()],
@@ -87,7 +100,7 @@ def _part(name: str, rows: pd.DataFrame) -> Section:
     )
 
 
-def _introduction() -> Section:
+def _introduction(settings: Sequence[str]) -> Section:
     return Section(
         title="What is measured",
         anchor="benchmarks",
@@ -96,17 +109,10 @@ def _introduction() -> Section:
             "against those that others published, and how far the energy is off at any of eleven instants.",
             [
                 f"{ANALYTIC}: order 8 with error control, loops closed at every evaluation",
-                *_settings(),
+                *settings,
             ],
         ],
     )
-
-
-def _settings() -> Iterator[str]:
-    """What each engine that is installed does, by default and with care."""
-    for name in engines.versions():
-        if free_motion := engines.engine(name).free_motion():
-            yield f"{name}/{free_motion.SETTINGS}"
 
 
 def matrix(rows: pd.DataFrame) -> pd.DataFrame:

@@ -8,15 +8,23 @@ from typing import Any
 import numpy as np
 
 import engines
+from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
+from engines.contract import LEFT_OUT
 from robots.arrays import Array, root_mean_square
 from robots.errors import HarnessError
 from robots.robot import Case
 from validation.judge.as_is import residual_series, step_residuals
 from validation.judge.evaluate import evaluate
+from validation.judge.resolution import SEED, ULPS, moved
 
 REST = "rest"
 START = "start"
+FLOOR = "floor"
+BELOW = "the error is below what its log can tell: so are its parts"
+PRECISION = "precision"
+DIGITS = f"what {ULPS} units in the last place of the motion change; there is no setting with more digits than double"
+"""Of the line that is no part."""
 TOO_CLOSE = 0.2
 """Uncertainty of a share from which on its two parts are shown as one [-]."""
 LARGE = 0.1
@@ -67,7 +75,7 @@ def share(part: Array, whole: Array) -> float:
 
 
 def budget(case: Case, source: str) -> list[Mapping[str, Any]]:
-    """The rows of a case: for each actuator its parts, its rest, and the start beside them.
+    """The rows of a case: for each actuator its parts, its rest, and the start and round-off beside them.
 
     Args:
         case: The case.
@@ -94,16 +102,22 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
         return
     whole = residual_series(case.mechanism, as_is.log, motion.q[0])
     judged = whole.t >= whole.t[0] + left.window
-    causes = tuple(module.CAUSES)
+    scale = effort_scale(case.mechanism, motion).scale
+    causes = tuple(name for name in module.CAUSES if name != LEFT_OUT or whole.left_out.any())
     runs: dict[frozenset[str], Array] = {frozenset(): whole.residual}
     for removed in _wanted(causes):
         log = module.log(case, motion, removed)
         residual = step_residuals(case.mechanism, log, motion.q[0])
         runs[removed] = _averaged(residual, len(whole.t), round(as_is.log.dt / log.dt))
+    shaken = module.log(case, moved(motion, np.random.default_rng(SEED)), ())
+    by_digits = step_residuals(case.mechanism, shaken, motion.q[0])[: len(whole.t)] - whole.residual
     of_parts = parts({removed: residual[judged] for removed, residual in runs.items()}, causes)
     for k, (actuator, unit) in enumerate(zip(case.mechanism.actuators, case.mechanism.actuator_units, strict=True)):
-        row = {**_case(case, source), "actuator": actuator.name, "unit": unit, "scale": float(whole.scale[k])}
+        row = {**_case(case, source), "actuator": actuator.name, "unit": unit, "scale": float(scale[k])}
         yield from _of_actuator(row, of_parts, k)
+        floor = float(left.floor[k])
+        below = root_mean_square(whole.residual[judged, k]) < floor
+        yield {**row, "part": FLOOR, "rms": floor, "largest": float(left.floor_of_largest[k]), "note": BELOW * below}
         for name in causes:
             tried = runs[frozenset({name})][judged, k]
             figures = {
@@ -112,6 +126,9 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
                 "setting": module.CAUSES[name],
             }
             yield {**row, "part": f"without {name}", **figures}
+        digits = by_digits[judged, k]
+        figures = {"rms": root_mean_square(digits), "largest": float(np.abs(digits).max()), "note": DIGITS}
+        yield {**row, "part": PRECISION, **figures}
         for name, residual in (("", whole.residual), (f" without {SOFTNESS}", runs[frozenset({SOFTNESS})])):
             largest = float(np.abs(residual[~judged, k]).max(initial=0.0))
             yield {**row, "part": f"{START}{name}", "largest": largest}

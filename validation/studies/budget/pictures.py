@@ -36,6 +36,7 @@ def shares_figure(rows: pd.DataFrame) -> Figure | None:
         ends[side, np.arange(len(labels))] += shares
     axes.set_yticks(range(len(labels)), [literal(label) for label in labels])
     axes.invert_yaxis()
+    axes.set_axisbelow(True)
     axes.axvline(1, color="#a3a3a3", linewidth=0.8)
     axes.set(xlabel="share of the settled error [-]")
     put_legend(figure, [axes])

@@ -114,13 +114,11 @@ class VerifiedCertificate(Study):
                 yield _row(f"setting {name}", value, given.settings.get(name, "none") if name in left else value)
             left = {}
         shown = given_purposes(case, certificate.engine, pool)[0]
-        purposes = [
-            *shown,
-            *random_purposes(case, certificate.engine, pool, seeds_in(claim.purpose for claim in certificate.claims))[
-                0
-            ],
-            *(variations(shown[0]) if shown else ()),
-        ]
+        purposes = list(shown)
+        if shown:
+            seeds = seeds_in(claim.purpose for claim in certificate.claims)
+            purposes += random_purposes(case, certificate.engine, pool, shown[0].motion, seeds)[0]
+            purposes += variations(shown[0])
         by_name: dict[str, Purpose] = {purpose.name: purpose for purpose in purposes}
         trials = Trials(
             case=case, engine=certificate.engine, given=given, pool=pool, include_start=certificate.includes_start

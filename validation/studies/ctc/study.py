@@ -56,7 +56,11 @@ class Ctc(Study):
         groups = product(self.plants, self.modes, self.seeds, self.kinds, CONTROLLERS)
         batches = [Batch(*group, self.levels, self.templates) for group in groups]
         runs = pool.results(
-            [Task(run_batch, (self.settings, batch), partial(not_run, batch)) for batch in batches], "batches of runs"
+            [
+                Task(run_batch, (self.settings, batch), partial(not_run, batch), engine=batch.plant)
+                for batch in batches  # the exact plant needs no engine
+            ],
+            "batches of runs",
         )
         shown = (self.modes[0], self.seeds[0], max(self.levels))
         histories = pool.results(

@@ -9,6 +9,7 @@ from typing import ClassVar
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerFailure, WorkerPool
+from validation.judge import sources
 from validation.judge.verdicts import FILE
 from validation.studies.mutants.judge import FAULTS, cases_of, judge_named, judged, kill_rates, not_run, prepare_named
 from validation.studies.mutants.report import sections, summary
@@ -61,7 +62,12 @@ class Mutants(Study):
         seeded = iter(
             pool.results(
                 [
-                    Task(judge_named, (ready, source, faults), partial(not_run, case, source, faults))
+                    Task(
+                        judge_named,
+                        (ready, source, faults),
+                        partial(not_run, case, source, faults),
+                        engine=sources.engine_of(source),
+                    )
                     for case, ready, source in pairs
                     if not isinstance(ready, WorkerFailure)
                 ],

@@ -10,6 +10,7 @@ import engines
 from analytic.papers import paper_model
 from robots.motion import Motion
 from robots.robot import Case, WrenchSpec
+from validation.execution.environments import is_there
 from validation.judge import sources
 from validation.judge.audit import Row
 from validation.judge.evaluate import Outcome, weighting
@@ -71,7 +72,7 @@ def run_record(
         "not_drawn": dict(output.movies.missing),
         "seeds": {"resolution": SEED} if output.resolutions else {},  # nothing else in a run is random
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
-        "sources": {source: sources.description(source) for source in run_sources if _is_installed(source)},
+        "sources": {source: sources.description(source) for source in run_sources if _is_there(source)},
         "lineages": {source: lineage(source) for source in run_sources},
         "shares": {source: list(shares(source)) for source in run_sources if _votes(source)},
         "known_issues": [
@@ -104,8 +105,9 @@ def _votes(source: str) -> bool:
     return source != sources.REFERENCE and tolerance is not None and tolerance.relative_error is not None
 
 
-def _is_installed(source: str) -> bool:
-    return source in sources.ANALYTIC or sources.is_log(source) or engines.installed(source.split("/")[0])
+def _is_there(source: str) -> bool:
+    engine = sources.engine_of(source)
+    return not engine or is_there(engine)
 
 
 def _model_record(case: Case) -> Mapping[str, str]:

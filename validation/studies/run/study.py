@@ -277,7 +277,7 @@ def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, sourc
     """The task of computing a source, or its outcome where there is no motion."""
     if isinstance(motion, Motion):
         on_failure = partial(_no_efforts, case, source, "not run")
-        return Task(evaluate, (case, motion, source), on_failure, _files(case), _has_run)
+        return Task(evaluate, (case, motion, source), on_failure, _files(case), _has_run, sources.engine_of(source))
     return _no_efforts(case, source, *_reason(motion))
 
 
@@ -285,7 +285,7 @@ def _audit(case: Case, expected: ExpectedTerms | HarnessError | WorkerFailure, e
     """The task of auditing an engine, or its rows where there is nothing to hold it against."""
     if isinstance(expected, ExpectedTerms):
         on_failure = partial(_no_audit, case, engine, "not run")
-        return Task(audit, (case, expected, engine), on_failure, _files(case), _is_audited)
+        return Task(audit, (case, expected, engine), on_failure, _files(case), _is_audited, engine)
     return _no_audit(case, engine, *_reason(expected))
 
 
@@ -307,6 +307,7 @@ def _resolutions(
             partial(_unresolved, outcome.case),
             _files(outcome.case),
             _is_whole,
+            sources.engine_of(outcome.source),
         )
         for outcome in beyond
     ]

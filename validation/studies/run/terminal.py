@@ -1,5 +1,6 @@
 """What the terminal says of a run, and the verdicts that its exit status follows from."""
 
+import math
 from collections.abc import Iterator, Mapping
 from textwrap import shorten
 from typing import Any
@@ -68,10 +69,14 @@ def _by_robot(results: Results) -> Mapping[str, Mapping[str, Mapping[str, list[C
 
 
 def _reason(cells: Mapping[str, list[CaseVerdict]]) -> str:
-    """Why a source is open or disagrees, as the notes say, each once; the tables hold the whole of long ones."""
+    """Why a source is open, disagrees or has no figure, as notes say, each once; the tables hold long ones whole."""
     findings = [finding for of_configuration in cells.values() for finding in of_configuration]
-    notes = dict.fromkeys(finding.note for finding in findings if finding.verdict in EXPLAINED and finding.note)
+    notes = dict.fromkeys(finding.note for finding in findings if _is_explained(finding) and finding.note)
     return shorten(" / ".join(notes), LONGEST, placeholder=" … (summary.csv has all of it)")
+
+
+def _is_explained(finding: CaseVerdict) -> bool:
+    return finding.verdict in EXPLAINED or (finding.verdict == "informational" and math.isnan(finding.error))
 
 
 def _about(robot: Mapping[str, Any]) -> Iterator[str]:

@@ -80,4 +80,5 @@ def absent_in_words(results: Results) -> str:
     voting = set((results.run.get("lineages") or {}).values())
     more = sorted({engine["lineage"] for engine in absent.values()} - voting)
     lineages = f"{len(more)} lineage{'s' * (len(more) > 1)} more: {', '.join(more)}" if more else "no lineage more"
-    return f"not installed and not asked for: {', '.join(absent)}; pip install 'loopcheck[{extras}]' adds {lineages}"
+    mend = f"pip install 'loopcheck[{extras}]', or loopcheck engines add ENGINE,"
+    return f"not installed and not asked for: {', '.join(absent)}; {mend} adds {lineages}"

@@ -7,7 +7,7 @@ from robots.errors import NotFoundError
 
 def tunable() -> list[str]:
     """Installed engines whose settings can be tuned."""
-    return [name for name in engines.versions() if engines.engine(name).tuning()]
+    return [name for name in engines.engine_names() if engines.installed(name) and engines.engine(name).tuning()]
 
 
 def tuning_of(engine: str) -> Tuning:
@@ -16,7 +16,8 @@ def tuning_of(engine: str) -> Tuning:
     Raises:
         NotFoundError: If it has none, or is not installed; the message lists those that can.
     """
-    module = engines.engine(engine).tuning() if engine in engines.versions() else None
+    is_there = engine in engines.engine_names() and engines.installed(engine)
+    module = engines.engine(engine).tuning() if is_there else None
     if module is None:
         raise NotFoundError("engine that can be tuned", engine, tunable())
     return module

@@ -53,36 +53,43 @@ def seeds_in(names: Iterable[str]) -> list[int]:
     return [int(name.removeprefix(RANDOM)) for name in names if name.startswith(RANDOM)]
 
 
-def purpose_of(case: Case, engine: str, name: str, seed: int | None = None) -> Purpose | str:
+def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | None = None) -> Purpose | str:
     """A motion to try settings on, or why there is none; runs in a worker process.
 
     Args:
         case: The case.
         engine: The engine.
         name: What it is called.
-        seed: Of a random motion; by default it is the case's own, or the automatic one by that name.
+        about: For a random motion, that which it is as far and as fast as, and its seed; by default it is the case's
+            own, or the automatic one by that name.
     """
     try:
-        motion = prescribe(case)
-        if name == MADE:
+        if about:
+            given, seed = about
+            motion = random_motion(case.mechanism, given, seed=seed)
+        elif name == MADE:
             motion = automatic_motion(case.mechanism, case.guess, None, case.robot.name)
-        if seed is not None:
-            motion = random_motion(case.mechanism, motion, seed=seed)
+        else:
+            motion = prescribe(case)
         return Purpose(name=name, motion=motion, plan=tuning_of(engine).plan(case.mechanism, motion))
     except HarnessError as error:
         return f"{name}: {error}"
 
 
-def random_purposes(case: Case, engine: str, pool: WorkerPool, seeds: Sequence[int]) -> tuple[list[Purpose], list[str]]:
+def random_purposes(
+    case: Case, engine: str, pool: WorkerPool, given: Motion, seeds: Sequence[int]
+) -> tuple[list[Purpose], list[str]]:
     """Random motions, and why some are missing.
 
     Args:
         case: The case.
         engine: The engine.
         pool: What computes.
+        given: The motion that they are as far and as fast as.
         seeds: Of the motions.
     """
-    return _sorted(pool, [Task(purpose_of, (case, engine, f"{RANDOM}{seed}", seed), _lost) for seed in seeds])
+    names = {seed: f"{RANDOM}{seed}" for seed in seeds}
+    return _sorted(pool, [Task(purpose_of, (case, engine, names[seed], (given, seed)), _lost) for seed in seeds])
 
 
 def given_purposes(case: Case, engine: str, pool: WorkerPool) -> tuple[list[Purpose], list[str]]:

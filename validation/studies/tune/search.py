@@ -62,8 +62,8 @@ class Scored:
     """What a simulated second costs [1/s]."""
 
 
-Ask = Callable[[Sequence[Candidate]], Sequence[Scored]]
-"""Tries candidates."""
+Ask = Callable[[Sequence[Candidate], float], Sequence[Scored]]
+"""Tries candidates, each on motion after motion until its error is above a limit."""
 
 
 @dataclass(slots=True)
@@ -75,6 +75,8 @@ class _Method:
     """Steps still to try, the coarsest first [s]."""
     softer: Sequence[Family]
     """Families that may do better than the first."""
+    leapt: list[float] = field(default_factory=list)
+    """Steps that have been left out between the last that was tried and the next [s]."""
     tried: list[Scored] = field(default_factory=list)
     """Of its first family."""
 
@@ -93,6 +95,10 @@ class _Method:
         step = scored.candidate.step
         return [Candidate(family=family, step=step) for family in families if step <= family.longest]
 
+    def go_back(self) -> None:
+        """Look at steps that were leapt over: an error falls faster than a leap goes by near the end of stability."""
+        self.steps, self.leapt = self.leapt, []
+
     def go_on(self, scored: Scored, target: float) -> None:
         """Leave out steps that are too coarse by what has been found at one; all if its error has another cause.
 
@@ -109,6 +115,7 @@ class _Method:
         self.tried.append(scored)
         finer = [other for other in self.steps if other < 0.999 * step]
         self.steps = [other for other in finer if other <= 1.001 * coarsest] or finer[-1:]
+        self.leapt = finer[: len(finer) - len(self.steps)]
         if coarser and np.isfinite(error) and error > STALLED * min(coarser):
             self.steps = []
 
@@ -143,18 +150,22 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
     while (price := min(method.price for method in methods)) < best:
         turn = [method for method in methods if method.price <= min(TURN * price, 0.999 * best)]
         leads = [Candidate(family=method.families[0], step=method.steps[0]) for method in turn]
-        for method, scored in zip(turn, ask(leads), strict=True):
+        for method, scored in zip(turn, ask(leads, np.inf), strict=True):
             at_step = [scored]
             if target < scored.error <= NEAR * target:
-                others = ask(method.others(scored, method.softer))
+                others = ask(method.others(scored, method.softer), scored.error)
                 method.softer = [one.candidate.family for one in others if one.error < BETTER * scored.error]
                 at_step += others
             if good := choice(at_step, target):
                 best = min(best, scored.candidate.price)
                 simpler = [one for one in method.families if one not in [tried.candidate.family for tried in at_step]]
-                at_step += ask([one for one in method.others(scored, simpler) if one.changes < good.candidate.changes])
+                fewer = [one for one in method.others(scored, simpler) if one.changes < good.candidate.changes]
+                at_step += ask(fewer, target)
             yield from at_step
-            method.go_on(scored, target)
+            if good:
+                method.go_back()
+            else:
+                method.go_on(scored, target)
 
 
 def choice(tried: Sequence[Scored], target: float) -> Scored | None:

@@ -111,9 +111,9 @@ class Tune(Study):
     ) -> Mapping[str, Any]:
         """Search and prove, until what the search has not seen stays below the accuracy too."""
         target, missed = self.accuracy, dict[str, str]()
-        searched = [*shown, *random_purposes(self.case, self.engine, pool, [self.seed])[0]]
+        searched = [*shown, *self._random(shown, pool, [self.seed])]
         seeds = range(self.seed + 1, self.seed + 1 + HELD_OUT)
-        held_out = random_purposes(self.case, self.engine, pool, seeds)[0]
+        held_out = self._random(shown, pool, seeds)
         for _ in range(ROUNDS):
             tried = trials.search(searched, target, self._finest_steps())
             best = choice(tried, target)
@@ -139,11 +139,15 @@ class Tune(Study):
             searched = [*(one for one in others if one.name in missed), *searched]
             if missed.keys() & set(names_of(held_out)):
                 seeds = range(seeds.stop, seeds.stop + HELD_OUT)
-                held_out = random_purposes(self.case, self.engine, pool, seeds)[0]
+                held_out = self._random(shown, pool, seeds)
             if np.isfinite(worst := max(bounds.values())):
                 target *= max(MARGIN * self.accuracy / worst, 0.1)
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
         return {"verdict": "disagree", "answer": f"what the search finds does not hold elsewhere: {reasons}"}
+
+    def _random(self, shown: Sequence[Purpose], pool: WorkerPool, seeds: Sequence[int]) -> list[Purpose]:
+        """Random motions, as far and as fast as the first that is given."""
+        return random_purposes(self.case, self.engine, pool, shown[0].motion, seeds)[0]
 
     def _wish(self) -> str:
         """What is wanted, in words."""

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from analytic.logs.residual import MARGIN
-from engines.as_is import log_of
+from engines.as_is import Record, log_of
 from engines.computed_torque import following
 from engines.tuning import Given, Settings
 from robots.efforts import AsIs
@@ -66,10 +66,21 @@ class Trial:
         return {name: getattr(self, name) for name in names}
 
 
+class Extent(NamedTuple):
+    """How far settings are tried."""
+
+    most: int
+    """How many samples of each run are judged, evenly spread."""
+    limit: float = np.inf
+    """What is above it on a motion is not tried on others [-]."""
+    start: bool = False
+    """Whether the start counts too."""
+
+
 def try_settings(
-    case: Case, engine: str, given: Given, purposes: Sequence[Purpose], settings: Settings, most: int
+    case: Case, engine: str, given: Given, purposes: Sequence[Purpose], settings: Settings, extent: Extent
 ) -> list[Trial]:
-    """What settings give on some motions, up to the first that cannot be judged; runs in a worker process.
+    """What settings give on some motions, up to the first that tells enough; runs in a worker process.
 
     Args:
         case: The case.
@@ -77,40 +88,63 @@ def try_settings(
         given: The simulation as its user has it.
         purposes: What to try them on.
         settings: What to set.
-        most: How many samples of each run are judged, evenly spread.
+        extent: How far they are tried; what cannot be judged on a motion is not tried on others.
     """
     trials: list[Trial] = []
+    try:
+        prepared = tuning_of(engine).prepared(case.mechanism, settings)
+    except HarnessError as error:
+        return [Trial(purpose=purposes[0].name, settings=settings, reason=str(error))]
+    simulation = _Simulation(case=case, engine=engine, given=given, settings=settings, prepared=prepared)
     for purpose in purposes:
-        trials.append(_tried(case, engine, given, purpose, settings, most))
-        if trials[-1].reason:
+        trials.append(simulation.tried(purpose, extent.most))
+        if trials[-1].reason or trials[-1].bound(start=extent.start) > extent.limit:
             break
     return trials
 
 
-def _tried(case: Case, engine: str, given: Given, purpose: Purpose, settings: Settings, most: int) -> Trial:
-    run = partial(tuning_of(engine).run, purpose.plan, settings, given.bandwidth * purpose.bandwidth)
-    try:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Simulation:
+    """A robot in an engine with some settings."""
+
+    case: Case
+    engine: str
+    given: Given
+    settings: Settings
+    prepared: Any
+    """What the engine makes of them, once for all motions."""
+
+    def tried(self, purpose: Purpose, most: int) -> Trial:
+        """What the settings give on a motion, of so many samples at most."""
+        trial = partial(Trial, purpose=purpose.name, settings=self.settings)
+        try:
+            whole, as_is = self._run(purpose)
+        except HarnessError as error:
+            return trial(reason=str(error))
+        left = settled(self.case.mechanism, as_is, most=most)
+        if left.reason:
+            return trial(reason=left.reason)
+        if not (left.scale > 0).any():
+            return trial(reason=NOTHING_ACTS)
+        cost = _cost(self.settings, self.given, whole.iterations)
+        return trial(cost=cost, window=left.window, gap=whole.drift.largest, **_figures(self.case, left))
+
+    def _run(self, purpose: Purpose) -> tuple[Record, AsIs]:
+        """A run along a motion, and what is judged of it and of one from its middle."""
+        width = self.given.bandwidth * purpose.bandwidth
+        run = partial(tuning_of(self.engine).run, purpose.plan, self.prepared, width)
         whole = run(start=0 if purpose.pose is None else purpose.pose)
         second = run(start=len(purpose.motion.t) // 2)
-        log, restarted = (log_of(f"{engine}/as_is", case, record) for record in (whole, second))
+        log, restarted = (log_of(f"{self.engine}/as_is", self.case, record) for record in (whole, second))
         behind = following(whole.controller, whole.positions)[1]
         excused = whole.holds_itself or purpose.pose is not None  # servos stay behind by themselves, and so is a start
-        as_is = AsIs(
+        return whole, AsIs(
             log=log,
             restarted=restarted,
             following=np.zeros_like(behind) if excused else behind,
-            timeconst=given.timeconst,
+            timeconst=self.given.timeconst,
             at_limits=whole.at_limits,
         )
-    except HarnessError as error:
-        return Trial(purpose=purpose.name, settings=settings, reason=str(error))
-    left = settled(case.mechanism, as_is, most=most)
-    if left.reason:
-        return Trial(purpose=purpose.name, settings=settings, reason=left.reason)
-    if not (left.scale > 0).any():
-        return Trial(purpose=purpose.name, settings=settings, reason=NOTHING_ACTS)
-    trial = partial(Trial, purpose=purpose.name, settings=settings, window=left.window, gap=whole.drift.largest)
-    return trial(cost=_cost(settings, given, whole.iterations), **_figures(case, left))
 
 
 def _figures(case: Case, left: Settled) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engines.tuning import Given, Settings
+from engines.tuning import Family, Given, Settings
 from robots.arrays import Array
 from robots.robot import Case
 from validation.execution.journal import Task
@@ -16,7 +16,7 @@ from validation.execution.workers import WorkerPool
 from validation.studies.tune.engine import tuning_of
 from validation.studies.tune.purposes import Purpose
 from validation.studies.tune.search import Candidate, Reach, Scored, cheapest
-from validation.studies.tune.trial import Trial, try_settings
+from validation.studies.tune.trial import Extent, Trial, try_settings
 
 SEARCHED = 150
 """Samples of a run that are judged while settings are searched for [-]."""
@@ -36,7 +36,10 @@ class Trials:
     """Whether the start counts too."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     """Of every trial so far."""
-    _known: dict[str, Scored] = field(default_factory=dict)
+    families: Sequence[Family] = ()
+    """What the engine offers, asked for once."""
+    _known: dict[tuple[str, str], Trial] = field(default_factory=dict)
+    """Trials of the search, by settings and motion."""
 
     def on(self, phase: str, purposes: Sequence[Purpose], settings: Settings) -> list[Trial]:
         """What some settings give on some motions, one of them a task.
@@ -48,30 +51,51 @@ class Trials:
         """
         trials = [
             trial
-            for of_one in self._results([([purpose], settings) for purpose in purposes], PROVEN, phase)
+            for of_one in self._results([([purpose], settings) for purpose in purposes], Extent(PROVEN), phase)
             for trial in of_one
         ]
         self._note(phase, trials)
         return trials
 
-    def scored(self, purposes: Sequence[Purpose], candidates: Sequence[Candidate]) -> list[Scored]:
-        """What candidates give at worst on some motions; what has been tried is not tried again.
+    def scored(
+        self, purposes: Sequence[Purpose], candidates: Sequence[Candidate], limit: float = np.inf
+    ) -> list[Scored]:
+        """What candidates give at worst on some motions; on which they have been tried, they are not tried again.
 
         Args:
             purposes: The motions; one that the first refuses is not tried on the others.
             candidates: What to try.
+            limit: What is above it on a motion is not tried on others [-].
         """
-        names = [
-            repr((candidate.family.settings(candidate.step), [one.name for one in purposes]))
-            for candidate in candidates
+        left = [self._left(purposes, one, limit) for one in candidates]
+        asked = [
+            (of_one, one.family.settings(one.step)) for of_one, one in zip(left, candidates, strict=True) if of_one
         ]
-        new = {name: one for name, one in zip(names, candidates, strict=True) if name not in self._known}
-        asked = [(list(purposes), one.family.settings(one.step)) for one in new.values()]
-        for (name, candidate), trials in zip(new.items(), self._results(asked, SEARCHED, "settings"), strict=True):
-            self._note("search", trials, candidate.family.method)
-            errors = [trial.bound(start=self.include_start) for trial in trials]
-            self._known[name] = Scored(candidate=candidate, error=max(errors), cost=trials[0].cost)
-        return [self._known[name] for name in names]
+        results = iter(self._results(asked, Extent(SEARCHED, limit, self.include_start), "settings"))
+        for candidate, is_asked in zip(candidates, left, strict=True):
+            if is_asked:
+                trials = next(results)
+                self._note("search", trials, candidate.family.method)
+                self._known.update({(in_text(one.settings), one.purpose): one for one in trials})
+        return [self._worst(purposes, candidate) for candidate in candidates]
+
+    def _left(self, purposes: Sequence[Purpose], candidate: Candidate, limit: float) -> list[Purpose]:
+        """The motions on which a candidate is still to be tried, none if it is above a limit on one already."""
+        known = self._trials(purposes, candidate)
+        if any(one.bound(start=self.include_start) > limit or one.reason for one in known.values()):
+            return []
+        return [one for one in purposes if one.name not in known]
+
+    def _worst(self, purposes: Sequence[Purpose], candidate: Candidate) -> Scored:
+        trials = self._trials(purposes, candidate).values()
+        bounds = [one.bound(start=self.include_start) for one in trials]
+        return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost)
+
+    def _trials(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, Trial]:
+        """What is known of a candidate, by motion."""
+        settings = in_text(candidate.family.settings(candidate.step))
+        keys = [(settings, one.name) for one in purposes]
+        return {name: self._known[settings, name] for settings, name in keys if (settings, name) in self._known}
 
     def search(
         self, purposes: Sequence[Purpose], target: float, finest: Mapping[str, float] = MappingProxyType({})
@@ -83,24 +107,27 @@ class Trials:
             target: Error to stay below [-].
             finest: Finest step that a budget leaves to a method [s].
         """
-        families = tuning_of(self.engine).families(self.case.mechanism)
-        same = next(family for family in families if not family.fixed and not family.timeconst)
+        if not self.families:
+            self.families = tuning_of(self.engine).families(self.case.mechanism)
+        same = next(family for family in self.families if not family.fixed and not family.timeconst)
         own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
         tried = self.scored(purposes, own)
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
         reach = Reach(max(_span(purpose.motion.t) for purpose in purposes), most, finest)
-        return [*tried, *cheapest(families, reach, target, partial(self.scored, purposes))]
+        return [*tried, *cheapest(self.families, reach, target, partial(self.scored, purposes))]
 
     def choose(self, settings: Settings) -> None:
         """Mark the rows of the settings that are chosen."""
         for row in self.rows:
             row["chosen"] = row["settings"] == in_text(settings)
 
-    def _results(self, asked: Sequence[tuple[Sequence[Purpose], Settings]], most: int, what: str) -> list[list[Trial]]:
+    def _results(
+        self, asked: Sequence[tuple[Sequence[Purpose], Settings]], extent: Extent, what: str
+    ) -> list[list[Trial]]:
         tasks = [
             Task(
                 try_settings,
-                (self.case, self.engine, self.given, tuple(purposes), dict(settings), most),
+                (self.case, self.engine, self.given, tuple(purposes), dict(settings), extent),
                 partial(_lost, purposes[0].name, dict(settings)),
             )
             for purposes, settings in asked

@@ -9,6 +9,7 @@ from engines.tuning import Settings
 from robots.errors import OutputError
 from robots.mjcf import files_of
 from robots.robot import Case
+from validation.model_copies import places_of_copies, write_copies
 from validation.studies.tune.engine import tuning_of
 
 TUNED = "tuned"
@@ -34,20 +35,17 @@ def write_tuned(case: Case, engine: str, settings: Settings, folder: Path) -> tu
     changed = tuning_of(engine).files(case.mechanism, settings)
     parts = [path.absolute() for path in files_of(model) if path.is_file()]
     home = Path(os.path.commonpath([path.parent for path in (model, *parts)]))
-    places = {path: _place(path, home, folder, model) for path in (model, *parts, *changed)}
+    places = places_of_copies((model, *parts, *changed), home, folder)
+    places[model] = places[model].with_name(f"{TUNED}.xml")
     is_script = any(path.suffix == ".py" for path in changed)  # then the model stays where it is
-    contents = {path: path.read_bytes() for path in (model, *parts) if not is_script} | dict(changed)
     for path in changed:
         if places[path].resolve() == path.resolve():
             raise OutputError(f"{folder}: holds {path.name} itself, want another folder by --out, or --in-place")
     try:
-        for path, content in contents.items():
-            if places[path].resolve() != path.resolve():
-                places[path].parent.mkdir(parents=True, exist_ok=True)
-                places[path].write_bytes(content)
+        write_copies({path: place for path, place in places.items() if path in changed or not is_script}, changed)
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the tuned files: {error.strerror}") from error
-    main = next((places[path] for path in contents if path.suffix == ".py"), places[model])
+    main = next((places[path] for path in changed if path.suffix == ".py"), places[model])
     return main, [line for path, new in changed.items() for line in difference(path, new)]
 
 
@@ -79,9 +77,3 @@ def difference(path: Path, new: bytes) -> list[str]:
     old = path.read_bytes() if path.is_file() else b""
     before, after = (text.decode("utf-8", "replace").splitlines() for text in (old, new))
     return list(difflib.unified_diff(before, after, path.name, f"{path.stem}, tuned", lineterm="", n=1))
-
-
-def _place(path: Path, home: Path, folder: Path, model: Path) -> Path:
-    """Where the copy of a file goes; that of the model itself is called tuned."""
-    place = folder / os.path.relpath(path, home)
-    return place.with_name(f"{TUNED}.xml") if path == model else place

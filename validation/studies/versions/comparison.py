@@ -1,4 +1,4 @@
-"""What changes from one version of MuJoCo to the next, in the results of the same command."""
+"""What changes from one version of an engine to the next, in the results of the same command."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ SAME = "analytic/lagrange"
 """The source whose tolerance says how far the reference may move: it depends on MuJoCo's compiler alone."""
 TABLE = table_of(
     {
-        **{name: text() for name in (*CASE, "source", "mujoco", "verdict")},
+        **{name: text() for name in (*CASE, "source", "version", "verdict")},
         **{name: number() for name in ("relative_error", "tolerance")},
         "closure_drift": number("m or rad"),
         "wall_time": number("s"),
@@ -87,7 +87,7 @@ def _rows(
     before: _VersionTables | None = None
     first = float("nan")
     for version, results in results_of_versions.items():
-        row: dict[str, Any] = {**dict(zip([*CASE, "source"], key, strict=True)), "mujoco": version}
+        row: dict[str, Any] = {**dict(zip([*CASE, "source"], key, strict=True)), "version": version}
         own = tables.get(version)
         if own is None or key not in own.verdicts:
             note = results if isinstance(results, str) else "it is not among its results"

@@ -1,7 +1,7 @@
-"""Environments that differ in their MuJoCo: made by uv, or interpreters that the user has; and how to run in them.
+"""Environments that differ in an engine's version: made by uv, or interpreters of the user; and how to run in them.
 
 The rooms of the loopcheck that runs now are copied into a folder of their own, with its metadata, and run from there:
-an installed loopcheck lies beside the MuJoCo it was installed with, which must not come along.
+an installed loopcheck lies beside the engines it was installed with, which must not come along.
 """
 
 import importlib.metadata
@@ -13,10 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from packaging.requirements import Requirement
 
+import engines
 from robots.errors import HarnessError
+from validation.execution import uv
+from validation.execution.environment_making import chosen_python, packages_with, unstated_needs
 
 ROOMS = ("robots", "analytic", "engines", "validation")
 HOUSE = Path(__file__).parents[3]
@@ -34,10 +38,12 @@ BAD_INPUT = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """An interpreter with a version of MuJoCo, or the reason why there is none."""
+    """An interpreter with a version of an engine, or the reason why there is none."""
 
-    mujoco: str
-    """Version of MuJoCo."""
+    engine: str
+    """Name of the engine."""
+    version: str
+    """Of the package that brings it."""
     made: str
     """Where the environment comes from."""
     interpreter: tuple[str, ...] = ()
@@ -46,38 +52,61 @@ class Environment:
     """Why there is none; empty if there is."""
 
 
-def this_one() -> Environment:
-    """The environment of this process."""
-    version = importlib.metadata.version("mujoco")
-    return Environment(mujoco=version, made="installed here", interpreter=(sys.executable,))
+def this_one(engine: str) -> Environment:
+    """The environment of this process.
+
+    Args:
+        engine: Name of an engine that is installed.
+    """
+    version = importlib.metadata.version(engines.distribution(engine))
+    return Environment(engine=engine, version=version, made="installed here", interpreter=(sys.executable,))
 
 
-def made_by_uv(version: str) -> Environment:
-    """An environment with a version of MuJoCo, and all else that loopcheck needs in the versions installed here."""
+def made_by_uv(engine: str, version: str) -> Environment:
+    """An environment with a version of an engine, in a Python that it has wheels for, and all else that we need.
+
+    In the Python that runs now all else has the versions installed here.
+
+    Args:
+        engine: Name of the engine.
+        version: Of the package that brings it.
+    """
     made = "made by uv"
-    uv = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
-    if uv is None:
-        lacks = "uv is not installed: pip install uv, or name an interpreter that has it with --python"
-        return Environment(mujoco=version, made=made, lacks=lacks)
-    options = ("run", "--quiet", "--isolated", "--no-project", "--python", sys.executable)
-    packages = (f"--with={package}" for package in (*_needs(), f"mujoco=={version}"))
-    interpreter = (uv, *options, *packages, "python")
-    _, reason = _version_in(interpreter)
+    try:
+        program = uv.program()
+        python = sys.executable if engine == "mujoco" else _python_for(engine, version)
+    except uv.UvError as error:
+        lacks = f"{error}, or name an interpreter that has it with --python"
+        return Environment(engine=engine, version=version, made=made, lacks=lacks)
+    except HarnessError as error:
+        return Environment(engine=engine, version=version, made=made, lacks=str(error))
+    options = ("run", "--quiet", "--isolated", "--no-project", "--python", python)
+    needs = _needs(exact=python == sys.executable and not unstated_needs(engine, version))
+    packages = (f"--with={package}" for package in packages_with(engine, version, needs))
+    interpreter = (program, *options, *packages, "python")
+    _, reason = _version_in(engine, interpreter)
     if reason:
-        return Environment(mujoco=version, made=made, lacks=f"the environment could not be made: {reason}")
-    return Environment(mujoco=version, made=made, interpreter=interpreter)
+        place = "" if python == sys.executable else f" with Python {python}, which it has wheels for"
+        lacks = f"the environment could not be made{place}: {reason.split(' cause: ')[0]}"
+        return Environment(engine=engine, version=version, made=made, lacks=lacks)
+    return Environment(engine=engine, version=version, made=made, interpreter=interpreter)
 
 
-def of_interpreter(path: Path) -> Environment:
+def of_interpreter(engine: str, path: Path) -> Environment:
     """The environment of an interpreter that the user has.
 
+    Args:
+        engine: Name of the engine.
+        path: The interpreter.
+
     Raises:
-        HarnessError: If it cannot be started, or has no MuJoCo.
+        HarnessError: If it cannot be started, or has no such engine.
     """
-    version, reason = _version_in((str(path),))
+    version, reason = _version_in(engine, (str(path),))
     if reason:
-        raise HarnessError(f"{path}: want an interpreter that has MuJoCo and what loopcheck needs: {reason}")
-    return Environment(mujoco=version, made=str(path), interpreter=(str(path),))
+        name = engines.lineage(engine)
+        raise HarnessError(f"{path}: want an interpreter that has {name} and what loopcheck needs: {reason}")
+    return Environment(engine=engine, version=version, made=str(path), interpreter=(str(path),))
 
 
 @contextmanager
@@ -121,10 +150,21 @@ def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> s
     return "" if has_ended else lines[-1].removeprefix("loopcheck: ")
 
 
-def _version_in(interpreter: Sequence[str]) -> tuple[str, str]:
-    """Version of MuJoCo that an interpreter has, and, if it has none, why."""
-    status, version, errors = _call((*interpreter, "-c", "import mujoco; print(mujoco.__version__)"))
-    return version.strip(), " ".join(errors.split()) or "it says nothing" if status else ""
+def _python_for(engine: str, version: str) -> str:
+    with TemporaryDirectory() as folder:  # away from projects, whose settings uv would take
+        return chosen_python(engine, version, (), Path(folder))
+
+
+def _version_in(engine: str, interpreter: Sequence[str]) -> tuple[str, str]:
+    """Version of an engine that an interpreter has, and, if it has none, why."""
+    program = (
+        "import importlib, importlib.metadata; "
+        f"importlib.import_module({engines.engine(engine).requires!r}); "
+        f"print(importlib.metadata.version({engines.distribution(engine)!r}))"
+    )
+    status, text, errors = _call((*interpreter, "-c", program))
+    version = text.split()[-1] if text.split() else ""  # some engines print when they are imported
+    return version, " ".join(errors.split()) or "it says nothing" if status else ""
 
 
 def _call(command: Sequence[str]) -> tuple[int, str, str]:
@@ -142,10 +182,11 @@ def _call(command: Sequence[str]) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr.strip()
 
 
-def _needs() -> Iterator[str]:
-    """What loopcheck needs besides MuJoCo, in the versions installed here."""
+def _needs(*, exact: bool) -> Iterator[str]:
+    """What loopcheck needs, in exactly the versions installed here or in those that we ask for."""
     for text in importlib.metadata.requires("loopcheck") or ():
         need = Requirement(text)
-        if need.name != "mujoco" and (need.marker is None or need.marker.evaluate({"extra": ""})):
-            extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
-            yield f"{need.name}{extras}=={importlib.metadata.version(need.name)}"
+        if need.marker is not None and not need.marker.evaluate({"extra": ""}):
+            continue
+        extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
+        yield f"{need.name}{extras}=={importlib.metadata.version(need.name)}" if exact else text

@@ -15,17 +15,18 @@ ROW = 0.3
 
 
 @as_svg
-def errors_figure(table: pd.DataFrame, versions: Sequence[str]) -> Figure | None:
+def errors_figure(table: pd.DataFrame, versions: Sequence[str], engine: str) -> Figure | None:
     """Largest error over variants, modes and actuators, a panel for each source, a line for each robot.
 
     Args:
         table: Rows of the study.
         versions: Those that ran, the oldest first.
+        engine: What they are versions of.
     """
     rows = table[np.isfinite(table["relative_error"])]
     if rows.empty:
         return None
-    worst = rows.groupby(["source", "robot", "configuration", "mujoco"], sort=False)["relative_error"].max()
+    worst = rows.groupby(["source", "robot", "configuration", "version"], sort=False)["relative_error"].max()
     sources = list(dict.fromkeys(rows["source"]))
     lines = list(dict.fromkeys(zip(rows["robot"], rows["configuration"], strict=True)))
     figure = Figure(figsize=(WIDTH, 1.6 + ROW * len(lines)), layout="constrained")
@@ -36,7 +37,7 @@ def errors_figure(table: pd.DataFrame, versions: Sequence[str]) -> Figure | None
             errors = [worst.get((source, *line, version), np.nan) for line in lines]
             look: dict[str, Any] = {"color": COLORS[k % len(COLORS)], "marker": MARKERS[k % len(MARKERS)]}
             places = np.arange(len(lines)) + spread[k]
-            axes.plot(np.clip(errors, FLOOR, None), places, linestyle="none", label=f"MuJoCo {version}", **look)
+            axes.plot(np.clip(errors, FLOOR, None), places, linestyle="none", label=f"{engine} {version}", **look)
         for tolerance in rows.loc[rows["source"] == source, "tolerance"].dropna().unique()[:1]:
             axes.axvline(tolerance, color="black", linestyle=(0, (2, 1)), linewidth=1, label="tolerance of the source")
         axes.set(xscale="log", xlabel="relative effort error [-]", title=literal(source), ylim=(len(lines) - 0.5, -0.5))

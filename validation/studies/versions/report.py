@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from rich.console import RenderableType
 
+import engines
 from validation.judge.known_issues import Issue, known_issues
 from validation.judge.sources import REFERENCE
 from validation.judge.verdicts import CASE, MEANING, WORST_FIRST, CaseVerdict
@@ -37,14 +38,19 @@ class VersionsResult:
     """What `run.json` holds."""
 
     @property
+    def engine(self) -> str:
+        """The engine, as it is written."""
+        return engines.lineage(self.run["engine"])
+
+    @property
     def ran(self) -> tuple[str, ...]:
         """The versions that ran, the oldest first."""
-        return tuple(environment["mujoco"] for environment in self.run["environments"] if not environment["lacks"])
+        return tuple(environment["version"] for environment in self.run["environments"] if not environment["lacks"])
 
     @property
     def versions(self) -> tuple[str, ...]:
         """All versions that were asked for, the oldest first."""
-        return tuple(environment["mujoco"] for environment in self.run["environments"])
+        return tuple(environment["version"] for environment in self.run["environments"])
 
 
 def sections(comparison: VersionsResult) -> list[Section]:
@@ -64,11 +70,11 @@ def sections(comparison: VersionsResult) -> list[Section]:
 
 def summary(comparison: VersionsResult) -> Iterator[RenderableType]:
     """The worst verdict of each source on each robot in each version, and what changes, for the terminal."""
-    headers = ["source", "configuration", *(f"MuJoCo {version}" for version in comparison.versions)]
+    headers = ["source", "configuration", *(f"{comparison.engine} {version}" for version in comparison.versions)]
     for robot, of_robot in comparison.table.groupby("robot", sort=False):
         cells = []
         for (source, configuration), rows in of_robot.groupby(["source", "configuration"], sort=False):
-            by_version = [rows.loc[rows["mujoco"] == version, _FINDING] for version in comparison.versions]
+            by_version = [rows.loc[rows["version"] == version, _FINDING] for version in comparison.versions]
             verdicts = [[CaseVerdict(*row) for row in some.itertuples(index=False)] for some in by_version]
             cells.append([str(source), str(configuration), *map(terminal.verdict_cell, verdicts)])
         yield terminal.table(headers, cells, title=f"{robot}: worst relative effort error")
@@ -77,18 +83,18 @@ def summary(comparison: VersionsResult) -> Iterator[RenderableType]:
 
 def steps(comparison: VersionsResult) -> list[str]:
     """What each upgrade changes, a sentence each, and which versions did not run, and why."""
-    sentences = [_step(comparison.table, before, after) for before, after in pairwise(comparison.ran)]
+    sentences = [_step(comparison, before, after) for before, after in pairwise(comparison.ran)]
     missing = [environment for environment in comparison.run["environments"] if environment["lacks"]]
     return [
         *sentences,
-        *(f"MuJoCo {environment['mujoco']} did not run: {environment['lacks']}" for environment in missing),
+        *(f"{comparison.engine} {one['version']} did not run: {one['lacks']}" for one in missing),
     ]
 
 
-def _step(rows: pd.DataFrame, before: str, after: str) -> str:
-    compared = rows[rows["mujoco"] == after]
+def _step(comparison: VersionsResult, before: str, after: str) -> str:
+    compared = comparison.table[comparison.table["version"] == after]
     changed = compared[compared["change"] != ""]
-    words = f"From MuJoCo {before} to {after}, {len(changed)} of {len(compared)} comparisons change"
+    words = f"From {comparison.engine} {before} to {after}, {len(changed)} of {len(compared)} comparisons change"
     if changed.empty:
         return f"{words}."
     turned = changed["change"].str.split("; ").str[0]
@@ -106,7 +112,7 @@ def _step(rows: pd.DataFrame, before: str, after: str) -> str:
 
 
 def _answer(comparison: VersionsResult) -> Section:
-    counts = comparison.table.groupby("mujoco", sort=False)["verdict"].value_counts().unstack(fill_value=0)
+    counts = comparison.table.groupby("version", sort=False)["verdict"].value_counts().unstack(fill_value=0)
     shown = [verdict for verdict in MEANING if verdict in counts.columns]
     rows = [
         [Cell(version), *(cell(int(counts.loc[version, verdict])) for verdict in shown)] for version in counts.index
@@ -116,10 +122,11 @@ def _answer(comparison: VersionsResult) -> Section:
         anchor="answer",
         blocks=[
             *(steps(comparison) or ["One version ran, so there is nothing to compare it with."]),
-            Table(["MuJoCo", *shown], rows),
+            Table([comparison.engine, *shown], rows),
             "The same command is run in an environment for each version; all that loopcheck itself needs has the same "
-            "version in those made by uv. A change is another verdict, or an effort that moves between two versions by "
-            "more than the tolerance of its source, over its scale; for sources that are not judged by more "
+            "version in those that uv makes in the same Python, where it can. A change is another verdict, or an "
+            "effort that moves between two versions by more than the tolerance of its source, over its scale; for "
+            "sources that are not judged by more "
             f"than {NOTICEABLE:g}. The reference is computed from what MuJoCo's compiler makes of the model, and by "
             "nothing else of it: where it moves, the compiler reads another robot.",
             facts(
@@ -142,17 +149,17 @@ def _environments(comparison: VersionsResult) -> Section:
         python, numpy = (versions.get(name, NOTHING) for name in ("python", "numpy"))
         state = Cell(f"not run: {environment['lacks']}", "not run") if environment["lacks"] else Cell("ran")
         rows.append(
-            [Cell(environment["mujoco"]), Cell(environment["made"]), state, Cell(python), Cell(numpy), Cell(report)]
+            [Cell(environment["version"]), Cell(environment["made"]), state, Cell(python), Cell(numpy), Cell(report)]
         )
-    columns = ["MuJoCo", "environment", "state", "Python", "numpy", "its own report"]
+    columns = [comparison.engine, "environment", "state", "Python", "numpy", "its own report"]
     return Section(title="Environments", anchor="environments", blocks=[Table(columns, rows)])
 
 
 def _matrix(comparison: VersionsResult) -> Section:
-    svg = errors_figure(comparison.table, comparison.ran)
+    svg = errors_figure(comparison.table, comparison.ran, comparison.engine)
     picture = Picture(
         svg or "",
-        alt=f"error of each source on each robot in MuJoCo {', '.join(comparison.ran)}",
+        alt=f"error of each source on each robot in {comparison.engine} {', '.join(comparison.ran)}",
         caption="The largest error over variants, modes and actuators. Dashed: the tolerance.",
     )
     return Section(
@@ -169,9 +176,10 @@ def _matrix(comparison: VersionsResult) -> Section:
 def _table_of_verdicts(comparison: VersionsResult) -> Table:
     rows = []
     for names, of_line in comparison.table.groupby(["robot", "configuration", "source"], sort=False):
-        cells = [_summed(of_line[of_line["mujoco"] == version]) for version in comparison.versions]
+        cells = [_summed(of_line[of_line["version"] == version]) for version in comparison.versions]
         rows.append([*(Cell(str(name) or NOTHING) for name in names), *cells])
-    return Table(["robot", "configuration", "source", *(f"MuJoCo {version}" for version in comparison.versions)], rows)
+    versions = (f"{comparison.engine} {version}" for version in comparison.versions)
+    return Table(["robot", "configuration", "source", *versions], rows)
 
 
 def _summed(rows: pd.DataFrame) -> Cell:
@@ -192,8 +200,8 @@ def _named(comparison: VersionsResult) -> Sequence[Block]:
     """Every change with the robots and cases that it is seen in."""
     rows = []
     for before, after in pairwise(comparison.ran):
-        new = comparison.table[(comparison.table["mujoco"] == after) & (comparison.table["change"] != "")]
-        old = comparison.table[comparison.table["mujoco"] == before].set_index([*CASE, "source"])["relative_error"]
+        new = comparison.table[(comparison.table["version"] == after) & (comparison.table["change"] != "")]
+        old = comparison.table[comparison.table["version"] == before].set_index([*CASE, "source"])["relative_error"]
         kinds = new["change"].str.split("; efforts").str[0].where(new["change"].str.contains("→"), "efforts move")
         for (robot, source, change), cases in new.assign(change=kinds).groupby(_STEP, sort=False):
             errors = old.reindex(pd.MultiIndex.from_frame(cases[[*CASE, "source"]]))
@@ -214,11 +222,10 @@ def _named(comparison: VersionsResult) -> Sequence[Block]:
 
 def _explained(comparison: VersionsResult) -> Section:
     """Entries of the ledger that hold for some of the versions and not for others."""
-    ran_with = [
-        (issue, [v for v in comparison.ran if issue.applies(v)]) for issue in known_issues() if issue.engine == "mujoco"
-    ]
+    of_engine = [issue for issue in known_issues() if issue.engine == comparison.run["engine"]]
+    ran_with = [(issue, [v for v in comparison.ran if issue.applies(v)]) for issue in of_engine]
     rows = [_issue(issue, versions) for issue, versions in ran_with if 0 < len(versions) < len(comparison.ran)]
-    columns = ["MuJoCo", "difference", "size", "cause", "what loopcheck does"]
+    columns = [comparison.engine, "difference", "size", "cause", "what loopcheck does"]
     text = "Entries of the ledger of explained differences that hold for some of these versions only."
     blocks: Sequence[Block] = (
         [text, Table(columns, rows)] if rows else ["None is known that sets these versions apart."]
@@ -234,7 +241,7 @@ def _issue(issue: Issue, versions: Sequence[str]) -> Sequence[Cell]:
 
 def _robot(robot: str, rows: pd.DataFrame, versions: Sequence[str]) -> Section:
     headers = {
-        **{name: name for name in ("variant", "mode", "configuration", "source", "mujoco", "verdict")},
+        **{name: name for name in ("variant", "mode", "configuration", "source", "version", "verdict")},
         "relative_error": "relative error [-]",
         "tolerance": "tolerance [-]",
         "closure_drift": "closure drift [m or rad]",

@@ -1,4 +1,4 @@
-"""Runs the same command in several versions of MuJoCo, and lays their results side by side."""
+"""Runs the same command in several versions of an engine, and lays their results side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 from packaging.version import InvalidVersion, Version
 
+import engines
 from robots.errors import HarnessError
+from validation.execution.environments import environments as added_environments
 from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerPool
 from validation.judge.results import Results, read
@@ -26,8 +28,8 @@ from validation.studies.versions.report import VersionsResult, sections, summary
 
 OLDER = ("3.6.0", "3.7.0")
 """Run beside the installed version by default: between them MuJoCo changed how loops are solved."""
-ROUTES = ("mujoco/kkt", "mujoco/forward", "mujoco/as_is")
-"""Sources that run by default."""
+ROUTES = ("kkt", "forward", "as_is")
+"""Routes of the engine that run by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class Versions(Study):
     tables: ClassVar[dict[str, TableSpec]] = {"versions": TABLE}
 
     environments: Sequence[Environment]
-    """The oldest MuJoCo first."""
+    """The oldest version first; all of one engine."""
     arguments: tuple[str, ...]
     """The command and its arguments, without `--out`."""
 
@@ -50,14 +52,17 @@ class Versions(Study):
             try:
                 places = self.environments
                 for environment in pool.progress.track(places, total=len(places), description="versions"):
-                    results[environment.mujoco] = _results_of(environment, place, self.arguments, folder)
+                    results[environment.version] = _results_of(environment, place, self.arguments, folder)
             except KeyboardInterrupt:
                 pass
         by_version = {
-            environment.mujoco: results.get(environment.mujoco, "interrupted") for environment in self.environments
+            environment.version: results.get(environment.version, "interrupted") for environment in self.environments
         }
         record = {
-            "environments": [_record(environment, by_version[environment.mujoco]) for environment in self.environments]
+            "engine": self.environments[0].engine,
+            "environments": [
+                _record(environment, by_version[environment.version]) for environment in self.environments
+            ],
         }
         return Computed({"versions": versions_table(by_version)}, record)
 
@@ -66,7 +71,7 @@ class Versions(Study):
         """See `Study.conclude`."""
         comparison = VersionsResult(table=result.tables["versions"], run=result.record)
         return Conclusion(
-            title="loopcheck: versions of MuJoCo",
+            title=f"loopcheck: versions of {comparison.engine}",
             sections=sections(comparison),
             summary=list(summary(comparison)),
             last=[f"report: {result.folder / 'versions.html'}"],
@@ -77,58 +82,75 @@ class Versions(Study):
 STUDY = Versions
 
 
-def environments(versions: Sequence[str], interpreters: Sequence[Path]) -> list[Environment]:
-    """The environments of a study, the oldest MuJoCo first; the one of this process is always there.
+def environments(engine: str, versions: Sequence[str], interpreters: Sequence[Path]) -> list[Environment]:
+    """The environments of a study, the oldest version first; that of this process is there if it has the engine.
 
     Args:
-        versions: Of MuJoCo, for which environments are made.
+        engine: Name of the engine.
+        versions: Of its package, for which environments are made.
         interpreters: Of environments that the user has.
 
     Raises:
-        HarnessError: If a version is none, an interpreter has no MuJoCo, or two have the same.
+        HarnessError: If a version is none, an interpreter has not the engine, two have the same, or there is none.
     """
+    name = engines.lineage(engine)
     for version in versions:
-        _want_version(version)
-    every_one = [this_one(), *map(of_interpreter, interpreters)]
+        _want_version(name, version)
+    here = [this_one(engine)] if engines.installed(engine) else []
+    every_one = [*here, *(of_interpreter(engine, path) for path in interpreters)]
     for version in dict.fromkeys(versions):
-        if version not in {environment.mujoco for environment in every_one}:
-            every_one.append(made_by_uv(version))
-    ordered = sorted(every_one, key=lambda environment: Version(environment.mujoco))
+        if version not in {environment.version for environment in every_one}:
+            every_one.append(made_by_uv(engine, version))
+    ordered = sorted(every_one, key=lambda environment: Version(environment.version))
+    if not ordered:
+        raise HarnessError(f"want a version of {name}, as --engine {engine}==VERSION: none is installed here")
     for one, other in pairwise(ordered):
-        if one.mujoco == other.mujoco:
-            raise HarnessError(f"MuJoCo {one.mujoco} twice: {one.made} and {other.made}; want another version")
+        if one.version == other.version:
+            raise HarnessError(f"{name} {one.version} twice: {one.made} and {other.made}; want another version")
     return ordered
 
 
-def _want_version(text: str) -> None:
+def default_versions(engine: str) -> tuple[str, ...]:
+    """The versions that run where none is named: those between which something has changed, or of environments."""
+    added = (environment.version for environment in added_environments() if environment.engine == engine)
+    return OLDER if engine == "mujoco" else tuple(added)
+
+
+def routes_of(engine: str) -> list[str]:
+    """Sources that run by default."""
+    return [name for name in (f"{engine}/{route}" for route in ROUTES) if name in engines.names()]
+
+
+def _want_version(name: str, text: str) -> None:
     try:
         Version(text)
     except InvalidVersion as error:
-        raise HarnessError(f"want a version of MuJoCo as 3.6.0, got '{text}'") from error
+        raise HarnessError(f"want a version of {name} as 3.6.0, got '{text}'") from error
 
 
-def folder_of(version: str) -> str:
+def folder_of(environment: Environment) -> str:
     """Name of the folder of a version's results."""
-    return f"mujoco-{version}"
+    return f"{environment.engine}-{environment.version}"
 
 
 def _results_of(environment: Environment, place: Path, arguments: Sequence[str], out: Path) -> Results | str:
-    folder = out / folder_of(environment.mujoco)
+    folder = out / folder_of(environment)
     reason = run_in(environment, place, [*arguments, "--out", str(folder)])
     if reason:
         return reason
     results = read(folder)
-    got = (results.run.get("versions") or {}).get("mujoco")
-    return results if got == environment.mujoco else f"it ran with MuJoCo {got}"
+    version = (results.run.get("versions") or {}).get(environment.engine)
+    name = engines.lineage(environment.engine)
+    return results if version == environment.version else f"it ran with {name} {version}"
 
 
 def _record(environment: Environment, results: Results | str) -> Mapping[str, Any]:
     ran = isinstance(results, Results)
     return {
-        "mujoco": environment.mujoco,
+        "version": environment.version,
         "made": environment.made,
         "lacks": "" if isinstance(results, Results) else results,
-        "folder": folder_of(environment.mujoco) if ran else "",
+        "folder": folder_of(environment) if ran else "",
         "duration_s": results.run.get("duration_s") if isinstance(results, Results) else None,
         "versions": results.run.get("versions") if isinstance(results, Results) else None,
     }

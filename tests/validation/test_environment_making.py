@@ -1,0 +1,209 @@
+"""`loopcheck engines`: environments made, listed, renewed and removed; what fails says the command that mends it.
+
+In place of uv stands what makes an environment of this interpreter and this one's packages, and notes what was asked.
+"""
+
+import importlib.metadata
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import engines
+from robots.errors import HarnessError
+from tests.validation.conftest import Command
+from tests.validation.other_python import make_environment, share_packages
+from validation.execution import environment_making as making
+from validation.execution import uv
+from validation.execution.environments import PLACE, broken_environments, environments
+from validation.execution.interpreter import PACKAGES, ROOT
+
+HERE = importlib.metadata.version("mujoco")
+SAID = "error: No solution found: because {} has no usable wheels, your requirements are unsatisfiable"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(PLACE, str(tmp_path / "engines"))
+    return tmp_path / "engines"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What uv was asked; it makes environments that share the packages of this one."""
+    commands: list[list[str]] = []
+
+    def uv_stand_in(arguments: Sequence[str], folder: Path, standard_input: str = "") -> str:
+        commands.append([*arguments, *standard_input.split()])
+        if arguments[0] == "venv":
+            share_packages(Path(arguments[-1]))
+        return ""
+
+    monkeypatch.setattr(uv, "uv", uv_stand_in)
+    monkeypatch.setattr(uv, "program", lambda: "uv")
+    return commands
+
+
+def test_an_environment_is_added_renewed_and_removed(
+    place: Path, asked: list[list[str]], loopcheck: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version of its name is that which is imported there, not that which was asked for."""
+    monkeypatch.setattr(making, "_imported_in", lambda _, engine: making.imported(engine))  # without another process
+    status, out, err = loopcheck("engines", "add", "mujoco")
+    name = f"mujoco-{HERE}-py{sys.version_info.major}{sys.version_info.minor}"
+    assert (status, err, out.startswith(f"{name}: added; Python ")) == (0, "", True)
+    (environment,) = environments()
+    assert (environment.name, environment.version, environment.request["version"]) == (name, HERE, "")
+    out = loopcheck("engines")[1]
+    assert f"environment {name}, for versions" in out
+    environment.folder.rename(environment.folder.with_name("mujoco-1.0-py311"))
+    assert loopcheck("engines", "update")[1] == f"mujoco-1.0-py311: updated, now {name}\n"
+    assert [one.name for one in environments()] == [name]
+    assert loopcheck("engines", "remove", "mujoco")[1] == f"{name}: removed\n"
+    assert environments() == ()
+
+
+def test_it_gets_what_our_workers_need_and_no_other_engine() -> None:
+    first, *rest = making.packages_with("drake", "", making._needs())
+    assert first.startswith("drake>=1.51")
+    names = {Requirement(text).name for text in rest}
+    assert not names & (making.UNNEEDED | {engines.distribution(name) for name in engines.engine_names()} - {"mujoco"})
+    assert {"numpy", "scipy", "mujoco", "pydantic"} <= names
+
+
+@pytest.mark.slow
+def test_workers_need_no_package_that_is_left_out() -> None:
+    modules = [
+        "validation.execution.answering",
+        "validation.judge.evaluate",
+        "validation.judge.audit",
+        "validation.judge.resolution",
+        "validation.studies.mutants.judge",
+        "validation.studies.budget.parts",
+        "validation.studies.ctc.runs",
+        "validation.studies.benchmarks.measure",
+    ]
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({sorted(making.UNNEEDED)!r}))\n"
+        f"from importlib import import_module; [import_module(name) for name in {modules!r}]"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(PACKAGES) == {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "exact"),
+    [("pybullet", "3.2.6", ["numpy<2", "pyarrow<20"]), ("pybullet", "3.2.7", []), ("drake", "1.51.1", [])],
+)
+def test_a_release_gets_what_it_does_not_say_it_needs(engine: str, version: str, exact: list[str]) -> None:
+    needs = making.packages_with(
+        engine, version, ["numpy>=2.0", "pyarrow>=17", "scipy>=1", engines.distribution(engine)]
+    )
+    rest = exact or ["numpy>=2.0", "pyarrow>=17"]
+    assert needs == [f"{engines.distribution(engine)}=={version}", *rest, "scipy>=1"]
+
+
+def test_what_is_cut_short_is_made_anew(
+    place: Path, asked: list[list[str]], loopcheck: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = place / "making-mujoco-1"
+    make_environment(place, "mujoco", whole=False).folder.rename(draft)
+    assert "unfinished making-mujoco-1: loopcheck engines add mujoco" in " ".join(loopcheck("engines")[1].split())
+    monkeypatch.setattr(making, "_imported_in", lambda _, engine: making.imported(engine))
+    environment = making.add("mujoco", python=sys.executable)
+    assert (environments(), broken_environments()) == ((environment,), ())
+    assert making.remove("mujoco") == [environment.name]
+    make_environment(place, "mujoco", whole=False)
+    assert making.remove("mujoco") == ["mujoco-1.0-py311"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("add", "ode"), "unknown engine 'ode': known are dart"),
+        (("add", "drake>=1"), "want ENGINE or ENGINE==VERSION, got 'drake>=1'"),
+        (("add", "drake==1.*"), "want ENGINE or ENGINE==VERSION, got 'drake==1.*'"),
+        (("add", "drake", "--find-links", "/nowhere"), "/nowhere: want a folder of wheels, there is none"),
+        (("remove", "drake"), "unknown environment 'drake': known are none"),
+        (("update",), "no environment to update: loopcheck engines add ENGINE makes one"),
+        (("mend",), "No such command 'mend'"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, ...], complaint: str, loopcheck: Command, place: Path) -> None:
+    status, _, err = loopcheck("engines", *arguments)
+    assert (status, err.count("\n")) == (2, 1)
+    assert complaint in err
+
+
+@pytest.mark.parametrize(
+    ("step", "reason", "mend"),
+    [
+        ("compile", "error sending request", "loopcheck engines add drake --find-links FOLDER"),
+        ("venv", "No interpreter found for Python 3.11", "loopcheck engines add drake --python PATH"),
+        ("install", "error sending request", "loopcheck engines add drake --find-links FOLDER"),
+        ("install", "has no usable wheels", "loopcheck engines add drake --python PATH"),
+    ],
+)
+def test_what_fails_says_what_mends_it(
+    step: str, reason: str, mend: str, place: Path, loopcheck: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def uv_stand_in(arguments: Sequence[str], folder: Path, standard_input: str = "") -> str:
+        if step in arguments:
+            raise uv.UvError(reason)
+        return ""
+
+    monkeypatch.setattr(uv, "uv", uv_stand_in)
+    monkeypatch.setattr(uv, "program", lambda: "uv")
+    status, _, err = loopcheck("engines", "add", "drake")
+    assert (status, err.count("\n")) == (2, 1)
+    assert reason in err
+    assert err.endswith(f"; mended by: {mend}\n")
+    assert (environments(), broken_environments()) == ((), ())
+
+
+def test_without_uv_the_reason_is_that(place: Path, loopcheck: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UV", raising=False)
+    monkeypatch.setenv("PATH", str(place))
+    monkeypatch.setattr(sys, "executable", str(place / "python"))
+    assert loopcheck("engines", "add", "drake")[2] == "loopcheck: uv is not installed: pip install uv\n"
+
+
+def test_a_python_is_chosen_that_the_engine_has_wheels_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """This one if it can; else one of this machine; else one that uv would bring; and none where there is none."""
+    wheels, machine = {"3.12", "3.13"}, {"3.13": "/usr/bin/python3.13"}
+    monkeypatch.setattr(uv, "THIS", "3.11")
+    monkeypatch.setattr(uv, "PYTHONS", ("3.11", "3.12", "3.13"))
+
+    def uv_stand_in(arguments: Sequence[str], folder: Path, standard_input: str = "") -> str:
+        version = arguments[arguments.index("--python-version") + 1] if "compile" in arguments else ""
+        if arguments[1] == "find" and arguments[-1] in machine:
+            return f"{machine[arguments[-1]]}\n"
+        if arguments[1] == "find" or version not in wheels:
+            raise uv.UvError(SAID.format(standard_input))
+        return ""
+
+    def chosen() -> str:
+        return making.chosen_python("drake", "1.58.0", (), tmp_path)
+
+    monkeypatch.setattr(uv, "uv", uv_stand_in)
+    assert chosen() == "/usr/bin/python3.13"
+    machine.clear()
+    assert chosen() == "3.12"
+    wheels.add("3.11")
+    assert chosen() == sys.executable
+    wheels.clear()
+    with pytest.raises(HarnessError, match=r"drake==1\.58\.0: it has no wheels for Python 3\.11, 3\.12, 3\.13"):
+        chosen()
+
+
+def test_an_engine_that_cannot_be_imported_there_is_no_environment(
+    place: Path, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "imported", int)  # what stands for an import that fails there
+    with pytest.raises(HarnessError, match="mujoco: cannot be imported in its environment"):
+        making.add("mujoco", python=sys.executable)
+    assert (environments(), broken_environments()) == ((), ())

@@ -1,0 +1,291 @@
+"""Engines in environments of their own: what crashes, hangs or prints there costs its own row and leaves no process."""
+
+import ctypes
+import operator
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engines
+from robots.errors import NotFoundError
+from robots.motion import Motion
+from robots.robot import Case, load
+from tests.house import ROOT
+from tests.validation.other_python import make_environment
+from validation.execution import interpreter
+from validation.execution.environments import (
+    PLACE,
+    Environment,
+    broken_environments,
+    engine_versions,
+    environment_of,
+    environments,
+    is_there,
+)
+from validation.execution.interpreter import LostCallError, call, end
+from validation.execution.journal import Task, keys
+from validation.execution.workers import TaskLog, WorkerFailure, Workers, worker_pool
+from validation.judge import sources
+from validation.judge.evaluate import evaluate
+from validation.studies import study as study_module
+from validation.studies.run.study import Run
+
+LIMIT = 30.0
+SCRIPTS = ("scripts",)
+HANG = (re.match, ("(a+)+$", "a" * 60 + "b"))
+"""A call that holds the interpreter in C for ages."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("engines")
+
+
+@pytest.fixture(scope="module")
+def environment(place: Path) -> Iterator[Environment]:
+    """The environment of an engine that is taken for one that is not importable here."""
+    environment = make_environment(place, "mujoco")
+    yield environment
+    end(environment.interpreter)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PLACE, str(place))
+
+
+@pytest.fixture
+def not_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "installed", lambda name: False)
+
+
+@pytest.fixture
+def python(environment: Environment) -> Path:
+    return environment.interpreter
+
+
+@pytest.mark.slow
+def test_a_call_is_computed_in_the_environment_with_our_own_code(python: Path) -> None:
+    assert call(python, sysconfig.get_path, SCRIPTS, LIMIT) == str(python.parent)
+    assert call(python, load, ("3prr",), LIMIT) == load("3prr")
+
+
+def test_linear_algebra_has_one_thread_there(python: Path) -> None:
+    assert call(python, os.getenv, ("OPENBLAS_NUM_THREADS",), LIMIT) == "1"
+
+
+def test_one_process_computes_all_calls(python: Path) -> None:
+    assert call(python, os.getpid, (), LIMIT) == call(python, os.getpid, (), LIMIT) != os.getpid()
+
+
+def test_an_error_of_ours_is_raised_here(python: Path) -> None:
+    with pytest.raises(NotFoundError, match="unknown robot 'nothing'") as caught:
+        call(python, load, ("nothing",), LIMIT)
+    assert "3prr" in caught.value.known
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "reason"),
+    [
+        (os.abort, (), r"its process died: Aborted \(SIGABRT\)"),
+        (ctypes.string_at, (1,), r"its process died: Segmentation fault \(SIGSEGV\)"),
+        (os._exit, (0,), "its process died: exit status 0"),
+        (sys.exit, (3,), "its process died: exit status 3"),
+        (operator.truediv, (1, 0), "internal error: ZeroDivisionError"),
+        (threading.Lock, (), "internal error: TypeError: cannot pickle"),
+    ],
+    ids=["abort", "segfault", "exit", "SystemExit", "bug", "unpicklable"],
+)
+def test_a_call_that_goes_wrong_is_lost_alone(python: Path, function: Any, args: tuple[Any, ...], reason: str) -> None:
+    with pytest.raises(LostCallError, match=reason):
+        call(python, function, args, LIMIT)
+    assert call(python, abs, (-1,), LIMIT) == 1
+
+
+def test_what_is_printed_stands_not_between_the_frames(python: Path) -> None:
+    assert call(python, os.system, ("echo printed by another process",), LIMIT) == 0
+    assert call(python, os.write, (1, b"x" * 100_000), LIMIT) == 100_000
+    assert call(python, os.read, (0, 1), LIMIT) == b""
+
+
+def test_a_large_result_arrives(python: Path) -> None:
+    array = call(python, np.full, ((1_000_000, 8), 0.5), LIMIT)
+    assert array.shape == (1_000_000, 8)
+    assert (array == 0.5).all()
+
+
+@pytest.mark.slow
+def test_what_takes_too_long_is_killed_with_all_that_it_started(python: Path) -> None:
+    marker = f"{1e6 + os.getpid()}"
+    call(python, abs, (-1,), LIMIT)
+    with pytest.raises(TimeoutError):
+        call(python, subprocess.call, (["sleep", marker],), 0.5)
+    assert not _processes_with(marker)
+    call(python, abs, (-1,), LIMIT)
+    with pytest.raises(TimeoutError):
+        call(python, *HANG, 0.5)
+    assert call(python, abs, (-1,), LIMIT) == 1
+
+
+@pytest.mark.slow
+def test_a_hang_ends_with_a_killed_parent(python: Path) -> None:
+    """Also where it is in C, and never looks whether the parent is there."""
+    program = (
+        "import os, re\n"
+        "from pathlib import Path\n"
+        "from validation.execution.interpreter import call\n"
+        f"python = Path({str(python)!r})\n"
+        "print(call(python, os.getpid, (), 30), flush=True)\n"
+        f"call(python, re.match, {HANG[1]!r}, 1000)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    time.sleep(0.1)  # the hang begins
+    assert _is_running(child)
+    parent.send_signal(signal.SIGKILL)
+    parent.communicate()
+    deadline = time.monotonic() + 10
+    while _is_running(child) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _is_running(child)
+
+
+def test_a_python_that_cannot_be_started_is_a_reason(tmp_path: Path) -> None:
+    with pytest.raises(LostCallError, match="cannot be started: No such file or directory"):
+        call(tmp_path / "bin/python", abs, (-1,), LIMIT)
+
+
+@pytest.mark.slow
+def test_packages_beside_our_own_are_not_taken_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where we are installed, those of another Python lie beside us."""
+    python = make_environment(tmp_path, "mujoco").interpreter
+    (tmp_path / "numpy").mkdir()
+    (tmp_path / "numpy" / "__init__.py").write_text("raise SystemExit('of another Python')", encoding="utf-8")
+    for package in interpreter.PACKAGES:
+        (tmp_path / package).symlink_to(ROOT / package)
+    monkeypatch.setattr(interpreter, "ROOT", tmp_path)
+    try:
+        assert call(python, load, ("3prr",), LIMIT).title == load("3prr").title
+    finally:
+        end(python)
+
+
+@pytest.mark.slow
+def test_tasks_of_an_engine_run_where_the_engine_is(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one that is importable here, here; a crash or a hang there takes no other along."""
+    tasks = [
+        Task(sysconfig.get_path, SCRIPTS),
+        Task(sysconfig.get_path, SCRIPTS, engine="mujoco"),
+        Task(os.abort, (), engine="mujoco"),
+        Task(*HANG, engine="mujoco"),
+    ]
+    with worker_pool(Workers(1, time_limit=3)) as pool:
+        assert pool.results(tasks[1:2], "here") == [sysconfig.get_path("scripts")]
+        monkeypatch.setattr(engines, "installed", lambda name: False)
+        here, there, *failures = pool.results(tasks, "there")
+    assert (here, there) == (sysconfig.get_path("scripts"), str(environment.interpreter.parent))
+    assert [failure.reason for failure in failures] == [
+        "its process died: Aborted (SIGABRT)",
+        "it did not come to an end within 3 s",
+    ]
+    assert all(isinstance(failure, WorkerFailure) for failure in failures)
+
+
+@pytest.mark.slow
+def test_an_engine_gives_the_same_efforts_there(python: Path, prr: Case, prr_motion: Motion) -> None:
+    motion = prr_motion.assemble(prr_motion.t[:20])
+    there = call(python, evaluate, (prr, motion, "mujoco/kkt"), LIMIT).history
+    here = sources.load("mujoco/kkt").compute_efforts(prr, motion)
+    assert there.effort.tobytes() == here.effort.tobytes()
+
+
+def test_a_key_names_what_computes(not_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an update of an environment a resumed run computes again."""
+    monkeypatch.setenv(PLACE, str(tmp_path))
+    task = Task(abs, (-1,), engine="mujoco")
+    without = keys([task, task._replace(engine="")])
+    assert without[0] == without[1]
+    environment = make_environment(tmp_path, "mujoco")
+    before, other = keys([task, task._replace(engine="")])
+    assert (before != without[0], other) == (True, without[1])
+    assert keys([task])[0] == before
+    (package,) = environment.folder.rglob("*.dist-info")
+    package.rename(package.with_name("numpy-2.0.dist-info"))
+    assert keys([task])[0] not in (before, other)
+
+
+def test_the_newest_whole_environment_is_used(not_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PLACE, str(tmp_path))
+    assert environment_of("dart") is None
+    assert not is_there("dart")
+    for version in ("1.9", "1.10"):
+        make_environment(tmp_path, "dart", version)
+    make_environment(tmp_path, "dart", "2.0", whole=False)
+    gone = make_environment(tmp_path, "dart", "3.0")
+    shutil.rmtree(gone.interpreter.parent)
+    assert [environment.version for environment in environments()] == ["1.10", "1.9"]
+    assert [path.name for path in broken_environments()] == ["dart-2.0-py311", "dart-3.0-py311"]
+    assert engine_versions() == {"dart": "1.10"}
+    assert is_there("dart")
+    assert "dart/kkt" in sources.names(load("3prr"))
+    assert "dart" not in sources.absent_engines()
+
+
+def test_the_record_names_what_computes(not_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PLACE, str(tmp_path))
+    environment = make_environment(tmp_path, "dart", "1.10")
+    study = Run(cases=())
+    record = study_module._record(study, [], datetime.now(UTC), TaskLog())
+    assert record["versions"]["dart"] == "1.10"
+    named = {"name": environment.name, "python": environment.python, "numpy": environment.numpy}
+    assert record["environments"] == {"dart": named}
+
+
+def test_what_is_importable_is_used_as_ever(environment: Environment) -> None:
+    assert environment_of("mujoco") is None
+    assert engine_versions()["mujoco"] == engines.versions()["mujoco"] != environment.version
+
+
+def test_a_folder_of_an_engines_name_is_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some_engine").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(engines, "engine", lambda _: SimpleNamespace(requires="some_engine", distribution="numpy"))
+    assert not engines.installed("some_engine")
+    (tmp_path / "some_engine" / "__init__.py").touch()
+    monkeypatch.setattr(engines, "engine", lambda _: SimpleNamespace(requires="some_engine", distribution="no-such"))
+    assert not engines.installed("some_engine")
+    monkeypatch.setattr(engines, "engine", lambda _: SimpleNamespace(requires="some_engine", distribution="numpy"))
+    assert engines.installed("some_engine")
+
+
+def _processes_with(text: str) -> list[str]:
+    """Command lines of the processes that have a text in them."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(path.read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return [line for line in lines if text in line]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,339 @@
+"""Makes, renews and removes the environments of engines, by uv; what is cut short is made anew the next time."""
+
+import importlib
+import importlib.metadata
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock, Timeout
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+
+import engines
+from robots.errors import HarnessError, NotFoundError
+from validation.execution import uv
+from validation.execution.environments import (
+    Environment,
+    broken_environments,
+    environments,
+    environments_folder,
+    interpreter_in,
+)
+from validation.execution.interpreter import COMPILED, LostCallError, call, end
+
+UNNEEDED = frozenset(
+    {"click", "jinja2", "junitparser", "markupsafe", "matplotlib", "pillow", "plotly", "pyarrow", "tabulate"}
+)
+"""What only pages, tables and command lines need, and our workers do not."""
+DRAFT = "making-"
+"""How the folder of an environment begins until it is whole."""
+FIRST_CALL = 600.0
+"""How long the first import in an environment may take, where everything is compiled [s]."""
+
+
+def add(requirement: str, *, python: str = "", find_links: str = "") -> Environment:
+    """Make the environment of an engine, instead of one of the same name; others of the engine stay.
+
+    Args:
+        requirement: Name of the engine, with a version as `pybullet==3.2.7` or without.
+        python: Interpreter, or version of Python; by default this one, or another that the engine has wheels for.
+        find_links: Folder of wheels, to do without a network.
+
+    Raises:
+        NotFoundError: If there is no such engine.
+        HarnessError: If the environment cannot be made; the message says what mends that.
+    """
+    engine, version = parsed(requirement)
+    request = {"version": version, "python": python, "find_links": find_links}
+    with _locked() as folder:
+        return _made(folder, engine, request)
+
+
+def update(environment: Environment) -> Environment:
+    """Make an environment again as it was asked for, with the newest packages that allow for it; the old one goes.
+
+    Args:
+        environment: The old one.
+
+    Raises:
+        HarnessError: If it cannot be made; the old one stays.
+    """
+    with _locked() as folder:
+        renewed = _made(folder, environment.engine, environment.request)
+        if renewed.name != environment.name:
+            shutil.rmtree(environment.folder)
+    return renewed
+
+
+def remove(requirement: str) -> list[str]:
+    """Remove the environments of an engine, those cut short too.
+
+    Args:
+        requirement: Name of the engine, with a version as `pybullet==3.2.7` or without.
+
+    Returns:
+        Names of what was removed.
+
+    Raises:
+        NotFoundError: If there is no such engine, or no environment of it.
+    """
+    engine, version = parsed(requirement)
+    with _locked():
+        folders = [environment.folder for environment in asked_for(requirement)]
+        folders += [path for path in broken_environments() if not version and engine_of_folder(path) == engine]
+        if not folders:
+            raise NotFoundError("environment", requirement, [_as_asked(one) for one in environments()])
+        for folder in folders:
+            shutil.rmtree(folder)
+    return [folder.name for folder in folders]
+
+
+def asked_for(requirement: str) -> list[Environment]:
+    """The environments of an engine, or of one of its versions.
+
+    Args:
+        requirement: Name of the engine, with a version or without; empty for all.
+
+    Raises:
+        NotFoundError: If there is no such engine.
+    """
+    engine, version = parsed(requirement) if requirement else ("", "")
+    whole = [environment for environment in environments() if engine in ("", environment.engine)]
+    return [environment for environment in whole if version in ("", environment.version)]
+
+
+def parsed(requirement: str) -> tuple[str, str]:
+    """Engine and version of what is asked for; without a version it is empty.
+
+    Raises:
+        NotFoundError: If there is no such engine.
+        HarnessError: If it is neither ENGINE nor ENGINE==VERSION.
+    """
+    try:
+        want = Requirement(requirement)
+    except InvalidRequirement as error:
+        raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'") from error
+    if want.name not in engines.engine_names():
+        raise NotFoundError("engine", want.name, engines.engine_names())
+    versions = list(want.specifier)
+    if not versions:
+        return want.name, ""
+    if len(versions) > 1 or versions[0].operator != "==" or "*" in versions[0].version:
+        raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'")
+    return want.name, versions[0].version
+
+
+def engine_of_folder(folder: Path) -> str:
+    """The engine that a folder was made for, by its name."""
+    return folder.name.removeprefix(DRAFT).split("-")[0]
+
+
+def package(engine: str, version: str) -> str:
+    """What brings an engine, as it is asked for: the version named, or the range that its adapter is written for.
+
+    Args:
+        engine: Name of the engine.
+        version: Of its package; empty for the newest.
+    """
+    distribution = engines.distribution(engine)
+    return f"{distribution}=={version}" if version else f"{distribution}{_own_range(distribution)}"
+
+
+def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
+    """What is installed: an engine and what is needed, in versions beside which its release runs.
+
+    Args:
+        engine: Name of the engine.
+        version: Of its package; empty for the newest.
+        needs: What else is needed.
+    """
+    unstated = {Requirement(need).name: need for need in unstated_needs(engine, version)}
+    names = {Requirement(need).name: need for need in needs}
+    others = [unstated.get(name, need) for name, need in names.items() if name != engines.distribution(engine)]
+    return [package(engine, version), *others]
+
+
+def unstated_needs(engine: str, version: str) -> list[str]:
+    """Versions of other packages beside which alone a release runs, where it does not say so.
+
+    Args:
+        engine: Name of the engine.
+        version: Of its package; empty for the newest, which says all.
+    """
+    return [
+        need
+        for releases, needs in engines.engine(engine).unstated.items()
+        for need in needs
+        if version and SpecifierSet(releases).contains(version)
+    ]
+
+
+def chosen_python(engine: str, version: str, options: Sequence[str], folder: Path) -> str:
+    """An interpreter that an engine has wheels for: this one, or another of this machine, or one that uv brings.
+
+    Args:
+        engine: Name of the engine.
+        version: Of its package; empty for the newest.
+        options: Where uv finds packages.
+        folder: Where uv runs.
+
+    Raises:
+        HarnessError: If there is none, or it cannot be found out.
+    """
+    want = package(engine, version)
+    suited = []
+    try:
+        for candidate in uv.PYTHONS:
+            if uv.has_wheels(want, candidate, options, folder):
+                suited.append(candidate)
+                if python := uv.interpreter(candidate, folder):
+                    return python
+    except uv.UvError as error:
+        raise _without(engine, version, f"{want}: {error}", "--find-links FOLDER") from error
+    if not suited:
+        raise HarnessError(f"{want}: it has no wheels for Python {', '.join(uv.PYTHONS)} on this machine")
+    return suited[0]
+
+
+def imported(engine: str) -> tuple[str, str, str]:
+    """Versions of an engine, of Python and of numpy where this runs, once the engine is imported."""
+    importlib.import_module(engines.engine(engine).requires)
+    return engines.versions()[engine], platform.python_version(), np.__version__
+
+
+def _made(folder: Path, engine: str, request: Mapping[str, str]) -> Environment:
+    """A new environment in its place."""
+    uv.program()  # without which nothing else is worth saying
+    options = _options(request)
+    python = request["python"] or chosen_python(engine, request["version"], options, folder)
+    for unfinished in folder.glob(f"{DRAFT}{engine}-*"):
+        shutil.rmtree(unfinished, ignore_errors=True)  # a uv whose loopcheck was killed may still write there
+    draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT}{engine}-", dir=folder))
+    try:
+        _install(draft, engine, python, request, options)
+        environment = _described(draft, engine, _imported_in(draft, engine), request)
+        environment.write()
+        return _in_place(environment, folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _options(request: Mapping[str, str]) -> list[str]:
+    """Where uv finds packages.
+
+    Raises:
+        HarnessError: If the folder of wheels is none.
+    """
+    if not request["find_links"]:
+        return []
+    links = Path(request["find_links"]).absolute()
+    if not links.is_dir():
+        raise HarnessError(f"{links}: want a folder of wheels, there is none")
+    return ["--offline", "--no-index", "--find-links", str(links)]
+
+
+def _install(draft: Path, engine: str, python: str, request: Mapping[str, str], options: Sequence[str]) -> None:
+    """Make the environment and put the packages into it."""
+    path = Path(python).expanduser()
+    place = str(path.absolute()) if path.exists() else python
+    offline = ["--offline"] if options else []
+    try:
+        uv.uv(
+            ("venv", "--no-project", "--relocatable", "--clear", *offline, "--python", place, str(draft)), draft.parent
+        )
+    except uv.UvError as error:
+        reason = str(error) if path.exists() else f"none is found here, and uv brings none: {_begin(error)}"
+        raise _without(engine, request["version"], f"Python {python}: {reason}", "--python PATH") from error
+    packages = packages_with(engine, request["version"], _needs())
+    target = ("--python", str(interpreter_in(draft)))
+    try:
+        uv.uv(("pip", "install", *target, "--only-binary", ":all:", *options, *packages), draft.parent)
+    except uv.UvError as error:
+        mend = "--python PATH" if uv.NO_WHEELS.search(str(error)) else "--find-links FOLDER"
+        raise _without(engine, request["version"], f"Python {python}: {error}", mend) from error
+
+
+def _imported_in(draft: Path, engine: str) -> tuple[str, str, str]:
+    """What `imported` says there: that our workers and the engine can be imported at all."""
+    python = interpreter_in(draft)
+    try:
+        versions: tuple[str, str, str] = call(python, imported, (engine,), FIRST_CALL)
+    except (LostCallError, TimeoutError) as error:
+        raise HarnessError(f"{engine}: cannot be imported in its environment: {error}") from error
+    finally:
+        end(python)
+    return versions
+
+
+def _described(draft: Path, engine: str, versions: tuple[str, str, str], request: Mapping[str, str]) -> Environment:
+    version, python, numpy = versions
+    size = sum(path.stat().st_size for path in draft.rglob("*") if path.is_file() and not path.is_symlink())
+    return Environment(
+        folder=draft, engine=engine, version=version, python=python, numpy=numpy, size=size, request=dict(request)
+    )
+
+
+def _in_place(environment: Environment, folder: Path) -> Environment:
+    """The environment under its own name, instead of one that is there."""
+    parts = environment.python.split(".")
+    place = folder / f"{environment.engine}-{environment.version}-py{parts[0]}{parts[1]}"
+    if place.exists():
+        shutil.rmtree(place)
+    shutil.rmtree(environment.folder / COMPILED, ignore_errors=True)  # it names the place where it was made
+    environment.folder.rename(place)
+    return next(one for one in environments() if one.folder == place)
+
+
+def _needs() -> Iterator[str]:
+    """What our workers need, as we ask for it ourselves, but no engine; MuJoCo is the compiler that reads models."""
+    unneeded = UNNEEDED | {engines.distribution(name) for name in engines.engine_names()} - {"mujoco"}
+    return (str(need) for need in _requirements("") if need.name not in unneeded)
+
+
+def _own_range(distribution: str) -> str:
+    """The versions of a package that our adapter is written for."""
+    extras = {engines.extra(name) for name in engines.engine_names()}
+    needs = [need for extra in ("", *sorted(extras)) for need in _requirements(extra) if need.name == distribution]
+    return str(needs[0].specifier) if needs else ""
+
+
+def _requirements(extra: str) -> Iterator[Requirement]:
+    """What we need ourselves, or with an extra, on any Python."""
+    for text in importlib.metadata.requires("loopcheck") or ():
+        need = Requirement(text)
+        named = None if need.marker is None or "extra" not in str(need.marker) else str(need.marker)
+        if (named is None) == (extra == "") and (named is None or need.marker.evaluate({"extra": extra})):  # type: ignore[union-attr]
+            yield need
+
+
+def _begin(error: uv.UvError) -> str:
+    """What uv says first; then come the causes of causes."""
+    return str(error).split(" cause: ")[0]
+
+
+def _without(engine: str, version: str, reason: str, option: str) -> HarnessError:
+    """Why there is no environment, and the command that mends it."""
+    asked = f"{engine}=={version}" if version else engine
+    return HarnessError(f"{reason}; mended by: loopcheck engines add {asked} {option}")
+
+
+def _as_asked(environment: Environment) -> str:
+    return f"{environment.engine}=={environment.version}"
+
+
+@contextmanager
+def _locked() -> Iterator[Path]:
+    """The folder of environments, in which nobody else makes or removes any meanwhile."""
+    try:
+        folder = environments_folder()
+        with FileLock(folder / ".lock", blocking=False):
+            yield folder
+    except Timeout as error:
+        raise HarnessError(f"{folder}: another loopcheck makes or removes environments there; wait") from error
+    except OSError as error:
+        raise HarnessError(f"{error.filename}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,96 @@
+"""The program uv, which makes environments: found and run, and which Python has wheels for a package."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from robots.errors import HarnessError
+
+THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
+"""Version of the Python that runs now."""
+PYTHONS = tuple(dict.fromkeys((THIS, "3.11", "3.12", "3.13", "3.14")))
+"""Those that engines may have wheels for, the one that runs now first."""
+NO_WHEELS = re.compile(r"no (usable )?wheels")
+"""What uv says where a package has none for a Python."""
+
+
+class UvError(HarnessError):
+    """What uv was asked for it has not done; the message is its own."""
+
+
+def program() -> str:
+    """Path of uv.
+
+    Raises:
+        UvError: If it is not installed.
+    """
+    places = (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
+    found_program = os.environ.get("UV") or shutil.which("uv", path=os.pathsep.join(places))
+    if not found_program:
+        raise UvError("uv is not installed: pip install uv")
+    return found_program
+
+
+def uv(arguments: Sequence[str], folder: Path, standard_input: str = "") -> str:
+    """What uv prints.
+
+    Args:
+        arguments: Of its command line.
+        folder: Where it runs: away from projects, whose settings it would take.
+        standard_input: What it reads.
+
+    Raises:
+        UvError: If it fails.
+    """
+    command = (program(), "--quiet", *arguments)
+    surroundings = {name: text for name, text in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=surroundings, input=standard_input, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise UvError(f"{command[0]}: cannot be started: {error.strerror}") from error
+    if done.returncode:
+        raise UvError(" ".join(done.stderr.split()).removeprefix("error: ") or f"uv ended with {done.returncode}")
+    return done.stdout
+
+
+def has_wheels(requirement: str, python: str, options: Sequence[str], folder: Path) -> bool:
+    """Whether a package has wheels for a Python on this machine.
+
+    Args:
+        requirement: The package, as `pybullet>=3.2.6`.
+        python: Version of Python, as 3.11.
+        options: Where packages come from.
+        folder: Where uv runs.
+
+    Raises:
+        UvError: If that cannot be found out: no network, or no such package.
+    """
+    resolution = ("pip", "compile", "-", "--no-deps", "--only-binary", ":all:", "--python-version", python)
+    try:
+        uv((*resolution, "--python", sys.executable, *options), folder, requirement)
+    except UvError as error:
+        if NO_WHEELS.search(str(error)):
+            return False
+        raise
+    return True
+
+
+def interpreter(version: str, folder: Path) -> str | None:
+    """A Python of this machine; None if there is none of that version.
+
+    Args:
+        version: As 3.11.
+        folder: Where uv runs.
+    """
+    if version == THIS:
+        return sys.executable
+    try:
+        return uv(("python", "find", "--no-python-downloads", "--no-project", "--system", version), folder).strip()
+    except UvError:
+        return None
