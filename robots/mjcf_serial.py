@@ -13,6 +13,8 @@ from robots.errors import MechanismError
 from robots.mechanism import ModelFile
 from robots.mjcf import add_polynomial, compile_model
 
+POINT = 1e-9
+"""Moment of inertia of a point, which MuJoCo wants to be above zero [kg m²]."""
 SAME_POSE = 1e-12
 """Largest difference of a pose that is left as it is written [m or -]."""
 
@@ -39,6 +41,23 @@ class Follower(NamedTuple):
     """From the constant up [m or rad, per powers of m or rad], shape (5,)."""
 
 
+class Split(NamedTuple):
+    """A rod that is left as two points: a part of its mass at its joint, the rest on the body that its loop joins."""
+
+    rod: int
+    """Index of the rod."""
+    joint: Array
+    """Point of its joint in its frame [m], shape (3,)."""
+    mass: float
+    """What stays there [kg]."""
+    other: int
+    """Index of the body at its other end."""
+    end: Array
+    """The point of that body [m], shape (3,)."""
+    end_mass: float
+    """What goes there [kg]."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
     """What makes a stand-in of a model with loops."""
@@ -49,6 +68,8 @@ class Cut:
     """Names of joints that get a motor each, instead of the actuators of the file."""
     followers: Sequence[Follower]
     """Joints that follow others."""
+    splits: Sequence[Split]
+    """Rods that are shared between the bodies at their ends."""
     body_poses: Sequence[RelativePose]
     """Pose of each body in its parent, with the joints that are left at rest, in the order of the bodies."""
 
@@ -86,7 +107,24 @@ def _apply(model: ModelFile, cut: Cut, specs: list[Any], spec: Any) -> None:
             body.pos = pose.position
             body.alt.type = type(body.alt.type)(0)
             body.quat = Rotation.from_matrix(np.asarray(pose.rotation)).as_quat(scalar_first=True)
+    _split(bodies, cut.splits)
     for folder in ("meshdir", "texturedir"):  # the stand-in may lie elsewhere
         if getattr(spec, folder, ""):
             setattr(spec, folder, str((model.path.parent / getattr(spec, folder)).absolute()))
     specs.append(spec)
+
+
+def _split(bodies: Sequence[Any], splits: Sequence[Split]) -> None:
+    """Share rods between the bodies at their ends."""
+    for split in splits:
+        _make_point(bodies[split.rod], split.joint, split.mass)
+        end = bodies[split.other].add_body()
+        end.name, end.pos = f"end of {bodies[split.rod].name or split.rod}", split.end
+        _make_point(end, np.zeros(3), split.end_mass)
+
+
+def _make_point(body: Any, position: Array, mass: float) -> None:
+    """Make a body's inertia that of a point in its frame."""
+    body.explicitinertial, body.mass, body.ipos = True, mass, position
+    body.inertia, body.fullinertia = np.full(3, POINT), np.full(6, np.nan)
+    body.iquat, body.ialt.type = [1, 0, 0, 0], type(body.ialt.type)(0)

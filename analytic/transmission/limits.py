@@ -40,15 +40,16 @@ def effort_ranges(space: JointSpace, actuators: Sequence[int]) -> Box:
 
 
 def joint_ranges(space: JointSpace) -> Box:
-    """What the efforts at the shared joints of a serial model are cut to, by the limits of its actuators.
+    """What the efforts at the shared joints of a serial model are cut to; infinite where no actuator acts.
 
     Args:
         space: The serial model and its shared joints.
     """
     ranges = effort_ranges(space, range(space.mechanism.na))
     T_T = joint_terms(space, space.start[None]).transmission[0].T
-    acting = np.abs(T_T).max(axis=0, initial=0.0) > 0
-    return most(T_T[:, acting], Box(low=ranges.low[acting], high=ranges.high[acting]))
+    sums = most(T_T, ranges)
+    driven = np.abs(T_T).max(axis=1, initial=0.0) > 0
+    return Box(low=np.where(driven, sums.low, -np.inf), high=np.where(driven, sums.high, np.inf))
 
 
 def largest_box(rows: Array, low: Array, high: Array) -> Box:

@@ -111,8 +111,8 @@ def sound_poses(space: JointSpace, x: Array) -> tuple[Array, AnyArray]:
     motors = list(_motors(space))
     if motors and sound.any():
         T = joint_terms(space, np.concatenate([start, q[sound]])).transmission[:, motors]
-        relative = np.linalg.svd(T[1:] @ np.linalg.pinv(T[0]), compute_uv=False)[:, len(space.joints) - 1]
-        sound[sound] = relative >= SOUND
+        driven = int(np.linalg.matrix_rank(T[0]))  # fewer than joints where springs hold some
+        sound[sound] = np.linalg.svd(T[1:] @ np.linalg.pinv(T[0]), compute_uv=False)[:, driven - 1] >= SOUND
     return q, sound
 
 

@@ -218,6 +218,7 @@ def test_bad_input_is_named(changed: Changed) -> None:
     )
     with pytest.raises(MechanismError, match="want motors that move all shared joints, got left_motor"):
         want_driven(twin_of(idle, "ankle_serial"))
+    assert sound_poses(twin_of(idle, "ankle_serial").closed, np.array([[0.1, 0.1]]))[1].all()
 
 
 def rows_of_ankle() -> Array:

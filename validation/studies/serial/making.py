@@ -23,7 +23,7 @@ from analytic.transmission.twin import SWING, sound_poses
 from robots.arrays import Array
 from robots.errors import MechanismError
 from robots.mechanism import DOFS, WORLD, Mechanism
-from robots.mjcf_serial import SAME_POSE, Cut, Follower, RelativePose, serial_text
+from robots.mjcf_serial import POINT, SAME_POSE, Cut, Follower, RelativePose, Split, serial_text
 from robots.robot import Case
 from validation.studies.serial.writing import write_text
 
@@ -39,8 +39,9 @@ DEGREE = 4
 def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder: Path) -> tuple[Path, list[str]]:
     """Write the stand-in of a closed mechanism: its spanning tree with the joints that are kept, a motor on each.
 
-    What moves by joints that are not kept stands where it is at the start and weighs there, rods as well as cranks. A
-    joint that carries a kept one and follows from another kept one does so by a polynomial.
+    What moves by joints that are not kept stands where it is at the start and weighs there. Of a rod whose loop closes
+    on a body that moves against it, what its far end carries goes to that body. A joint that carries a kept one and
+    follows from another does so by a polynomial.
 
     Args:
         case: The closed mechanism.
@@ -64,8 +65,8 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     scalar = [joint.name for joint in mechanism.joints if DOFS[joint.kind] == 1 and joint.name not in fixed]
     kept = independent_joints(closed, q, [name for name in scalar if not keep or name in keep])
     if not kept or set(keep) - set(kept):
-        lost = ", ".join(sorted(set(keep) - set(kept))) or "none that moves"
-        raise MechanismError(f"{mechanism.model.path}: want joints to keep that move by themselves, got {lost}")
+        tied = ", ".join(sorted(set(keep) - set(kept))) or "none that moves"
+        raise MechanismError(f"{mechanism.model.path}: want joints to keep that move by themselves, got {tied}")
     space = joint_space(closed, q, kept, [1.0] * len(kept))
     followers, notes = _followers(space, [name for name in _carrying(mechanism, kept) if name in scalar])
     free = [joint.name for joint in mechanism.joints if joint.kind == "free"]
@@ -73,13 +74,48 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     dropped = [joint.name for joint in mechanism.joints if joint.name not in left]
     _want_first(mechanism, dropped)
     body_poses = _relative_poses(mechanism, q, dropped)
-    cut = Cut(dropped=dropped, motors=kept, followers=followers, body_poses=body_poses)
+    splits = _splits(mechanism, left)
+    cut = Cut(dropped=dropped, motors=kept, followers=followers, splits=splits, body_poses=body_poses)
     text = serial_text(mechanism.model, cut)
     path = folder / STAND_IN
     if path.resolve() == mechanism.model.path.resolve():
         raise MechanismError(f"{folder}: holds {STAND_IN} itself, want another folder by --out")
     write_text(path, text)
     return path, [f"wrote {STAND_IN}: moves by {', '.join(kept)}", *notes]
+
+
+def _splits(mechanism: Mechanism, left: set[str]) -> list[Split]:
+    """Rods that end the tree and whose loop closes on a body that moves against them in the stand-in."""
+    splits: dict[int, Split] = {}
+    parents = {body.parent for body in mechanism.bodies}
+    for closure in mechanism.rigid_closures:
+        ends = ((closure.body1, closure.point1), (closure.body2, closure.point2))
+        for (rod, tip), (other, end) in (ends, ends[::-1]):
+            if rod in (WORLD, *parents, *splits) or other in (WORLD, *splits) or not mechanism.joints_of[rod]:
+                continue
+            if _moving(mechanism, rod, left) == _moving(mechanism, other, left) or _own(mechanism, rod, left):
+                continue
+            body, start = mechanism.bodies[rod], mechanism.joints[mechanism.joints_of[rod][-1]].anchor
+            along = tip - start
+            share = float(np.clip((body.center - start) @ along / max(float(along @ along), POINT), 0, 1))
+            far = share * body.mass
+            splits[rod] = Split(rod=rod, joint=start, mass=body.mass - far, other=other, end=end, end_mass=far)
+            break
+    return list(splits.values())
+
+
+def _own(mechanism: Mechanism, body: int, left: set[str]) -> set[str]:
+    """Joints of a body that are left."""
+    return {mechanism.joints[j].name for j in mechanism.joints_of[body]} & left
+
+
+def _moving(mechanism: Mechanism, body: int, left: set[str]) -> set[str]:
+    """Joints that are left on the way from a body to the world."""
+    joints = set[str]()
+    while body != WORLD:
+        joints |= _own(mechanism, body, left)
+        body = mechanism.bodies[body].parent
+    return joints
 
 
 def _carrying(mechanism: Mechanism, kept: Sequence[str]) -> list[str]:

@@ -39,7 +39,7 @@ def error_bars(errors: pd.DataFrame) -> Figure | None:
 
 @as_svg
 def over_workspace(samples: pd.DataFrame, quantity: str) -> Figure | None:
-    """A quantity of both models over the workspace: against one joint, or over two by colour.
+    """A quantity of both models over the workspace: against one joint, or over two their difference.
 
     Args:
         samples: The table of the workspace.
@@ -57,9 +57,12 @@ def over_workspace(samples: pd.DataFrame, quantity: str) -> Figure | None:
         unit = of_part["unit"].iloc[0]
         if len(names) == 2:
             x, y = (positions[name] for name in names)
-            marks = axes.scatter(x, y, c=of_part["closed"], s=9, cmap="viridis")
+            lacking = of_part["serial"] - of_part["closed"]
+            is_compared = bool(lacking.notna().any())
+            marks = axes.scatter(x, y, c=lacking if is_compared else of_part["closed"], s=9, cmap="viridis")
             figure.colorbar(marks, ax=axes)
-            axes.set(title=literal(f"{part} [{unit}]"), xlabel=literal(names[0]), ylabel=literal(names[1]))
+            title = f"{part}{': stand-in less closed' if is_compared else ''} [{unit}]"
+            axes.set(title=literal(title), xlabel=literal(names[0]), ylabel=literal(names[1]))
             continue
         own = next((name for name in names if part.endswith(name)), names[0])
         for side, colour in (("closed", COLORS[0]), ("serial", COLORS[1])):

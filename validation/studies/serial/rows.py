@@ -18,6 +18,7 @@ PLAIN, CONSTANT, FUNCTION = "plain", "constant", "function"
 AT_JOINT, AT_MOTOR = "effort at joint", "effort at motor"
 TERMS = {"inertia": "mass", "damping": "damping", "spring": "spring", "weight": "weight"}
 SAFE, ALONE, GIVEN, BROKEN = "safe box", "alone", "serial file", "motor at the serial file's limits"
+LINE = "safe box, torque–speed line"
 EFFORT, SPEED = "effort", "speed"
 IDLE = 1e-12
 """Couplings below this part of what they couple, and springs of other loads, are round-off [-]."""
@@ -160,16 +161,9 @@ def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float]) -> I
     fastest = np.array([speeds.get(name, np.inf) for name in twin.motor_names])
     ranges = {EFFORT: effort_ranges(twin.closed, twin.motors), SPEED: Box(low=-fastest, high=fastest)}
     per_joint = {EFFORT: efforts, SPEED: [f"{unit}/s" for unit in units]}
-    for quantity, limits in ranges.items():
-        A = motor_rows(T, quantity)
-        box = box_of_all(A, limits)
-        if box is None:
-            continue
-        low, high = (np.tile(side, len(A)) for side in (limits.low, limits.high))
-        alone = largest_alone(A.reshape(-1, A.shape[2]), low, high)
-        for kind, sides in ((SAFE, box), (ALONE, alone)):
-            for k, name in enumerate(twin.names):
-                yield _limit(quantity, kind, name, per_joint[quantity][k], sides, k)
+    for quantity, kind, box in _boxes(T, ranges):
+        for k, name in enumerate(twin.names):
+            yield _limit(quantity, kind, name, per_joint[quantity][k], box, k)
     given = joint_ranges(twin.serial)
     for k, name in enumerate(twin.names):
         if np.isfinite([given.low[k], given.high[k]]).all():
@@ -212,6 +206,30 @@ def box_of_all(A: Array, limits: Box) -> Box | None:
         return None
     low, high = (np.tile(side, len(A)) for side in (limits.low, limits.high))
     return largest_box(A.reshape(-1, A.shape[2]), low, high)
+
+
+def _boxes(T: Array, ranges: Mapping[str, Box]) -> Iterator[tuple[str, str, Box]]:
+    """Boxes of efforts and of speeds by quantity and kind, as far as the motors have limits."""
+    for quantity, limits in ranges.items():
+        A = motor_rows(T, quantity)
+        box = box_of_all(A, limits)
+        if box is not None:
+            low, high = (np.tile(side, len(A)) for side in (limits.low, limits.high))
+            yield quantity, SAFE, box
+            yield quantity, ALONE, largest_alone(A.reshape(-1, A.shape[2]), low, high)
+    ends = {quantity: np.minimum(-limits.low, limits.high) for quantity, limits in ranges.items()}
+    if all((np.isfinite(end) & (end > 0)).all() for end in ends.values()):
+        yield from _on_line(T, ends)
+
+
+def _on_line(T: Array, ends: Mapping[str, Array]) -> Iterator[tuple[str, str, Box]]:
+    """Limits of efforts and speeds together, of motors whose effort falls with speed, |τ| / τ₀ + |ẏ| / ẏ₀ ≤ 1."""
+    n = T.shape[2]
+    rows = np.concatenate([motor_rows(T, quantity) / end[:, None] for quantity, end in ends.items()], axis=2)
+    ones = np.ones(rows.shape[0] * rows.shape[1])
+    box = largest_box(rows.reshape(-1, 2 * n), -ones, ones)
+    for quantity, place in zip(ends, (slice(n), slice(n, None)), strict=True):
+        yield quantity, LINE, Box(low=box.low[place], high=box.high[place])
 
 
 def _is_square(T: Array) -> bool:
