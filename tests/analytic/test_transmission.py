@@ -263,3 +263,12 @@ def test_no_random_box_within_uneven_limits_is_larger() -> None:
         scale = max((reached.high / high).max(), (reached.low / low).max())
         largest = max(largest, float(np.prod((up + down) / scale)))
     assert 0.95 * volume < largest <= volume * (1 + 1e-6)
+
+
+def test_a_start_is_inside_limits(changed: Changed) -> None:
+    """A knee whose file has it at zero, outside of its limits."""
+    bent = changed("knee", ('range="-0.5 0.7"', 'range="0.2 0.7"'))
+    twin = twin_of(bent, "knee_serial")
+    assert 0.2 < twin.closed.coordinates(twin.closed.start[None])[0, 0] < 0.7
+    assert "starts inside limits" in twin.notes[0]
+    assert twin_of("knee", "knee_serial").notes == ()
