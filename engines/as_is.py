@@ -40,7 +40,7 @@ class Record:
     drift: Deviation
     """Largest opening of a loop."""
     iterations: float = np.nan
-    """Iterations of the engine's solver at all stages of a step, on average [-]; NaN where it does not tell."""
+    """Iterations of the engine's solver at all stages of a step, one at least, on average [-]; NaN if it tells none."""
 
     holds_itself: bool
     """Whether servos of the file hold the drives, so that how far these stay behind is their own affair."""

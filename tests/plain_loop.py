@@ -47,7 +47,8 @@ def plain_loop(mechanism: Mechanism, model: Any, motion: Motion, effort: Array, 
             mujoco.mj_comPos(model, data)
             mujoco.mj_applyFT(model, data, load.force, load.moment, point, load.body + 1, data.qfrc_applied)
         mujoco.mj_step(model, data)
-        rows.append((t[0], *state, data.actuator_force.copy(), _left_out(model, data, G, W)))
+        acted = lstsq((G @ W).T, data.qfrc_actuator)[0]  # what the joints let through of the actuators' forces
+        rows.append((t[0], *state, acted, _left_out(model, data, G, W)))
     times, q, qd, acted, left_out = (np.array(column) for column in zip(*rows, strict=True))
     return Log(
         name="plain",

@@ -4,6 +4,7 @@ The force of an actuator of length l is gain * input + bias, with gain = g0 + g1
 the input is its control, or its activation where it has one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ class Actuators:
     ctrl_range: Array
     """Least and largest control, infinite where it is not limited, shape (na, 2)."""
     force_range: Array
-    """Least and largest force [N or N m], infinite where it is not limited, shape (na, 2)."""
+    """Least and largest force [N or N m], by itself and on its joint, infinite where not limited, shape (na, 2)."""
 
     electric: AnyArray
     """Which are motors whose bias is what their voltage loses to their rotation [-], shape (na,)."""
@@ -170,7 +171,10 @@ def actuators(model: Any) -> Actuators:
         dynamics=np.where(electric, NONE, model.actuator_dyntype),
         activation=np.array(fields.actuator_actadr),
         ctrl_range=_range(np.array(model.actuator_ctrllimited, dtype=bool) & clamped, model.actuator_ctrlrange),
-        force_range=_range(np.array(model.actuator_forcelimited, dtype=bool), model.actuator_forcerange),
+        force_range=_narrower(
+            _range(np.array(model.actuator_forcelimited, dtype=bool), model.actuator_forcerange),
+            _ranges_on_joints(model, names),
+        ),
     )
 
 
@@ -202,6 +206,28 @@ def _in_words(model: Any, actuator: int) -> str:
 
 def _affine(coefficients: Array, length: Array, velocity: Array) -> Array:
     return coefficients[:, 0] + coefficients[:, 1] * length + coefficients[:, 2] * velocity
+
+
+def _ranges_on_joints(model: Any, names: Sequence[str]) -> Array:
+    """Least and largest force of each actuator that its joint lets through, (na, 2), which no reading of it shows."""
+    on_joint = np.isin(model.actuator_trntype, (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)))
+    ranges = np.tile([-np.inf, np.inf], (model.nu, 1))
+    joints = np.where(on_joint, model.actuator_trnid[:, 0], -1)
+    for i in np.flatnonzero(on_joint):
+        if not model.jnt_actfrclimited[joints[i]]:
+            continue
+        if (joints == joints[i]).sum() > 1:
+            others = [name for name, joint in zip(names, joints, strict=True) if joint == joints[i]]
+            raise NotRepresentableError(
+                f"mujoco/as_is: joint '{model.joint(joints[i]).name}': want one actuator where actuatorfrcrange limits "
+                f"their sum, got {', '.join(others)}"
+            )
+        ranges[i] = np.sort(model.jnt_actfrcrange[joints[i]] / model.actuator_gear[i, 0])
+    return ranges
+
+
+def _narrower(first: Array, second: Array) -> Array:
+    return np.stack([np.maximum(first[:, 0], second[:, 0]), np.minimum(first[:, 1], second[:, 1])], axis=1)
 
 
 def _range(limited: AnyArray, limits: Array) -> Array:

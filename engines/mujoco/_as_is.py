@@ -176,7 +176,9 @@ class _Run:
         if reads_joints:
             self._read_joints(k)
         mujoco.mj_step(model, data)
-        self.iterations += int(data.solver_niter[: max(data.nisland, 1)].max())
+        self.iterations += max(
+            int(data.solver_niter[: max(data.nisland, 1)].max()), 1
+        )  # nothing to solve is a step too
         log["force"][k] = data.actuator_force
         if data.nefc > data.ne:
             log["left_out"][k] = self._left_out()
@@ -279,6 +281,7 @@ def acted(
     """
     length, velocity = moved
     force, inputs, after = read
+    force = np.clip(force, *known.force_range.T)
     change = np.diff(velocity, axis=0)
     if integrator in IMPLICIT:
         return force + known.change(force, inputs, (np.zeros_like(change), change))

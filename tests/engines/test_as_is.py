@@ -34,6 +34,7 @@ KINDS = {
     "limited": '<position {on} kp="40" kv="3" ctrlrange="-0.05 0.05"/>',
     "filter": '<general {on} dyntype="filter" dynprm="0.02" biastype="affine" gainprm="5" biasprm="0 -5 -1"/>',
     "integrating": '<intvelocity {on} kp="40" actrange="-3 3"/>',
+    "on_limited_joint": '<position {on} kp="40" kv="3" gear="2"/>',
     "on_tendon": '<position {on} kp="40" kv="3"/>',
 }
 if hasattr(mujoco.mjtGain, "mjGAIN_DCMOTOR"):
@@ -43,9 +44,10 @@ INTEGRATORS = ("Euler", "implicit", "implicitfast", "discrete")
 
 def flywheels(folder: Path, kinds: Sequence[str], integrator: str = "Euler", step: float = 4e-3) -> Path:
     """Wheels, each with an actuator of its own kind on its axis and nothing else that acts on it."""
-    wheel = """<body name="{0}"><joint name="{0}" axis="0 0 1"/>
+    wheel = """<body name="{0}"><joint name="{0}" axis="0 0 1"{2}/>
         <inertial pos="0 0 0" mass="1" diaginertia="1 1 {1}"/></body>"""
-    bodies = "".join(wheel.format(kind, INERTIA) for kind in kinds)
+    limits = {"on_limited_joint": ' actuatorfrcrange="-1 1"'}
+    bodies = "".join(wheel.format(kind, INERTIA, limits.get(kind, "")) for kind in kinds)
     tendons = "".join(f'<fixed name="{kind}"><joint joint="{kind}" coef="1.5"/></fixed>' for kind in kinds)
     where = {kind: f'{"tendon" if kind == "on_tendon" else "joint"}="{kind}" name="{kind}"' for kind in kinds}
     path = folder / "flywheels.xml"
@@ -157,6 +159,13 @@ def test_an_actuator_that_is_no_motor_or_servo_is_refused(model_case: CaseMaker,
         run(model_case, path)
 
 
+def test_two_actuators_on_a_joint_that_limits_their_sum_are_refused(model_case: CaseMaker, tmp_path: Path) -> None:
+    path = flywheels(tmp_path, ["on_limited_joint"])
+    _replace(path, "</actuator>", '<motor name="second" joint="on_limited_joint"/></actuator>')
+    with pytest.raises(NotRepresentableError, match=r"want one actuator where actuatorfrcrange .* got on_.*, second"):
+        actuators(as_is.compiled(model_case(path, amplitude=0.3).mechanism))
+
+
 def test_nothing_of_the_file_is_changed(model_case: CaseMaker) -> None:
     case = model_case(MODELS / "tendon_hand.xml", configuration="vertical")
     model, plain = as_is.compiled(case.mechanism), mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
@@ -186,6 +195,12 @@ def test_the_time_constant_of_the_loops_is_the_one_in_force(
         <equality><joint joint1="a" joint2="b" solref="{solref[0]} {solref[1]}"/></equality></mujoco>"""
     )
     assert as_is.timeconst(mujoco.MjModel.from_xml_path(str(path))) == pytest.approx(expected)
+
+
+def test_a_step_with_nothing_to_solve_costs_one_too(model_case: CaseMaker, tmp_path: Path) -> None:
+    """Or robots without constraints would cost nothing, whatever their step."""
+    assert run(model_case, flywheels(tmp_path, ["motor"]))[2].iterations == 1
+    assert run(model_case, flywheels(tmp_path, ["motor"], integrator="RK4"))[2].iterations == 4
 
 
 def test_a_joint_limit_that_pushes_is_logged_as_the_effort_it_stands_for(model_case: CaseMaker, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from packaging.requirements import Requirement
@@ -196,7 +197,11 @@ def test_a_python_is_chosen_that_the_engine_has_wheels_for(monkeypatch: pytest.M
     wheels.add("3.11")
     assert chosen() == sys.executable
     wheels.clear()
+    answer = uv.UvError("Because there is no version of drake==9.9 and you require drake==9.9, ...")
     with pytest.raises(HarnessError, match=r"drake==1\.58\.0: it has no wheels for Python 3\.11, 3\.12, 3\.13"):
+        chosen()
+    monkeypatch.setattr(uv, "has_wheels", Mock(side_effect=answer))
+    with pytest.raises(HarnessError, match=r"drake==1\.58\.0: there is no such version$"):
         chosen()
 
 

@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 import time
-from typing import Any
 
 from robots.errors import HarnessError
 from validation.execution.errors import internal_error
@@ -61,7 +60,7 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
-def _watch(parent: int) -> Any:
+def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PERIOD)
     os._exit(1)

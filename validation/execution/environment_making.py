@@ -49,7 +49,7 @@ def add(requirement: str, *, python: str = "", find_links: str = "") -> Environm
         HarnessError: If the environment cannot be made; the message says what mends that.
     """
     engine, version = parsed(requirement)
-    request = {"version": version, "python": python, "find_links": find_links}
+    request = {"version": version, "python": _absolute(python), "find_links": _absolute(find_links)}
     with _locked() as folder:
         return _made(folder, engine, request)
 
@@ -120,12 +120,10 @@ def parsed(requirement: str) -> tuple[str, str]:
         raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'") from error
     if want.name not in engines.engine_names():
         raise NotFoundError("engine", want.name, engines.engine_names())
-    versions = list(want.specifier)
-    if not versions:
-        return want.name, ""
-    if len(versions) > 1 or versions[0].operator != "==" or "*" in versions[0].version:
+    version = next(iter(want.specifier)).version if want.specifier else ""
+    if requirement.replace(" ", "") != f"{want.name}{'==' if version else ''}{version}" or "*" in version:
         raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'")
-    return want.name, versions[0].version
+    return want.name, version
 
 
 def engine_of_folder(folder: Path) -> str:
@@ -194,6 +192,8 @@ def chosen_python(engine: str, version: str, options: Sequence[str], folder: Pat
                 if python := uv.interpreter(candidate, folder):
                     return python
     except uv.UvError as error:
+        if uv.NO_VERSION in str(error):
+            raise HarnessError(f"{want}: there is no such version") from error
         raise _without(engine, version, f"{want}: {error}", "--find-links FOLDER") from error
     if not suited:
         raise HarnessError(f"{want}: it has no wheels for Python {', '.join(uv.PYTHONS)} on this machine")
@@ -231,23 +231,24 @@ def _options(request: Mapping[str, str]) -> list[str]:
     """
     if not request["find_links"]:
         return []
-    links = Path(request["find_links"]).absolute()
-    if not links.is_dir():
-        raise HarnessError(f"{links}: want a folder of wheels, there is none")
-    return ["--offline", "--no-index", "--find-links", str(links)]
+    if not Path(request["find_links"]).is_dir():
+        raise HarnessError(f"{request['find_links']}: want a folder of wheels, there is none")
+    return ["--offline", "--no-index", "--find-links", request["find_links"]]
+
+
+def _absolute(text: str) -> str:
+    """A path as it is named from everywhere; what is no path, as a version of Python, as it is."""
+    path = Path(text).expanduser()
+    return str(path.absolute()) if text and path.exists() else text
 
 
 def _install(draft: Path, engine: str, python: str, request: Mapping[str, str], options: Sequence[str]) -> None:
     """Make the environment and put the packages into it."""
-    path = Path(python).expanduser()
-    place = str(path.absolute()) if path.exists() else python
-    offline = ["--offline"] if options else []
+    making = ["venv", "--no-project", "--relocatable", "--clear", *(["--offline"] if options else [])]
     try:
-        uv.uv(
-            ("venv", "--no-project", "--relocatable", "--clear", *offline, "--python", place, str(draft)), draft.parent
-        )
+        uv.uv((*making, "--python", python, str(draft)), draft.parent)
     except uv.UvError as error:
-        reason = str(error) if path.exists() else f"none is found here, and uv brings none: {_begin(error)}"
+        reason = str(error) if Path(python).exists() else f"none is found here, and uv brings none: {_begin(error)}"
         raise _without(engine, request["version"], f"Python {python}: {reason}", "--python PATH") from error
     packages = packages_with(engine, request["version"], _needs())
     target = ("--python", str(interpreter_in(draft)))
@@ -304,10 +305,13 @@ def _own_range(distribution: str) -> str:
 
 def _requirements(extra: str) -> Iterator[Requirement]:
     """What we need ourselves, or with an extra, on any Python."""
-    for text in importlib.metadata.requires("loopcheck") or ():
-        need = Requirement(text)
-        named = None if need.marker is None or "extra" not in str(need.marker) else str(need.marker)
-        if (named is None) == (extra == "") and (named is None or need.marker.evaluate({"extra": extra})):  # type: ignore[union-attr]
+    for need in map(Requirement, importlib.metadata.requires("loopcheck") or ()):
+        marker = need.marker
+        if marker is None or "extra" not in str(marker):
+            is_asked_for = not extra
+        else:
+            is_asked_for = bool(extra) and marker.evaluate({"extra": extra})
+        if is_asked_for:
             yield need
 
 

@@ -16,6 +16,8 @@ PYTHONS = tuple(dict.fromkeys((THIS, "3.11", "3.12", "3.13", "3.14")))
 """Those that engines may have wheels for, the one that runs now first."""
 NO_WHEELS = re.compile(r"no (usable )?wheels")
 """What uv says where a package has none for a Python."""
+NO_VERSION = "there is no version of"
+"""What uv says where a package has no such version."""
 
 
 class UvError(HarnessError):
