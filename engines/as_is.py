@@ -178,7 +178,7 @@ def _held_run(
     """A run from a sample of the motion to its end."""
     independent, begin = known[0], float(motion.t[sample])
     steps = (begin, robot.step, int(np.floor((motion.t[-1] - begin) / robot.step + 1e-9)) + 1)
-    controller = computed_torque(robot.mechanism, motion, known[1], independent, steps, bandwidth(robot.step))
+    controller = computed_torque(motion, known[1], independent, steps, bandwidth(robot.step))
     A, W = drive_matrices(robot.mechanism, independent)
     states, efforts, drift = [], [], Deviation()
     for k, t in enumerate(controller.t.tolist()):

@@ -91,18 +91,17 @@ class ComputedTorque:
         return self.effort[k] + self.per_acceleration[k] @ (w * w * (self.q[k] - q) + 2 * w * (self.qd[k] - qd))
 
 
-def targets(mechanism: Mechanism, motion: Motion, t: Array) -> Drive:
-    """What all drives are to do: polynomials between the samples of a motion, with its rates at them.
+def targets(motion: Motion, t: Array) -> Drive:
+    """What all drives are to do: polynomials between the samples of a motion, with the rates of its law at them.
 
-    Not its law: that of drives which follow from others closes the loops anew at every time.
+    The law itself may have to close the loops at every time, and a run asks for thousands.
 
     Args:
-        mechanism: Robot.
         motion: The motion to follow.
         t: Times [s], shape (n,).
     """
-    A, W = drive_matrices(mechanism, range(len(mechanism.drives)))
-    q, v, a, h = motion.q @ A.T, motion.qd @ W.T, motion.qdd @ W.T, np.diff(motion.t)[:, None]
+    at_samples, h = motion.law(motion.t), np.diff(motion.t)[:, None]
+    q, v, a = at_samples.q, at_samples.qd, at_samples.qdd
     early = [q[:-1], q[:-1] + h * v[:-1] / 5, q[:-1] + 2 * h * v[:-1] / 5 + h**2 * a[:-1] / 20]
     late = [q[1:] - 2 * h * v[1:] / 5 + h**2 * a[1:] / 20, q[1:] - h * v[1:] / 5, q[1:]]
     curve = BPoly(np.stack([*early, *late]), motion.t)
@@ -110,7 +109,6 @@ def targets(mechanism: Mechanism, motion: Motion, t: Array) -> Drive:
 
 
 def computed_torque(
-    mechanism: Mechanism,
     motion: Motion,
     demands: Sequence[Demand],
     independent: Sequence[int],
@@ -120,7 +118,6 @@ def computed_torque(
     """The controller of a run.
 
     Args:
-        mechanism: Robot.
         motion: The motion to follow.
         demands: What it takes at its samples.
         independent: Places of the independent drives among `Mechanism.drives`.
@@ -130,7 +127,7 @@ def computed_torque(
     begin, step, count = steps
     t: Array = begin + step * np.arange(count, dtype=float)
     middle = np.minimum(t + step / 2, motion.t[-1])
-    target = targets(mechanism, motion, t)
+    target = targets(motion, t)
     between = _between(motion.t)
     return ComputedTorque(
         t=t,

@@ -145,11 +145,11 @@ class _Run:
         self.torque = torque | ~self.actuators.servo
         self.A, self.W = drive_matrices(plan.mechanism, plan.independent)
         self.controller = computed_torque(
-            plan.mechanism, motion, plan.demands, plan.independent, (self.begin, h, self.count), bandwidth
+            motion, plan.demands, plan.independent, (self.begin, h, self.count), bandwidth
         )
         self.lengths, self.rates = drive_matrices(plan.mechanism, range(len(plan.mechanism.drives)))
         self.lengths, self.rates = (plan.mechanism.gearing @ matrix for matrix in (self.lengths, self.rates))
-        target = targets(plan.mechanism, motion, self.controller.t)
+        target = targets(motion, self.controller.t)
         length, velocity = (values @ plan.mechanism.gearing.T for values in (target.q, target.qd))
         self.servo_inputs = self.actuators.input_of_servo(length, velocity)
         self.servo_rates = -self.actuators.bias[:, 1] * velocity / self.actuators.gain[:, 0]

@@ -93,7 +93,7 @@ def simulate(
     sample, step = start if isinstance(start, int) else 0, stepping.step
     independent, begin = known[0], float(motion.t[sample])
     steps = (begin, step, int(np.floor((motion.t[-1] - begin) / step + 1e-9)) + 1)
-    controller = computed_torque(mechanism, motion, known[1], independent, steps, stepping.bandwidth)
+    controller = computed_torque(motion, known[1], independent, steps, stepping.bandwidth)
     first = (motion.q[[sample]], motion.qd[[sample]], motion.qdd[[sample]])
     if not isinstance(start, int):
         first = (start[None], 0 * first[1], 0 * first[2])
