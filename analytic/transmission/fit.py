@@ -132,7 +132,7 @@ def fitted_map(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array]:
     """
     n = len(twin.names)
     if n not in DEGREES:
-        raise MechanismError(f"functions are fitted of up to {max(DEGREES)} shared joints, got {n}")
+        raise MechanismError(f"want up to {max(DEGREES)} shared joints, the others held by --hold, got {n}")
     checks = np.random.default_rng(seed).uniform(box[:, 0], box[:, 1], (CHECKS, n))
     exact, sizes = fields(twin, checks)
     scale = np.where(sizes > 0, sizes, 1.0)

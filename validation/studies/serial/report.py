@@ -39,7 +39,9 @@ def summary(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> It
     shown = errors[errors["quantity"].isin(SHOWN) & ~errors["part"].str.contains("×")]  # couplings are in the table
     if len(shown):
         columns = ["quantity", "", "peak", "unit", *(f"{words}, rms" for words in WAYS.values())]
-        yield shown_table(columns, [_line(row) for row in _worst(shown)], title="error over the peak, worst motion")
+        yield shown_table(
+            columns, [_line(row) for row in _worst(shown)], title="error over the peak, each the worst of the motions"
+        )
     limits = tables["serial_limits"]
     if len(limits):
         rows = [_limit(row) for row in records(limits)]
@@ -92,9 +94,10 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
 
 
 def _worst(errors: pd.DataFrame) -> list[Mapping[str, Any]]:
-    """Of each quantity and part the row of the motion with the largest plain error."""
-    places = errors["plain_rms"].fillna(-1.0).groupby([errors["quantity"], errors["part"]], sort=False).idxmax()
-    return records(errors.loc[places])
+    """Of each quantity and part the largest errors of all motions, with the largest peak."""
+    figures = ["peak", *(f"{way}_rms" for way in WAYS)]
+    worst = errors.groupby(["quantity", "part", "unit"], sort=False)[figures].max()
+    return records(worst.reset_index())
 
 
 def records(frame: pd.DataFrame) -> list[Mapping[str, Any]]:
