@@ -82,11 +82,15 @@ def serial_text(model: ModelFile, cut: Cut) -> str:
         cut: What to take out and to put in.
 
     Raises:
-        MechanismError: If it does not compile.
+        MechanismError: If it does not compile, or a file that it names is missing.
     """
     specs: list[Any] = []
     compile_model(replace(model, actuated=tuple(cut.motors)), partial(_apply, model, cut, specs))
-    text: str = specs[0].to_xml()
+    try:
+        text: str = specs[0].to_xml()
+    except ValueError as error:  # a model can be computed without its pictures, but not written
+        reason = " ".join(str(error).split())
+        raise MechanismError(f"{model.path}: want all files that it names, to write a stand-in: {reason}") from error
     return text
 
 

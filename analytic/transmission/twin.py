@@ -6,7 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic.kinematics.tree import poses
+from analytic.motion.automatic import SPAN, swing
+from analytic.motion.continuation import Tracer
 from analytic.motion.limits import TOUCHED, excess
+from analytic.motion.start import regular_start
 from analytic.transmission.joint_space import (
     JointSpace,
     closed_start,
@@ -43,6 +46,8 @@ class Twin:
     """Indices of the closed mechanism's actuators that move shared joints."""
     ranges: Array
     """Lowest and highest value of each shared coordinate that is looked at [m or rad], shape (n, 2)."""
+    notes: tuple[str, ...] = ()
+    """What there is to say of the pose in which the closed mechanism starts."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,7 +85,7 @@ def make_twin(
     """
     want_known(hold, closed, serial)
     fixed, others = fixed_joints(closed, hold), fixed_joints(serial, hold)
-    closed, q = closed_start(closed, closed_guess, fixed)
+    closed, q, notes = sound_start(closed, closed_guess, fixed)
     still, q_serial = closed_start(serial, serial_guess, others)
     pairs = pair_joints(closed, q, serial, q_serial, given, (*fixed, *others))
     independent = independent_joints(still, q_serial, [pair.serial for pair in pairs])  # it may have loops of its own
@@ -91,7 +96,28 @@ def make_twin(
         q_serial[columns[pair.serial]] = pair.sign * x
     serial, q_serial = closed_start(serial, q_serial, others, [pair.serial for pair in pairs])
     other = joint_space(serial, q_serial, [pair.serial for pair in pairs], [pair.sign for pair in pairs])
-    return Twin(closed=own, serial=other, pairs=pairs, motors=_motors(own), ranges=_ranges(own, other))
+    return Twin(closed=own, serial=other, pairs=pairs, motors=_motors(own), ranges=_ranges(own, other), notes=notes)
+
+
+def sound_start(mechanism: Mechanism, guess: Array, fixed: Sequence[str]) -> tuple[Mechanism, Array, tuple[str, ...]]:
+    """A mechanism with joints that do not move, and a closed pose inside its limits where loops and motors are regular.
+
+    Args:
+        mechanism: Robot with motors.
+        guess: Joint positions nearby [m or rad], shape (nq,).
+        fixed: Names of the joints that stay where they are in it.
+
+    Returns:
+        The mechanism, the pose [m or rad], shape (nq,), and what there is to say of it.
+
+    Raises:
+        LoopClosureError: If the loops cannot be closed.
+        MechanismError: If nothing can move, or no motor moves anything.
+    """
+    mechanism, q = closed_start(mechanism, guess, fixed)
+    law = swing(mechanism, q, (), np.zeros(0), span=SPAN)
+    start = regular_start(Tracer(mechanism=mechanism, law=law, drives=(), where=str(mechanism.model.path)), q)
+    return mechanism, start.q, start.notes
 
 
 def sound_poses(space: JointSpace, x: Array) -> tuple[Array, AnyArray]:

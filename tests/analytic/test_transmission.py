@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.linalg import null_space
 
 from analytic.dynamics.lagrange import Lagrange
+from analytic.dynamics.powers import tree_inertia
+from analytic.kinematics.state import State
 from analytic.motion.prescribe import prescribe
 from analytic.transmission.fit import best_constants, fitted_map, sound_box
-from analytic.transmission.joint_space import joint_efforts, moved, reached_poses
+from analytic.transmission.joint_space import joint_efforts, joint_motions, moved, reached_poses
 from analytic.transmission.limits import Box, largest_alone, largest_box, most
 from analytic.transmission.terms import joint_terms, motor_efforts
 from analytic.transmission.twin import Twin, make_twin, sound_poses, want_driven, workspace
@@ -263,3 +266,47 @@ def test_no_random_box_within_uneven_limits_is_larger() -> None:
         scale = max((reached.high / high).max(), (reached.low / low).max())
         largest = max(largest, float(np.prod((up + down) / scale)))
     assert 0.95 * volume < largest <= volume * (1 + 1e-6)
+
+
+def test_a_start_is_inside_limits(changed: Changed) -> None:
+    """A knee whose file has it at zero, outside of its limits."""
+    bent = changed("knee", ('range="-0.5 0.7"', 'range="0.2 0.7"'))
+    twin = twin_of(bent, "knee_serial")
+    assert 0.2 < twin.closed.coordinates(twin.closed.start[None])[0, 0] < 0.7
+    assert "starts inside limits" in twin.notes[0]
+    assert twin_of("knee", "knee_serial").notes == ()
+
+
+def test_springs_are_the_slope_of_their_energy(changed: Changed) -> None:
+    sprung = changed(
+        "knee", ('name="crank_rod" axis="0 1 0"', 'name="crank_rod" axis="0 1 0" stiffness="3" springref="0.2"')
+    )
+    space, plain = twin_of(sprung, "knee_serial").closed, twin_of("knee", "knee_serial").closed
+    x, step = np.linspace(-0.4, 0.6, 6)[:, None], 1e-5
+    energies = [1.5 * (sound_poses(space, x + side)[0][:, 2] - 0.2) ** 2 for side in (step, -step)]
+    terms, expected = (joint_terms(one, sound_poses(one, x)[0]) for one in (space, plain))
+    assert terms.spring[:, 0] == pytest.approx((energies[0] - energies[1]) / (2 * step), abs=1e-8)
+    assert terms.weight == pytest.approx(expected.weight, abs=1e-12)
+    assert np.abs(terms.spring).max() > 0.05
+
+
+def test_rods_spin_as_no_force_makes_them(changed: Changed) -> None:
+    """Of all motions that move the joints alike, that of least kinetic energy: nothing pushes along the others."""
+    hinges = [(f'<joint name="{side}_rod_x" axis="1 0 0"/>', "") for side in ("left", "right")]
+    balls = [(f'name="{side}_rod_y" axis="0 1 0"', f'name="{side}_rod" type="ball"') for side in ("left", "right")]
+    space, hinged = (twin_of(path, "ankle_serial").closed for path in (changed("ankle", *hinges, *balls), "ankle"))
+    assert space.spare == 2
+    q = sound_poses(space, np.array([[0.3, 0.2]]))[0]
+    state = State(mechanism=space.mechanism, q=q, qd=np.zeros((1, space.mechanism.nv)))
+    D, M = joint_motions(space, state)[0], tree_inertia(state)[0]
+    Z = null_space(np.concatenate([state.Phi[0], space.selection]), rcond=1e-9)
+    assert Z.shape[1] == 2
+    energy = np.einsum("vn,vw,wn->n", D, M, D)
+    for spin in Z.T:
+        for size in (0.1, -0.1):
+            more = D + size * spin[:, None]
+            assert (np.einsum("vn,vw,wn->n", more, M, more) > energy).all()
+    own = joint_terms(space, q)
+    other = joint_terms(hinged, sound_poses(hinged, np.array([[0.3, 0.2]]))[0])
+    assert own.transmission == pytest.approx(other.transmission, abs=1e-9)
+    assert own.mass == pytest.approx(other.mass, rel=1e-3)

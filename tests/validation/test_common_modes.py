@@ -153,6 +153,19 @@ def test_what_nobody_notices_survives(prepared: PreparedCase) -> None:
     assert [row["result"] for row in judge(prepared, "analytic/lagrange", undeclared)] == ["survived"]
 
 
+@pytest.mark.slow
+def test_a_gear_of_a_motor_that_is_left_off_is_for_the_files() -> None:
+    """MuJoCo takes gears from its own file; but of redundant motors it drives as many as move, and q1 is not one."""
+    gear = [FAULTS["model: gear"]]
+    prepared = prepare(make_case(load("2pur2rpu"), variant="default", mode="home", configuration="vertical"), gear)
+    seeded = prepared.common["model: gear"]
+    assert isinstance(seeded, Seeded)
+    (row,) = judge(prepared, "mujoco/forward", gear)
+    assert (row["verdict"], row["result"]) == ("agree", "shared")
+    silent = replace(prepared, common={"model: gear": replace(seeded, doubt="")})
+    assert [row["result"] for row in judge(silent, "mujoco/forward", gear)] == ["survived"]
+
+
 def test_a_model_that_cannot_move_is_refused(prr: Case) -> None:
     """A fault that leaves no motion, nor a reference, is caught with the reason."""
 

@@ -67,6 +67,11 @@ def test_an_environment_is_added_renewed_and_removed(
     assert environments() == ()
 
 
+def test_to_look_for_environments_makes_no_folder(place: Path, loopcheck: Command) -> None:
+    assert loopcheck("engines")[0] == 0
+    assert not place.exists()
+
+
 def test_it_gets_what_our_workers_need_and_no_other_engine() -> None:
     first, *rest = making.packages_with("drake", "", making._needs())
     assert first.startswith("drake>=1.51")

@@ -335,6 +335,7 @@ def _locked() -> Iterator[Path]:
     """The folder of environments, in which nobody else makes or removes any meanwhile."""
     try:
         folder = environments_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(folder / ".lock", blocking=False):
             yield folder
     except Timeout as error:

@@ -14,7 +14,6 @@ from pathlib import Path
 from packaging.version import Version
 
 import engines
-from robots.errors import OutputError
 from validation.execution.user_folder import data_folder
 
 PLACE = "LOOPCHECK_ENGINES"
@@ -90,20 +89,9 @@ def digest_of_packages(folders: Iterable[Path]) -> str:
 
 
 def environments_folder() -> Path:
-    """Where environments are.
-
-    Raises:
-        OutputError: If the folder cannot be made.
-    """
+    """Where environments are, once there is one."""
     place = os.environ.get(PLACE)
-    try:
-        if not place:
-            return data_folder("engines")
-        folder = Path(place).absolute()
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{error.filename}: want a folder for environments: {error.strerror}") from error
-    return folder
+    return Path(place).absolute() if place else data_folder("engines")
 
 
 def environments() -> tuple[Environment, ...]:
@@ -151,7 +139,7 @@ def used_environments() -> Mapping[str, Environment]:
 def _folders() -> Sequence[Path]:
     try:
         return sorted(path for path in environments_folder().iterdir() if path.is_dir())
-    except (OutputError, OSError):  # what cannot be read holds none
+    except OSError:  # what cannot be read holds none
         return []
 
 

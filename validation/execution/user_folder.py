@@ -19,14 +19,9 @@ def user_folder(name: str) -> Path:
 
 
 def data_folder(name: str) -> Path:
-    """A folder among the user's data, made if it is not there: what is kept until the user removes it.
+    """Where a folder is among the user's data, which is kept until the user removes it; it need not be there yet.
 
     Args:
         name: Name of the folder.
-
-    Raises:
-        OSError: If it cannot be made.
     """
-    folder = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "loopcheck" / name
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "loopcheck" / name

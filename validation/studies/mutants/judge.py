@@ -53,6 +53,9 @@ TIMES = 10.0
 Fault: TypeAlias = Mutant | CommonFault
 FAULTS: tuple[Fault, ...] = (*MUTANTS, *COMMON_FAULTS)
 """All there are."""
+PROJECTED = ("gears",)
+"""Shared besides where drives are redundant: efforts are compared by their projection, which takes the gears of our model,
+so that a route that leaves a motor off cannot tell that its gear is wrong."""
 WITHOUT = ("not carried", "not run")
 """Results that say nothing of whether a fault is caught."""
 
@@ -295,7 +298,8 @@ def _judged_in_both(prepared: PreparedCase, source: str, fault: CommonFault, why
     verdict, error, reason = _verdict(summarize([seeded.reference, outcome]), outcome.source)
     tolerance = registered()[source]
     result = _result(verdict, seeded.effect, tolerance, reason)
-    if result == "survived" and fault.what in shares(source) and seeded.doubt:
+    shared = (*shares(source), *(PROJECTED if outcome.projected else ()))
+    if result == "survived" and fault.what in shared and seeded.doubt:
         result = "shared"
     why = _explained(seeded.effect, tolerance) if verdict == "agree" else _reason(outcome, reason)
     note = "; ".join(filter(None, (why, seeded.doubt if result == "shared" else "")))

@@ -12,14 +12,13 @@ from analytic.kinematics.state import State
 from analytic.kinematics.tree import poses
 from analytic.transmission.joint_space import (
     JointSpace,
-    closed_start,
     fixed_joints,
     independent_joints,
     joint_motions,
     joint_space,
     want_known,
 )
-from analytic.transmission.twin import SWING, sound_poses
+from analytic.transmission.twin import SWING, sound_poses, sound_start
 from robots.arrays import Array
 from robots.errors import MechanismError
 from robots.mechanism import DOFS, WORLD, Mechanism
@@ -61,7 +60,7 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     mechanism = case.mechanism
     want_known([*keep, *hold], mechanism)
     fixed = fixed_joints(mechanism, hold)
-    closed, q = closed_start(mechanism, case.guess, fixed)
+    closed, q, _ = sound_start(mechanism, case.guess, fixed)
     scalar = [joint.name for joint in mechanism.joints if DOFS[joint.kind] == 1 and joint.name not in fixed]
     kept = independent_joints(closed, q, [name for name in scalar if not keep or name in keep])
     if not kept or set(keep) - set(kept):

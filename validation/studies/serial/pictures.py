@@ -32,7 +32,7 @@ def error_bars(errors: pd.DataFrame) -> Figure | None:
         axes.bar(places + (k - 1) * BAR, heights, BAR, color=COLORS[k], label=words)
     labels = [literal(f"{part}\n{quantity.removeprefix('effort at ')}") for quantity, part in worst.index]
     axes.set_xticks(places, labels)
-    axes.set(yscale="log", ylabel="rms error / peak [-]")
+    axes.set(yscale="log", ylabel="rms error / peak [-]", axisbelow=True)
     put_legend(figure, [axes])
     return figure
 
@@ -51,7 +51,9 @@ def over_workspace(samples: pd.DataFrame, quantity: str) -> Figure | None:
     if not parts:
         return None
     figure, panels = make_panels(len(parts), legend=2)
-    names = list(dict.fromkeys(samples.loc[samples["quantity"] == "position", "part"]))
+    poses = samples[samples["quantity"] == "position"].drop_duplicates("part")
+    names = list(poses["part"])
+    labels = {row["part"]: literal(f"{row['part']} [{row['unit']}]") for row in poses.to_dict("records")}
     for axes, part in zip(panels, parts, strict=True):
         of_part = rows[rows["part"] == part].set_index("sample")
         unit = of_part["unit"].iloc[0]
@@ -62,14 +64,14 @@ def over_workspace(samples: pd.DataFrame, quantity: str) -> Figure | None:
             marks = axes.scatter(x, y, c=lacking if is_compared else of_part["closed"], s=9, cmap="viridis")
             figure.colorbar(marks, ax=axes)
             title = f"{part}{': stand-in less closed' if is_compared else ''} [{unit}]"
-            axes.set(title=literal(title), xlabel=literal(names[0]), ylabel=literal(names[1]))
+            axes.set(title=literal(title), xlabel=labels[names[0]], ylabel=labels[names[1]])
             continue
         own = next((name for name in names if part.endswith(name)), names[0])
         for side, colour in (("closed", COLORS[0]), ("serial", COLORS[1])):
             if of_part[side].notna().any():
                 label = "closed mechanism" if side == "closed" else "stand-in"
                 axes.plot(positions[own], of_part[side], ".", color=colour, label=label)
-        axes.set(title=literal(part), xlabel=literal(own), ylabel=literal(f"{quantity} [{unit}]"))
+        axes.set(title=literal(part), xlabel=labels[own], ylabel=literal(f"{quantity} [{unit}]"))
     if len(names) != 2:
         put_legend(figure, panels)
     return figure

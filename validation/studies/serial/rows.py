@@ -99,8 +99,8 @@ def term_rows(twin: Twin, samples: Workspace, constants: Constants) -> Iterator[
             row = {"quantity": quantity, "part": part, "unit": f"{efforts[i]} {per}/{units[j]}"}
             row["peak"] = float(np.sqrt(peaks[i, i] * peaks[j, j]))
             error = other[:, i, j] - own[:, i, j]
-            if i != j and peaks[i, j] <= IDLE * np.sqrt(peaks[i, i] * peaks[j, j]):
-                continue  # neither has a coupling
+            if peaks[i, j] <= IDLE * np.sqrt(peaks[i, i] * peaks[j, j]):
+                continue  # neither has any
             yield _row(row, {PLAIN: error, CONSTANT: error + added[i, j]})
     yield from _kinematic_rows(twin, samples)
 

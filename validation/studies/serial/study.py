@@ -158,7 +158,8 @@ class Serial(Study):
     ) -> Computed:
         """The tables, and the files that repair the stand-in."""
         constants, box = best_constants(twin, samples), safe_box(twin, samples)
-        functions, notes = _functions(fit)
+        functions, reasons = _functions(fit)
+        notes = [*twin.notes, *reasons]
         record: dict[str, Any] = {
             "closed": self.closed.mechanism.model.path.name,
             "serial": self.serial.mechanism.model.path.name,
