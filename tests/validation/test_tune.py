@@ -24,7 +24,7 @@ from validation.studies.judge.study import case_of_file
 from validation.studies.study import run_study
 from validation.studies.tune import trial
 from validation.studies.tune.engine import tuning_of
-from validation.studies.tune.purposes import OWN, Purpose, given_purposes, purpose_of
+from validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of
 from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 from validation.studies.tune.study import Tune, tuned_case
 from validation.studies.tune.trial import Trial
@@ -245,6 +245,31 @@ def test_what_is_no_number_is_never_reached(
     monkeypatch.setattr(Trials, "search", found)
     result, conclusion = run_study(Tune(case=case_of_file(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
     assert conclusion.verdicts == ["disagree"], result.record["answer"]
+
+
+def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A motion that is missed for the first time takes part in the next search, which needs no margin for it."""
+    targets: list[float] = []
+    seen: set[str] = set()
+    fine = Trial(purpose="", settings={}, error=1e-9, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
+
+    def judged(trials: Trials, phase: str, purposes: Sequence[Purpose], settings: dict[str, str]) -> list[Trial]:
+        names = [purpose.name for purpose in purposes]
+        errors = [2e-2 if name.startswith(RANDOM) and name not in seen else 1e-9 for name in names]
+        return [replace(fine, purpose=name, error=error) for name, error in zip(names, errors, strict=True)]
+
+    def found(_: Trials, purposes: Sequence[Purpose], target: float, __: Any) -> list[Scored]:
+        targets.append(target)
+        seen.update(purpose.name for purpose in purposes)
+        return [Scored(candidate=Candidate(family=FAMILIES[0], step=1e-3), error=0.0, cost=1.0)]
+
+    monkeypatch.setattr(Trials, "on", judged)
+    monkeypatch.setattr(Trials, "search", found)
+    run_study(Tune(case=case_of_file(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
+    assert targets[:2] == [1e-2, 1e-2]
+    assert targets[2] == pytest.approx(0.45e-2)
 
 
 def test_where_nothing_acts_nothing_is_reached(tmp_path: Path) -> None:
