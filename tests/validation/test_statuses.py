@@ -108,6 +108,6 @@ def test_a_study_that_judges_nothing_is_incomplete_where_something_did_not_run(t
 
 def status_of(study: type[Study], table: pd.DataFrame, folder: Path) -> int:
     """Exit status of a study of one table in which nothing was lost."""
-    record: dict[str, list[str]] = {"not_run": [], "internal_errors": []}
+    record: dict[str, Any] = {"not_run": [], "internal_errors": [], "settings": []}
     result = StudyResult(folder=folder, tables=dict.fromkeys(study.tables, table), record=record)
     return exit_status(study.conclude(result).verdicts, record)
