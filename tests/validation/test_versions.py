@@ -170,7 +170,7 @@ def test_a_version_that_cannot_be_installed_leaves_the_others(
     uv = tmp_path / "uv"
     uv.write_text("#!/bin/sh\necho 'error: no route to the registry' >&2\nexit 2\n", encoding="utf-8")
     uv.chmod(0o755)
-    monkeypatch.setattr(shutil, "which", lambda name, path=None: str(uv))
+    monkeypatch.setenv("UV", str(uv))
     out = tmp_path / "out"
     status, said, _ = loopcheck("versions", *ONE_CASE, "--mujoco", "3.6.0", "--source", "mujoco/kkt", "--out", out)
     assert status == 3
@@ -201,6 +201,7 @@ def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest
 
 
 def test_without_uv_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UV", raising=False)  # that of the uv that runs the tests
     monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
     assert "pip install uv, or name an interpreter" in made_by_uv("mujoco", "3.6.0").lacks
 
