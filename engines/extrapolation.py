@@ -24,7 +24,13 @@ def divided(report: float) -> float:
 
 
 def settled_rungs(
-    rung: Callable[[int], Rung], counts: Sequence[int], *, settled: float, more: int, kept: int | None = None
+    rung: Callable[[int], Rung],
+    counts: Sequence[int],
+    *,
+    settled: float,
+    more: int,
+    beyond: int,
+    kept: int | None = None,
 ) -> list[Rung]:
     """Simulations, coarsest step first; finer ones are added until their extrapolated efforts are settled.
 
@@ -33,6 +39,7 @@ def settled_rungs(
         counts: How many there are to be, fewest first.
         settled: Most that may be left in the efforts, over their peak [-]; if infinite, none is added.
         more: Most that are added, each twice as fine as the last.
+        beyond: How many finer ones are taken then, instead of as many of the coarsest.
         kept: How many of the finest are extrapolated; None for all.
     """
     ladder, finest = [rung(count) for count in counts], counts[-1]
@@ -41,7 +48,7 @@ def settled_rungs(
             break
         finest *= 2
         ladder.append(rung(finest))
-    return ladder
+    return [*ladder[beyond:], *(rung(finest * 2**k) for k in range(1, beyond + 1))]
 
 
 def without_step(ladder: Sequence[Rung]) -> Array:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from engines.dart._skeleton import BALL_OR_FREE, Tree, rotation
+from engines.wrenches import wrenches
 from robots.arrays import Array
-from robots.mechanism import WORLD, Mechanism, Wrench
+from robots.mechanism import WORLD, Wrench
 
 
 def apply_loads(tree: Tree) -> None:
@@ -24,15 +25,6 @@ def apply_loads(tree: Tree) -> None:
             body = tree.bodies[load.body]
             body.addExtForce(load.force, load.point, False, True)
             body.addExtTorque(load.moment, False)
-
-
-def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
-    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
-    yield from mechanism.wrenches
-    for b, body in enumerate(mechanism.bodies):
-        if body.gravity_compensation:
-            compensation = -body.gravity_compensation * body.mass * mechanism.gravity
-            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=compensation)
 
 
 def joint_springs(tree: Tree) -> Array:

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from engines.dart._equations import equations
-from engines.dart._loads import ball_spring, wrenches
+from engines.dart._loads import ball_spring
 from engines.dart._skeleton import Tree, guarded, rotation
-from engines.equations import equation_fields, matrices_along
+from engines.equations import equation_fields, matrices_along, names_of
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism
@@ -39,10 +40,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         stiffness, reference = _springs(tree)
         free = any(joint.kind == "free" for joint in mechanism.joints)
         return Inventory(
-            bodies=tuple(body.name for body in mechanism.bodies),
-            joints=tuple(joint.name for joint in mechanism.joints),
-            dofs=_dofs(tree),
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
+            **{**names_of(mechanism), "dofs": _dofs(tree)},
             **fields,
             **_bodies(tree),
             freedom=freedom,

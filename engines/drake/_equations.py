@@ -6,8 +6,8 @@ from typing import Any, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.drake._loads import wrenches
 from engines.drake._plant import Plant, build, trees, wrench_math
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.efforts import Deviation, deviation_of
 from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Mechanism, RigidClosure, WeldClosure

@@ -6,8 +6,8 @@ from time import perf_counter
 import numpy as np
 
 from engines.drake._equations import opening
-from engines.drake._loads import wrenches
 from engines.drake._plant import Plant, build, guarded, plants, trees, values, wrench_math
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.efforts import Deviation, Rung, deviation_of
 from robots.errors import EngineError

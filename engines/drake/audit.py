@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from engines.drake._equations import equations
-from engines.drake._loads import wrenches
 from engines.drake._plant import Plant, guarded, trees
 from engines.equations import equation_fields, matrices_along, names_of
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism

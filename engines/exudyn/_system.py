@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from engines.exudyn._coordinates import COORDINATES, coordinates
 from engines.exudyn._exudyn import exudyn, items, silenced
 from engines.exudyn._frames import Frame, Pose, frames, places
 from engines.exudyn._rotors import add_rotors
 from engines.refusal import want_representable
+from engines.rotation import axes_along
 from robots.arrays import Array
 from robots.errors import EngineError
 from robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, WeldClosure
@@ -235,18 +235,3 @@ def _add_loads(system: System) -> None:
         markers = [system.marker(last[body], point) for body, point in spring.ends]
         values = {"referenceLength": spring.rest[0], "stiffness": spring.stiffness, "damping": spring.damping}
         mbs.AddObject(items.ObjectConnectorSpringDamper(markerNumbers=markers, **values))
-
-
-def axes_along(axis: Array, along: Array) -> Array:
-    """A rotation that turns one axis of Exudyn's joint into the joint's [-], shape (3, 3).
-
-    Args:
-        axis: Axis of the joint [-], shape (3,).
-        along: Axis that Exudyn's joint has [-], shape (3,).
-    """
-    if np.allclose(axis, -along):
-        return Rotation.from_rotvec(np.pi * np.roll(along, 1)).as_matrix()
-    cross = np.cross(along, axis)
-    size = float(np.linalg.norm(cross))
-    angle = np.arctan2(size, along @ axis)
-    return Rotation.from_rotvec(cross / size * angle if size else np.zeros(3)).as_matrix()

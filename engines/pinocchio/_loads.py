@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from engines.pinocchio._tree import UNIVERSE, Tree
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.mechanism import Joint, Mechanism, Wrench
 
@@ -55,15 +56,6 @@ def joint_springs(mechanism: Mechanism, q: Array) -> Array:
         if joint.stiffness:
             force[dofs] = -joint.stiffness * _stretch(joint, q[places])
     return force
-
-
-def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
-    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
-    yield from mechanism.wrenches
-    for b, body in enumerate(mechanism.bodies):
-        if body.gravity_compensation:
-            compensation = -body.gravity_compensation * body.mass * mechanism.gravity
-            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=compensation)
 
 
 def _tendon_springs(mechanism: Mechanism, q: Array) -> Array:

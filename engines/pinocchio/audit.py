@@ -8,10 +8,11 @@ import pinocchio as pin
 
 from engines.equations import equation_fields, matrices_along
 from engines.pinocchio._equations import PinocchioEquations, equations
-from engines.pinocchio._loads import joint_springs, wrenches
+from engines.pinocchio._loads import joint_springs
 from engines.pinocchio._loops import bends
 from engines.pinocchio._simulation import Solver
 from engines.pinocchio._tree import Tree, guarded
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.inventory import Inventory, Matrices, off_axis
 from robots.mechanism import Mechanism

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from engines.pybullet._angles import Turn
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.mechanism import Joint, Mechanism, PointSpring, Tendon, Wrench
 
@@ -31,20 +30,10 @@ class Passive:
 
 def passive(mechanism: Mechanism, turns: tuple[Turn, ...]) -> Passive:
     """What acts on a mechanism with hinges and slides only, and on the hinges of the balls it had."""
-    springs = [
-        Wrench(
-            body=b,
-            point=body.center,
-            moment=np.zeros(3),
-            force=-body.gravity_compensation * body.mass * mechanism.gravity,
-        )
-        for b, body in enumerate(mechanism.bodies)
-        if body.gravity_compensation
-    ]
     return Passive(
         springs=tuple((j, joint) for j, joint in enumerate(mechanism.joints) if joint.stiffness),
         tendons=tuple((tendon, mechanism.rates_of((tendon.length,))[0]) for tendon in mechanism.tendons),
         point_springs=mechanism.point_springs,
         turns=turns,
-        wrenches=(*mechanism.wrenches, *springs),
+        wrenches=tuple(wrenches(mechanism)),
     )

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from engines.simbody._opensim import opensim, vec3
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.mechanism import WORLD, Mechanism, PointSpring, Tendon, Wrench
 
@@ -52,15 +51,6 @@ def add_actuator(model: Any, joint: Any) -> Any:
     actuator.setName(f"actuator_{joint.getName()}")
     model.addForce(actuator)
     return actuator
-
-
-def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
-    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
-    yield from (wrench for wrench in mechanism.wrenches if wrench.body != WORLD)
-    for b, body in enumerate(mechanism.bodies):
-        if body.gravity_compensation:
-            compensation = -body.gravity_compensation * body.mass * mechanism.gravity
-            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=compensation)
 
 
 def _joint_springs(mechanism: Mechanism, joints: Sequence[Any]) -> Iterator[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from engines.rotation import axes_along
 from engines.simbody._loads import add_actuator, add_efforts, add_loads
 from engines.simbody._loops import add_couplers, add_loops
 from engines.simbody._opensim import angles, fixed_angles, opensim, vec3, vector
@@ -243,21 +244,6 @@ KINDS = {
 def coordinate_name(j: int, k: int = 0) -> str:
     """Name of a coordinate of a joint in OpenSim."""
     return f"q{j}_{k}"
-
-
-def axes_along(axis: Array, along: Array) -> Array:
-    """A rotation that turns the axis of OpenSim's joint into the joint's [-], shape (3, 3).
-
-    Args:
-        axis: Axis of the joint [-], shape (3,).
-        along: Axis that OpenSim's joint has [-], shape (3,).
-    """
-    if np.allclose(axis, -along):
-        return Rotation.from_rotvec(np.pi * np.roll(along, 1)).as_matrix()
-    cross = np.cross(along, axis)
-    size = float(np.linalg.norm(cross))
-    angle = np.arctan2(size, along @ axis)
-    return Rotation.from_rotvec(cross / size * angle if size else np.zeros(3)).as_matrix()
 
 
 STAND_IN = 1.0

@@ -98,9 +98,8 @@ class DartForward(Refinable):
             run = Run(dt=dt, lead=lead, drives=drives, erp=settings.erp, strongest=settings.strongest)
             return simulate(mechanism, motion, run)
 
-        ladder = settled_rungs(rung, settings.parts, settled=settings.settled, more=MORE)
-        finest = settings.parts[-1] * 2 ** (len(ladder) - len(settings.parts))
-        return [*ladder[settings.beyond :], *(rung(finest * 2**k) for k in range(1, settings.beyond + 1))]
+        settled, beyond = settings.settled, settings.beyond
+        return settled_rungs(rung, settings.parts, settled=settled, more=MORE, beyond=beyond)
 
 
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:

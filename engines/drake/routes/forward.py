@@ -102,9 +102,8 @@ class DrakeForward(Refinable):
             lead = 0 if undriven else min(settings.lead, int(FARTHEST / dt))
             return simulate(mechanism, motion, Run(dt=dt, lead=lead, drives=drives, strongest=settings.strongest))
 
-        ladder = settled_rungs(rung, settings.parts, settled=settings.settled, more=MORE, kept=KEPT)
-        finest = settings.parts[-1] * 2 ** (len(ladder) - len(settings.parts))
-        return [*ladder[settings.beyond :], *(rung(finest * 2**k) for k in range(1, settings.beyond + 1))]
+        settled, beyond = settings.settled, settings.beyond
+        return settled_rungs(rung, settings.parts, settled=settled, more=MORE, beyond=beyond, kept=KEPT)
 
 
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:

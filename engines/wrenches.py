@@ -1,4 +1,4 @@
-"""External wrenches and held weights on Drake's bodies."""
+"""What acts on the bodies of a mechanism from outside, for engines that are told of it force by force."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from robots.mechanism import WORLD, Mechanism, Wrench
 
 
 def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
-    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
+    """External wrenches on bodies, and the force at the mass centre of each body with gravity compensation."""
     yield from (wrench for wrench in mechanism.wrenches if wrench.body != WORLD)
     for b, body in enumerate(mechanism.bodies):
         if body.gravity_compensation:
