@@ -14,7 +14,8 @@ from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
 from engines.as_is import history
 from engines.computed_torque import bandwidth
-from engines.mujoco import _as_is as as_is
+from engines.mujoco import as_is
+from engines.mujoco.stepper import MujocoStepper
 from robots.arrays import Array
 from robots.efforts import AsIs
 from robots.errors import HarnessError
@@ -80,7 +81,7 @@ def run(case: Case, motion: Motion, *edits: Edit, width: float = 1.0) -> AsIs:
     """The route's own run of an edited file, at some part of the bandwidth that it would take."""
     model, plan = model_of(case, edits), as_is.plan(case.mechanism, motion)
     w = width * bandwidth(model.opt.timestep, as_is.timeconst(model))
-    first, second = (as_is.simulate(plan, model, w, start=sample) for sample in (0, len(motion.t) // 2))
+    first, second = (as_is.simulate(plan, MujocoStepper(model), w, start=sample) for sample in (0, len(motion.t) // 2))
     timeconst = as_is.timeconst(model)
     result = history("mujoco/as_is", case, motion, (first, second), timeconst=timeconst, settings={}).as_is
     assert result is not None
