@@ -10,8 +10,8 @@ import numpy as np
 
 from engines.as_is import Record, finite, history
 from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices, targets
-from engines.mujoco._loops import closure_bias
-from engines.mujoco._signatures import inertia_matrix
+from engines.mujoco.loops import closure_bias
+from engines.mujoco.signatures import inertia_matrix
 from engines.mujoco.actuators import Actuators, actuators
 from engines.mujoco.model import (
     EQUALITY_ROW,
