@@ -38,7 +38,7 @@ class Trial:
     floor: float = np.nan
     """Below this `error` tells nothing [-]."""
     window: float = np.nan
-    """How long the start can be seen [s]."""
+    """How long the start can be seen [s]; infinite if to the end."""
     gap: float = np.nan
     """Widest opening of a loop [m or rad]."""
     cost: float = np.nan
@@ -123,7 +123,7 @@ class _Simulation:
             return trial(reason=str(error))
         left = settled(self.case.mechanism, as_is, most=most)
         if left.reason:
-            return trial(reason=left.reason)
+            return trial(reason=left.reason, window=left.window)
         if not (left.scale > 0).any():
             return trial(reason=NOTHING_ACTS)
         cost = _cost(self.settings, self.given, whole.iterations)

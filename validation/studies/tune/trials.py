@@ -89,7 +89,8 @@ class Trials:
     def _worst(self, purposes: Sequence[Purpose], candidate: Candidate) -> Scored:
         trials = self._trials(purposes, candidate).values()
         bounds = [one.bound(start=self.include_start) for one in trials]
-        return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost)
+        lasts = any(np.isinf(one.window) for one in trials)
+        return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost, lasts=lasts)
 
     def _trials(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, Trial]:
         """What is known of a candidate, by motion."""
