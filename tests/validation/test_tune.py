@@ -342,8 +342,8 @@ def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
     case = case_of_file(model)
     settings = {"timestep": "0.002", "solref": "0.004 1"}
     with pytest.raises(OutputError, match=r"holds loops\.xml itself"):
-        write_tuned(case, "mujoco", settings, tmp_path)
-    main, lines = write_tuned(case, "mujoco", settings, tmp_path / "out")
+        write_tuned(case, tuning_of("mujoco").files(case.mechanism, settings), tmp_path)
+    main, lines = write_tuned(case, tuning_of("mujoco").files(case.mechanism, settings), tmp_path / "out")
     assert mujoco.MjModel.from_xml_path(str(main)).eq_solref[0].tolist() == [0.004, 1]
     assert 'solref="0.004 1"' not in (tmp_path / "loops.xml").read_text()
     assert len([line for line in lines if line.startswith("+ ")]) == 1

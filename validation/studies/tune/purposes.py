@@ -89,7 +89,9 @@ def random_purposes(
         seeds: Of the motions.
     """
     names = {seed: f"{RANDOM}{seed}" for seed in seeds}
-    return _sorted(pool, [Task(purpose_of, (case, engine, names[seed], (given, seed)), _lost) for seed in seeds])
+    return _sorted(
+        pool, [Task(purpose_of, (case, engine, names[seed], (given, seed)), _lost, engine=engine) for seed in seeds]
+    )
 
 
 def given_purposes(case: Case, engine: str, pool: WorkerPool) -> tuple[list[Purpose], list[str]]:
@@ -101,7 +103,7 @@ def given_purposes(case: Case, engine: str, pool: WorkerPool) -> tuple[list[Purp
         pool: What computes.
     """
     names = [OWN] if case.robot.motion.law == AUTOMATIC else [OWN, MADE]
-    return _sorted(pool, [Task(purpose_of, (case, engine, name), _lost) for name in names])
+    return _sorted(pool, [Task(purpose_of, (case, engine, name), _lost, engine=engine) for name in names])
 
 
 def variations(purpose: Purpose) -> list[Purpose]:
