@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from robots.arrays import Array
 from robots.errors import HarnessError
 from robots.motion import Motion
 from robots.robot import Case
+from validation.execution.frames import dumps
 from validation.execution.journal import Task
 from validation.execution.workers import WorkerPool
 from validation.studies.tune.engine import tuning_of
@@ -31,8 +31,8 @@ class Purpose:
 
     name: str
     motion: Motion
-    plan: Any
-    """What it takes to drive the robot along the motion."""
+    plan: bytes
+    """What it takes to drive the robot along the motion, which only a Python that has the engine can read."""
     bandwidth: float = 1.0
     """Of the controller, over its usual one [-]."""
     pose: Array | None = None
@@ -71,7 +71,7 @@ def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | N
             motion = automatic_motion(case.mechanism, case.guess, None, case.robot.name)
         else:
             motion = prescribe(case)
-        return Purpose(name=name, motion=motion, plan=tuning_of(engine).plan(case.mechanism, motion))
+        return Purpose(name=name, motion=motion, plan=dumps(tuning_of(engine).plan(case.mechanism, motion)))
     except HarnessError as error:
         return f"{name}: {error}"
 
