@@ -12,6 +12,8 @@ from robots.mechanism import ModelFile
 EQUALITIES = frozenset({"connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance"})
 START_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
 """A start tag, whose attributes may hold the sign that ends it."""
+COMMENT = re.compile(rb"(?<=<!--)(.*?)(?=-->)|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+"""What a comment says, and text that is no markup, in which nothing begins a comment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +128,15 @@ def _read(file: Path) -> list[_Element]:
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: parents.pop()
     try:
-        parser.Parse(file.read_bytes(), True)
+        parser.Parse(_plain_comments(file.read_bytes()), True)
     except (OSError, ExpatError) as error:
         raise MechanismError(f"{file}: want an XML file: {error}") from error
     return elements
+
+
+def _plain_comments(text: bytes) -> bytes:
+    """A file of the same length whose comments say nothing: XML forbids two hyphens in them, MuJoCo reads them."""
+    return COMMENT.sub(lambda match: match[0] if match[1] is None else b" " * len(match[0]), text)
 
 
 def _rewritten(text: bytes, changes: Sequence[tuple[_Element, Mapping[str, str]]]) -> bytes:

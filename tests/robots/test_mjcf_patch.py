@@ -72,6 +72,15 @@ def test_only_the_attributes_that_are_meant_differ(tmp_path: Path) -> None:
         assert (getattr(before, name) == getattr(after, name)).all()
 
 
+def test_comments_may_hold_what_xml_forbids_and_mujoco_reads(tmp_path: Path) -> None:
+    text = PLAIN.replace("<!-- a > b -->", "<!-- a -- b <joint name='c'/> --><!--<![CDATA[ --- ä -- -->")
+    path = written(tmp_path / "m.xml", text)
+    apply(path, PATCH)
+    assert compiled(path).eq_solref.tolist() == [[0.008, 1], [0.05, 1], [0.05, 1]]
+    comments = [re.findall("<!--.*?-->", content) for content in (text, path.read_text(encoding="utf-8"))]
+    assert comments[0] == comments[1]
+
+
 def test_options_are_made_where_there_are_none(tmp_path: Path) -> None:
     text = re.sub(r"\n  <option.*?</option>", "", PLAIN, flags=re.DOTALL)
     path = written(tmp_path / "m.xml", text)
