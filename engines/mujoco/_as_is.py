@@ -25,7 +25,7 @@ from engines.mujoco.model import (
     tree_terms,
     widest_opening,
 )
-from engines.projection import drives_along, loop_motions
+from engines.projection import Pose, balancing_efforts, drives_along, loop_motions
 from robots.arrays import AnyArray, Array
 from robots.efforts import Deviation
 from robots.errors import EngineError
@@ -33,6 +33,8 @@ from robots.mechanism import Mechanism
 from robots.mjcf import compile_model
 from robots.motion import Motion
 
+AT_ONCE = 500
+"""Steps of which what is left out is computed at once [-]."""
 IMPLICIT = {int(mujoco.mjtIntegrator.mjINT_IMPLICIT), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)}
 RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
 DISCRETE = int(getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", -1))
@@ -164,6 +166,7 @@ class _Run:
         self.log = {name: np.zeros((count, na)) for name in names}
         self.log |= {name: np.full((count, na), np.nan) for name in ("joint", "reaction")}
         self.gaps: dict[bytes, list[Array]] = {}  # by the equalities of their rows
+        self.left_out: dict[int, Pose] = {}  # by step
         self.iterations = 0
 
     def step(self, k: int, reads_joints: bool) -> None:
@@ -181,7 +184,7 @@ class _Run:
         )  # nothing to solve is a step too
         log["force"][k] = data.actuator_force
         if data.nefc > data.ne:
-            log["left_out"][k] = self._left_out()
+            self._leave_out(k)
         if not np.isfinite(data.qvel).all():
             raise EngineError(f"mujoco/as_is: the simulation is not finite any more at {data.time:g} s")
         self.gaps.setdefault(data.efc_id[: data.ne].tobytes(), []).append(data.efc_pos[: data.ne].copy())
@@ -210,20 +213,32 @@ class _Run:
                 body = self.model.dof_bodyid[dof]
                 self.log["reaction"][k, i] = scratch.cdof[dof] @ scratch.cfrc_int[body]
 
-    def _left_out(self) -> Array:
-        """Efforts that would do what contacts, limits and dry friction did in the last step [N or N m], shape (na,)."""
+    def _leave_out(self, k: int) -> None:
+        """Note what contacts, limits and dry friction did in a step."""
         model, data = self.model, self.data
         others = np.flatnonzero(data.efc_type[: data.nefc] != EQUALITY_ROW)
         if not data.efc_force[others].any():
-            return np.zeros(model.nu)
-        J = constraint_jacobian(model, data)
-        loop = loop_motions(J[equality_rows(data)], self.W)
-        force = J[others].T @ data.efc_force[others]
-        S, scale = transmission(model, data), self.mechanism.effort_scales
-        return loop.efforts(inertia_matrix(model, data), force, S, scale)
+            return
+        J, closing = constraint_jacobian(model, data), equality_rows(data)
+        pose = Pose(
+            J[closing], inertia_matrix(model, data), J[others].T @ data.efc_force[others], transmission(model, data)
+        )
+        if len(self.left_out) == AT_ONCE or (
+            self.left_out and len(next(iter(self.left_out.values())).J) != len(pose.J)
+        ):
+            self._write_left_out()
+        self.left_out[k] = pose
+
+    def _write_left_out(self) -> None:
+        """Write down efforts that would do what contacts, limits and dry friction did."""
+        if self.left_out:
+            efforts = balancing_efforts(list(self.left_out.values()), self.W, self.mechanism.effort_scales)
+            self.log["left_out"][list(self.left_out)] = efforts
+            self.left_out.clear()
 
     def record(self) -> Record:
         """What was written down."""
+        self._write_left_out()
         log, h = self.log, float(self.model.opt.timestep)
         self.q[-1], self.qd[-1], self.act[-1] = self.data.qpos, self.data.qvel, self.data.act
         inputs, after = (self.actuators.inputs(log["ctrl"], act) for act in (self.act[:-1], self.act[1:]))

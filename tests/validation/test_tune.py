@@ -137,6 +137,17 @@ def test_the_search_ends_where_no_step_helps() -> None:
     assert len(tried) < 50
 
 
+def test_the_search_ends_where_a_start_lasts_at_every_step() -> None:
+    steps: list[float] = []
+
+    def lasting(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
+        steps.extend(one.step for one in candidates)
+        return [Scored(candidate=one, error=np.inf, cost=one.price, lasts=one.step < 5e-3) for one in candidates]
+
+    assert all(np.isinf(one.error) for one in cheapest(FAMILIES, Reach(1.0), 1e-3, lasting))
+    assert 4e-3 / 20 < min(steps) < 4e-3 / 12  # from 4 ms on no start has ended; before, all have blown up
+
+
 def test_a_budget_leaves_out_what_is_too_fine() -> None:
     reach = Reach(1.0, finest={"first": 1e-3, "second": 2e-3})
     scored = list(cheapest(FAMILIES, reach, 1e-6, tries(smooth, [])))
@@ -331,8 +342,8 @@ def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
     case = case_of_file(model)
     settings = {"timestep": "0.002", "solref": "0.004 1"}
     with pytest.raises(OutputError, match=r"holds loops\.xml itself"):
-        write_tuned(case, "mujoco", settings, tmp_path)
-    main, lines = write_tuned(case, "mujoco", settings, tmp_path / "out")
+        write_tuned(case, tuning_of("mujoco").files(case.mechanism, settings), tmp_path)
+    main, lines = write_tuned(case, tuning_of("mujoco").files(case.mechanism, settings), tmp_path / "out")
     assert mujoco.MjModel.from_xml_path(str(main)).eq_solref[0].tolist() == [0.004, 1]
     assert 'solref="0.004 1"' not in (tmp_path / "loops.xml").read_text()
     assert len([line for line in lines if line.startswith("+ ")]) == 1
