@@ -1,6 +1,8 @@
 """`loopcheck serial`: errors before and after, limits against a search, and files that do what they say."""
 
+import ctypes
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analytic.transmission.joint_space import joint_efforts, moved
 from analytic.transmission.twin import make_twin, sound_poses, workspace
+from robots.arrays import Array
 from robots.errors import MechanismError, NotFoundError, ToleranceError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
@@ -178,6 +182,51 @@ def test_the_exported_file_needs_numpy_alone(knee: Comparison) -> None:
     twin = make_twin(closed, closed.rest_position, serial, serial.rest_position, {})
     expected = sound_poses(twin.closed, x)[0][:, 1]
     assert [float(value) for value in done.stdout.split()] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
+def test_the_c_is_the_closed_model(knee: Comparison, ankle: Comparison, tmp_path: Path) -> None:
+    """Against planar trigonometry, and against the equations of all bodies."""
+    library = compiled_map(knee[0], tmp_path / "knee.so")
+    x, y, T = np.array([0.3]), np.zeros(1), np.zeros(1)
+    assert library.joint_map(*addresses(x, y, T)) == 0
+    step = 1e-5
+    slope = (crank_angle(x + step) - crank_angle(x - step)) / (2 * step)
+    assert y == pytest.approx(crank_angle(x), abs=1e-9)
+    assert pytest.approx(slope, abs=1e-7) == T
+    y[:] = T[:] = 7.0
+    for outside in (0.71, -0.51, np.nan):
+        assert library.joint_map(*addresses(np.array([outside]), y, T)) == 1
+    assert (y[0], T[0]) == (7.0, 7.0)
+    library = compiled_map(ankle[0], tmp_path / "ankle.so")
+    closed, serial = map(read, ANKLE)
+    twin = make_twin(closed, closed.rest_position, serial, serial.rest_position, {})
+    x, xd, xdd = np.array([[0.2, -0.1]]), np.array([[2.0, -3.0]]), np.array([[-20.0, 30.0]])
+    expected = [
+        joint_efforts(space, q, *moved(space, q, xd, xdd))[0]
+        for space in (twin.closed, twin.serial)
+        for q in (sound_poses(space, x)[0],)
+    ]
+    tau = np.zeros(2)
+    assert library.joint_map_missing_efforts(*addresses(x, xd, xdd, tau)) == 0
+    assert tau == pytest.approx(expected[0] - expected[1], abs=1e-8 * np.abs(expected).max())
+    accuracy = json.loads((ankle[0] / "run.json").read_text(encoding="utf-8"))["accuracy"]
+    assert len([name for name in accuracy if "joint_map.c" in name]) == 3
+    assert max(accuracy.values()) < 1e-8
+
+
+def compiled_map(folder: Path, library: Path) -> ctypes.CDLL:
+    """The file of a comparison, with its warnings as errors."""
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+    subprocess.run(["cc", *flags, "-o", library, folder / "joint_map.c", "-lm"], check=True)
+    functions = ctypes.CDLL(str(library))
+    functions.joint_map.argtypes = [ctypes.c_void_p] * 3
+    functions.joint_map_missing_efforts.argtypes = [ctypes.c_void_p] * 4
+    return functions
+
+
+def addresses(*arrays: Array) -> list[int]:
+    return [array.ctypes.data for array in arrays]
 
 
 def test_dropping_the_mass_of_rods_is_seen(tmp_path: Path) -> None:
