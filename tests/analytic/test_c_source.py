@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler (cc)")
 
 def test_every_code_in_c_gives_what_numpy_does(tmp_path: Path) -> None:
     graph = Graph()
-    a, b, c, d = (graph.input(value) for value in (0.3, 0.7, 1.1, 2.3))
+    a, b, c, d, e = (graph.input(value) for value in (0.3, 0.7, 1.1, 2.3, -1.0))
     both = largest([a, c]), smallest([b, d])
     results: list[Scalar] = [
         a + b,
@@ -31,7 +31,7 @@ def test_every_code_in_c_gives_what_numpy_does(tmp_path: Path) -> None:
         4.5 - a,
         1.5 / b,
         c.sqrt(),
-        abs(-1.0 * d),
+        abs(e),
         *both,
         7.25,
     ]
@@ -42,12 +42,12 @@ def test_every_code_in_c_gives_what_numpy_does(tmp_path: Path) -> None:
     tape = assemble_tape(graph, [*results, *(x * y for x in results for y in results if isinstance(x * y, Symbol))])
     count = len(tape.outputs)
     source, library = tmp_path / "tape.c", tmp_path / "tape.so"
-    text = function("f", tape, {"x": 3, "y": 1}, {"z": count})
+    text = function("f", tape, {"x": 3, "y": 2}, {"z": count})
     source.write_text(f"#include <math.h>\n{text}\nvoid g(double *x, double *y, double *z) {{ f(x, y, z); }}")
     subprocess.run([str(COMPILER), "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
     compiled = ctypes.CDLL(str(library)).g
     compiled.argtypes = [ctypes.c_void_p] * 3
-    inputs = np.random.default_rng(0).uniform(0.1, 2, (4, 20))
+    inputs = np.random.default_rng(0).uniform(0.1, 2, (5, 20)) * np.array([[1.0]] * 4 + [[-1.0]])
     inputs[2, 0] = np.nan  # the largest and the smallest of what is not a number is none
     expected = outputs(tape, inputs)
     for lane, column in enumerate(inputs.T):
