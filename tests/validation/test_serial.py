@@ -24,7 +24,12 @@ from tests.analytic.test_transmission import crank_angle
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 from validation.execution.workers import Workers
+from validation.judge.results import read as results_in
 from validation.report import deferred, pages
+from validation.report.blocks import Section
+from validation.studies.check.closed_twins import possible_twins
+from validation.studies.run.sections.robots import robots
+from validation.studies.serial.beside import closed_twin
 from validation.studies.serial.comparison import MotionEfforts, pace_of, random_efforts
 from validation.studies.serial.making import write_stand_in
 from validation.studies.serial.study import Serial
@@ -327,3 +332,40 @@ def both_on_one_body(folder: Path) -> Path:
     path = folder / "ankle_of_one.xml"
     path.write_text(text.replace(pitch, "").replace(roll, pitch + roll), encoding="utf-8")
     return path
+
+
+def test_a_check_says_what_a_file_loses_against_its_closed_twin(
+    loopcheck: Command, tmp_path: Path, knee: Comparison, tables_only: None
+) -> None:
+    with in_this_process():
+        status, out, err = loopcheck(
+            "check", KNEE[1], "--source", "analytic/lagrange", "--dt", "0.1", "--out", tmp_path
+        )
+    assert (status, err) == (0, ""), out
+    plain = rows_of(knee[1]["serial"], quantity="effort at motor", motion="random 0")["plain_rms"].item()
+    said = " ".join(out.split())
+    assert f"closed twin: against knee.xml efforts of motors are off by {100 * plain:.2g} % rms" in said
+    assert "more by loopcheck serial knee.xml knee_serial.xml" in said
+    (robot,) = (section for section in robots(results_in(tmp_path)).blocks if isinstance(section, Section))
+    assert any("Its closed twin: knee.xml" in block for block in robot.blocks if isinstance(block, str))
+
+
+def test_a_closed_twin_has_the_same_joints_on_the_same_bodies(tmp_path: Path) -> None:
+    for path in KNEE:
+        shutil.copy(path, tmp_path)
+    (tmp_path / "broken.xml").write_text('<mujoco><connect a="1"/> name="knee"', encoding="utf-8")
+    (tmp_path / "other.xml").write_text(ANKLE[0].read_text(encoding="utf-8"), encoding="utf-8")
+    closed, serial = (case_of(tmp_path / path.name) for path in KNEE)
+    assert possible_twins(closed.mechanism) == ()
+    candidates = possible_twins(serial.mechanism)
+    assert [path.name for path in candidates] == ["broken.xml", "knee.xml"]
+    twin = closed_twin(serial, candidates)
+    assert (twin["file"], twin["model"]) == ("knee.xml", "knee_serial.xml")
+    assert twin["motors"][0]["at the limits here, of its own [-]"] > 1.5
+    text = (tmp_path / "knee.xml").read_text(encoding="utf-8")
+    (tmp_path / "knee.xml").write_text(text.replace('body name="shank"', 'body name="calf"'), encoding="utf-8")
+    assert closed_twin(serial, candidates) == {}
+    idle = text.replace('<motor name="knee_motor" joint="crank" forcerange="-60 60"/>', "")
+    assert idle != text
+    (tmp_path / "knee.xml").write_text(idle, encoding="utf-8")
+    assert "want" in closed_twin(serial, candidates)["reason"]
