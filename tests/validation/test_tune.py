@@ -13,7 +13,7 @@ import pytest
 
 from analytic.dynamics.noc import Noc
 from analytic.motion.prescribe import prescribe
-from engines.mujoco import _as_is as as_is
+from engines.mujoco import as_is
 from engines.tuning import STEPS, Family
 from robots.errors import OutputError
 from tests.plain_loop import plain_loop
