@@ -60,6 +60,8 @@ class Run(Study):
     """The user's own limits of the relative error by source [-], instead of the registered ones."""
     writes_logs: bool = True
     """Whether the logs behind simulations as they are go into the folder."""
+    draws: bool = True
+    """Whether robots that move out of a plane are drawn."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
@@ -166,7 +168,7 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
         audited=rows,
         resolutions=_resolutions(outcomes, evidence, motions, pool),
         beside=originals,
-        movies=NO_MOVIES if pool.log.interrupted else movies(cases, motions, pool),
+        movies=NO_MOVIES if pool.log.interrupted or not study.draws else movies(cases, motions, pool),
     )
 
 
