@@ -62,6 +62,8 @@ class Run(Study):
     """Whether the logs behind simulations as they are go into the folder."""
     twins: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     """Files that may be closed twins of robots, by the robot's name."""
+    draws: bool = True
+    """Whether robots that move out of a plane are drawn."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
@@ -170,7 +172,7 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
         audited=rows,
         resolutions=_resolutions(outcomes, evidence, motions, pool),
         beside=originals,
-        movies=NO_MOVIES if pool.log.interrupted else movies(cases, motions, pool),
+        movies=NO_MOVIES if pool.log.interrupted or not study.draws else movies(cases, motions, pool),
     )
 
 
