@@ -61,8 +61,6 @@ class Record:
     iterations: float = np.nan
     """Iterations of the engine's solver at all stages of a step, one at least, on average [-]; NaN if it tells none."""
 
-    are_rates: bool = True
-    """Whether the velocities are rates of the positions; else the log goes without them."""
     holds_itself: bool
     """Whether servos of the file hold the drives, so that how far these stay behind is their own affair."""
 
@@ -241,7 +239,7 @@ def log_of(source: str, case: Case, run: Record) -> Log:
         joints=tuple(joint.name for joint in mechanism.joints),
         kinds=tuple(joint.kind for joint in mechanism.joints),
         q=run.q,
-        qd=run.qd if run.are_rates else None,
+        qd=run.qd,
         actuators=tuple(actuator.name for actuator in mechanism.actuators),
         effort=run.acted,
         readings=run.readings,

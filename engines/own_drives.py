@@ -5,7 +5,7 @@ it into the step, where it acts by the state at the end. Which of the readings i
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -21,6 +21,8 @@ from robots.motion import Motion
 from robots.robot import Case
 from robots.size import size
 
+NO_RATES = 1e-2
+"""From here on velocities are said to be no rates of the positions, over the largest rate [-]."""
 BEHIND = 1e-3
 """How far a drive may fall behind in a step under all that the robot weighs, over its stroke [-]."""
 COMMANDED, APPLIED, REPORTED, REACTION = "commanded", "applied", "reported", "reaction"
@@ -161,8 +163,6 @@ class Reading:
     """Kind of the reading that is the effort."""
     reason: str
     """Why that one, in words."""
-    are_rates: bool = True
-    """Whether the velocities of the engine are rates of its positions; else the log goes without them."""
 
 
 def driven_by_own_drives(
@@ -192,7 +192,8 @@ def driven_by_own_drives(
             own_drives_run(source, start(sample), motion, sample, reading) for sample in (0, len(motion.t) // 2)
         )
         all_settings = {**settings, "effort": f"{reading.effort}: {reading.reason}"}
-        return history(source, case, motion, (first, second), timeconst=np.inf, settings=all_settings)
+        returned = history(source, case, motion, (first, second), timeconst=np.inf, settings=all_settings)
+    return replace(returned, note=_note(case.mechanism, first))
 
 
 def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, sample: int, reading: Reading) -> Record:
@@ -239,9 +240,32 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
         readings={kind: values for kind, values in readings.items() if kind != reading.effort},
         at_limits=0,
         drift=drift,
-        are_rates=reading.are_rates,
         holds_itself=False,
     )
+
+
+def rates_off(mechanism: Mechanism, run: Record) -> float:
+    """How far the way of a hinge or slide in a step is from any between its velocities at both ends, at most [-].
+
+    Args:
+        mechanism: Robot.
+        run: A run of it.
+
+    Returns:
+        Over the largest rate of the same joint.
+    """
+    scalar = [j for j, joint in enumerate(mechanism.joints) if joint.kind in ("hinge", "slide")]
+    q = run.q[:, [mechanism.q_slices[j].start for j in scalar]]
+    v = run.qd[:, [mechanism.dof_slices[j].start for j in scalar]]
+    way, low, high = np.diff(q, axis=0) / run.step, np.minimum(v[:-1], v[1:]), np.maximum(v[:-1], v[1:])
+    off = np.maximum(np.maximum(low - way, way - high), 0).max(axis=0, initial=0.0)
+    largest = np.abs(way).max(axis=0, initial=0.0)
+    return float(np.divide(off, largest, out=np.zeros_like(off), where=largest > 0).max(initial=0.0))
+
+
+def _note(mechanism: Mechanism, run: Record) -> str:
+    off = rates_off(mechanism, run)
+    return f"its velocities are no rates of its positions: off by up to {off:.2g}" if off > NO_RATES else ""
 
 
 def _finite_state(source: str, robot: Driven) -> tuple[Array, Array]:

@@ -84,15 +84,34 @@ def test_what_changed_the_momentum_is_the_law_at_the_end_of_the_step(case: Case,
     assert "commanded" in left.note
 
 
-def test_a_log_goes_without_velocities_that_are_no_rates(case: Case) -> None:
+def test_the_route_says_which_reading_is_the_effort(case: Case) -> None:
     motion = prescribe(case)
     gains = Gains.of_velocity(case.mechanism, motion, STEP)
-    reading = Reading(effort="commanded", reason="of the test", are_rates=False)
-    history = history_of(case, motion, gains, [], reading)
+    history = history_of(case, motion, gains, [], Reading(effort="reported", reason="of the test"))
     assert history.as_is is not None
-    assert history.as_is.log.qd is None
-    assert "applied" in history.as_is.log.readings
-    assert history.settings["effort"] == "commanded: of the test"
+    np.testing.assert_allclose(-3 * history.as_is.log.effort, 7.0)
+    assert {"applied", "commanded"} <= set(history.as_is.log.readings)
+    assert history.settings["effort"] == "reported: of the test"
+
+
+def test_velocities_that_are_no_rates_are_named(case: Case) -> None:
+    motion = prescribe(case)
+    gains = Gains.of_velocity(case.mechanism, motion, STEP)
+
+    class Drifting(Pendulum):
+        def state(self) -> tuple[Array, Array]:
+            return np.array([self.q]), np.array([self.qd + 0.05])
+
+    def note(kind: type[Pendulum]) -> str:
+        def start(k: int) -> tuple[Pendulum, Gains]:
+            return kind(case.mechanism, gains, float(motion.q[k, 0]), float(motion.qd[k, 0])), gains
+
+        return driven_by_own_drives("test/as_is", case, motion, start, READING, {}).note
+
+    assert not note(Pendulum)
+    off = 0.05 / np.abs(motion.qd).max()
+    figure = float(note(Drifting).removeprefix("its velocities are no rates of its positions: off by up to "))
+    assert figure == pytest.approx(off, rel=0.1)
 
 
 def test_velocities_are_told_in_the_digits_of_the_engine(case: Case) -> None:

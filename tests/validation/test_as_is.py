@@ -179,7 +179,7 @@ def test_the_start_is_off_by_what_the_impedance_lacks(four_bar: tuple[Case, Moti
     assert soft / hard == pytest.approx(10, rel=0.1)
 
 
-def series(t: Array, *residuals: Array) -> Series:
+def series(t: Array, *residuals: Array, noise: float = 0.0) -> Series:
     ones = np.ones(len(residuals))
     return Series(
         t=t,
@@ -188,8 +188,19 @@ def series(t: Array, *residuals: Array) -> Series:
         scale=ones,
         floor=0 * ones,
         floor_of_largest=0 * ones,
+        noise=noise * ones,
         left_out=0 * ones,
     )
+
+
+def test_what_the_last_digits_change_is_no_start() -> None:
+    """Two runs in single precision never agree to a tenth of a small error."""
+    t, rng = np.arange(0, 2, 1e-3), np.random.default_rng(0)
+    error = 0.01 * np.ones(len(t))
+    second = error[1000:] + 0.1 * np.exp(-(t[1000:] - 1) / 0.05) + rng.uniform(-0.003, 0.003, 1000)
+    assert start_window(series(t, error), t[1000:], second[:, None])[0] == np.inf
+    window, _ = start_window(series(t, error, noise=0.0025), t[1000:], second[:, None])
+    assert 0.1 < window < 0.3  # 0.05 ln(0.1 / 0.0005) until the start is below what is told apart
 
 
 @pytest.mark.parametrize("tau", [0.01, 0.05, 0.1])

@@ -21,7 +21,7 @@ FOLLOWS = 0.05
 TENTH = 0.1
 """What a start changes counts as nothing from this part of the error that is left on [-]."""
 LEAST = 1e-6
-"""It is never looked for below this, over the scale [-]."""
+"""It is never looked for below this, nor below what the last digits of the log make, over the scale [-]."""
 SAME = 1e-9
 """Readings that are nearer to the effort are the effort [-]."""
 AT_ONCE = 2000
@@ -48,6 +48,8 @@ class Series:
     """Below this a root mean square tells nothing [N or N m], shape (na,)."""
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
+    noise: Array
+    """The largest that the last digits of the log may make [N or N m], shape (na,)."""
     left_out: Array
     """Largest effort that would do what contacts, limits and dry friction did, taken on trust, shape (na,)."""
 
@@ -133,6 +135,9 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
         scale=judged.scale,
         floor=judged.floor.rms,
         floor_of_largest=judged.floor.largest,
+        noise=replace(
+            judged.floor, largest_truncation=0 * judged.floor.noise, reference=0 * judged.floor.noise
+        ).largest,
         left_out=np.abs(forces).max(axis=0),
     )
     return series, judged.filter
@@ -196,7 +201,7 @@ def start_window(whole: Series, t: Array, residual: Array) -> tuple[float, AnyAr
     """How long a start can be seen in the residual efforts, and which actuators it does not leave at all.
 
     It is over where it changes no error by a tenth of the worst actuator's, and waited for where it still changes a
-    smaller one by a tenth of that.
+    smaller one by a tenth of that. What the last digits of both runs may change, as in single precision, is no start.
 
     Args:
         whole: The run from the first sample.
@@ -208,17 +213,18 @@ def start_window(whole: Series, t: Array, residual: Array) -> tuple[float, AnyAr
     """
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
     difference, error = (np.abs(whole.relative(effort)) for effort in (residual - along, along))
-    worst = _start_window(t, difference.max(axis=1), error.max(axis=1))
-    own = np.array([_start_window(t, *columns) for columns in zip(difference.T, error.T, strict=True)])
+    least = np.maximum(LEAST, np.sqrt(2) * whole.relative(whole.noise))
+    worst = _start_window(t, difference.max(axis=1), error.max(axis=1), float(least.max()))
+    own = np.array([_start_window(t, *columns) for columns in zip(difference.T, error.T, least.tolist(), strict=True)])
     over = np.isfinite(own)
     return max(worst, *own[over], 0.0), ~over
 
 
-def _start_window(t: Array, difference: Array, error: Array) -> float:
-    """How long differences (n,) are seen beside an error (n,) [s]; infinite if to the end."""
+def _start_window(t: Array, difference: Array, error: Array, least: float) -> float:
+    """How long differences (n,) above the least are seen beside an error (n,) [s]; infinite if to the end."""
     left = np.sqrt(np.cumsum(error[::-1] ** 2)[::-1] / np.arange(len(error), 0, -1))
     seen_later = np.maximum.accumulate(difference[::-1])[::-1]
-    over = np.flatnonzero(seen_later <= np.maximum(TENTH * left, LEAST))
+    over = np.flatnonzero(seen_later <= np.maximum(TENTH * left, least))
     if not over.size or len(difference) - over[0] < FEWEST:
         return float("inf")
     return float(t[over[0]] - t[0])
