@@ -210,7 +210,7 @@ class Engine(ABC):
     on_request: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Why a route runs only where it is named, by route; the others always do."""
     single_precision: ClassVar[bool] = False
-    """Whether it computes in single precision alone: what is read back from it has so many digits."""
+    """Whether it has no other precision, to which its audit is held."""
     tells_terms: ClassVar[bool] = True
     """Whether the terms of its equations can be read from it; else its efforts alone show what it computes."""
     unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})

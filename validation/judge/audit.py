@@ -39,8 +39,6 @@ ALL = "all"
 """The quantity of an engine that could not be audited."""
 TERMS = "terms of the equations"
 """The quantity of an engine that tells none of them."""
-SINGLE = "_single"
-"""Ends the name of a tolerance for engines of single precision."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -163,8 +161,7 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
 
 def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:
     """The worst entry of a quantity."""
-    is_single = engine != FILE and engines.engine(engine).single_precision
-    tolerance = audits()[tier + SINGLE * is_single].relative_error or 0.0
+    tolerance = _tolerance(engine, tier)
     error = check.error
     element, entry = divmod(int((error if error.any() else np.abs(check.expected)).argmax()), error.shape[1])
     return {
@@ -181,6 +178,12 @@ def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:
         "verdict": "agree" if error[element, entry] <= tolerance else "disagree",
         "note": check.note,
     }
+
+
+def _tolerance(engine: str, tier: str) -> float:
+    """Largest error of a quantity of an engine, by the precision in which it computes [-]."""
+    single = engine != FILE and engines.engine(engine).single_precision
+    return audits()[f"{tier}_single" if single else tier].relative_error or 0.0
 
 
 def failed_row(key: Key, engine: str, verdict: str, note: str, *, tier: str = "static") -> Row:
