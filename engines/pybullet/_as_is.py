@@ -144,7 +144,13 @@ def simulate(
 
 
 def leave_to_torques(world: World, q: Array, qd: Array) -> None:
-    """Set all joints, switch off the motors that PyBullet starts with, and switch the sensors of the drives on."""
+    """Set all joints, switch off the motors that PyBullet starts with, and switch the sensors of the drives on.
+
+    Args:
+        world: The robot in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+    """
     where = {"physicsClientId": world.client}
     set_state(world, q, qd)
     for joint in world.moving:
@@ -154,7 +160,13 @@ def leave_to_torques(world: World, q: Array, qd: Array) -> None:
 
 
 def push(world: World, driven: tuple[int, ...], effort: Array) -> None:
-    """Let efforts act on the driven joints in the next step [N or N m], shape (nv,); they add to the loads."""
+    """Let efforts act on the driven joints in the next step; they add to the loads.
+
+    Args:
+        world: The robot in PyBullet.
+        driven: Numbers of the joints.
+        effort: On all joints [N or N m], shape (nv,).
+    """
     links, forces = [world.joints[j] for j in driven], [float(effort[j]) for j in driven]
     pybullet.setJointMotorControlArray(
         world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, physicsClientId=world.client
