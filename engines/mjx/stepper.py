@@ -87,7 +87,7 @@ def _stepped(model: Any, data: Any, *, reads_joints: bool) -> tuple[Any, Any]:
     if not reads_joints:
         return mjx.step(model, data), None
     before = mjx.rne_postconstraint(model, mjx.forward(model, data))
-    return mjx.step(model, data), (before.qfrc_actuator, before.cdof, before.cfrc_int)
+    return mjx.step(model, data), (before.qfrc_actuator, before.cdof, before._impl.cfrc_int)
 
 
 def _equality_of_rows(model: Any) -> AnyArray:
