@@ -209,6 +209,8 @@ class Engine(ABC):
     """Its routes that move the robot by themselves; all others take the state as given."""
     on_request: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Why a route runs only where it is named, by route; the others always do."""
+    single_precision: ClassVar[bool] = False
+    """Whether it has no other precision, to which its audit is held."""
     unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     """Versions of other packages beside which alone releases run, and do not say so, as `{"<3.2.7": ("numpy<2",)}`."""
 

@@ -155,7 +155,7 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
 
 def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:
     """The worst entry of a quantity."""
-    tolerance = audits()[tier].relative_error or 0.0
+    tolerance = _tolerance(engine, tier)
     error = check.error
     element, entry = divmod(int((error if error.any() else np.abs(check.expected)).argmax()), error.shape[1])
     return {
@@ -172,6 +172,12 @@ def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:
         "verdict": "agree" if error[element, entry] <= tolerance else "disagree",
         "note": check.note,
     }
+
+
+def _tolerance(engine: str, tier: str) -> float:
+    """Largest error of a quantity of an engine, by the precision in which it computes [-]."""
+    single = engine != FILE and engines.engine(engine).single_precision
+    return audits()[f"{tier}_single" if single else tier].relative_error or 0.0
 
 
 def failed_row(key: Key, engine: str, verdict: str, note: str, *, tier: str = "static") -> Row:

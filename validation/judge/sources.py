@@ -78,7 +78,7 @@ def engine_of(name: str) -> str:
 
 
 def is_as_is(name: str) -> bool:
-    """Whether a source is a simulation as it is, judged by its own motion: `as_is`, or a kind of it, `as_is_tgs`."""
+    """Whether a source is a simulation as it is, judged by its own motion; of one engine there may be several."""
     return name not in ANALYTIC and name.split("/")[1].startswith("as_is")
 
 
