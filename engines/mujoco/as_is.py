@@ -10,9 +10,8 @@ import numpy as np
 
 from engines.as_is import Record, finite, history
 from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices, targets
-from engines.mujoco.loops import closure_bias
-from engines.mujoco.signatures import inertia_matrix
 from engines.mujoco.actuators import Actuators, actuators
+from engines.mujoco.loops import closure_bias
 from engines.mujoco.model import (
     EQUALITY_ROW,
     apply_wrenches,
@@ -26,6 +25,7 @@ from engines.mujoco.model import (
     tree_terms,
     widest_opening,
 )
+from engines.mujoco.signatures import inertia_matrix
 from engines.mujoco.stepper import Stepper
 from engines.projection import Pose, balancing_efforts, drives_along, loop_motions
 from robots.arrays import AnyArray, Array

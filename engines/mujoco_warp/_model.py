@@ -5,7 +5,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from engines.mujoco_warp._warp import mujoco_warp, warp
@@ -53,10 +52,10 @@ def options_changed(model: Any, on_device: Any) -> str:
     """
     changed = []
     for field in dataclasses.fields(on_device.opt):
-        wanted = getattr(model.opt, field.name, None)
+        asked = getattr(model.opt, field.name, None)
         value = _read(getattr(on_device.opt, field.name))
-        if wanted is not None and not np.allclose(value, wanted, rtol=1e-6, atol=0):
-            changed.append(f"{field.name} {value.item():g} instead of {float(wanted):g}")
+        if asked is not None and not np.allclose(value, asked, rtol=1e-6, atol=0):
+            changed.append(f"{field.name} {value.item():g} instead of {float(asked):g}")
     return ", ".join(changed)
 
 

@@ -73,9 +73,9 @@ def _computed(mechanism: Mechanism, model: Any, on_device: Any, state: tuple[Arr
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = state
     apply_wrenches(mechanism, model, data)
-    there = mujoco_warp.put_data(model, data)
-    mujoco_warp.forward(on_device, there)
-    mujoco_warp.get_data_into(data, model, there)
+    on_device_data = mujoco_warp.put_data(model, data)
+    mujoco_warp.forward(on_device, on_device_data)
+    mujoco_warp.get_data_into(data, model, on_device_data)
     return data
 
 

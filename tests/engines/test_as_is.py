@@ -221,6 +221,8 @@ def _replace(path: Path, pattern: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in engines.names() if name.endswith("/as_is")])
 def test_a_motion_of_a_few_steps_is_refused(name: str, prr: Case, prr_motion: Motion) -> None:
+    if not engines.installed(name.split("/")[0]):
+        pytest.skip(f"{name}: its engine is not installed")
     with pytest.raises(NotRepresentableError, match=r"half of the motion lasts \d+ steps of .* ms, a log wants 15"):
         engines.load(name).compute_efforts(prr, prr_motion.assemble(prr_motion.t[:3]))
 

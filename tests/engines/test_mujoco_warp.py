@@ -103,5 +103,3 @@ def test_what_it_would_drop_is_refused_with_what_it_refuses(tmp_path: Path, mode
 def test_it_is_no_vote_beside_mujoco_and_runs_only_where_it_is_named() -> None:
     assert engines.lineage("mujoco_warp") == engines.lineage("mujoco")
     assert "mujoco_warp/as_is" not in sources.names(load("3prr"), absent=True)
-
-

@@ -1,5 +1,6 @@
 """`loopcheck serial`: errors before and after, limits against a search, and files that do what they say."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -20,9 +21,10 @@ from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 from validation.execution.workers import Workers
 from validation.report import deferred, pages
-from validation.studies.serial.comparison import MotionEfforts, random_efforts
+from validation.studies.serial.comparison import MotionEfforts, pace_of, random_efforts
 from validation.studies.serial.making import write_stand_in
 from validation.studies.serial.study import Serial
+from validation.studies.serial.writing import repair
 from validation.studies.study import exit_status, run_study
 
 SERIAL = MODELS / "serial"
@@ -78,6 +80,9 @@ def test_functions_repair_what_the_stand_in_loses(name: str, request: pytest.Fix
     random = efforts[efforts["motion"] != "automatic"]
     assert (random["plain_rms"] > 0.05).all()
     assert (random["function_rms"] < 1e-6).all()
+    assert (efforts["constant_rms"] < 0.06).all()
+    rest = rows_of(tables["serial"], quantity="effort at rest")
+    assert (rest["constant_rms"] < 0.3 * rest["plain_rms"]).all()
     inertia = rows_of(tables["serial"], quantity="inertia")
     diagonal = inertia[~inertia["part"].str.contains("×")]
     assert (diagonal["plain_rms"] > 0.1).all()
@@ -98,8 +103,42 @@ def test_the_repaired_file_has_the_error_that_was_foretold(ankle: Comparison, tm
     assert broken["ratio"].max() == pytest.approx(1, abs=1e-6)
     old, new = (path.read_text(encoding="utf-8").splitlines() for path in (ANKLE[1], repaired))
     changed = [line for line, other in zip(old, new, strict=True) if line != other]
-    assert len(changed) == 2
-    assert all("<joint" in line for line in changed)
+    assert len(changed) == 4
+    assert all("<joint" in line or "<inertial" in line for line in changed)
+    old_masses, new_masses = ([body.mass for body in read(path).bodies] for path in (ANKLE[1], repaired))
+    assert old_masses == new_masses
+
+
+def test_no_constants_leave_less_than_is_said(ankle: Comparison) -> None:
+    folder, tables = ankle
+    least = json.loads((folder / "run.json").read_text(encoding="utf-8"))["least"]
+    efforts = rows_of(tables["serial"], quantity="effort at motor")
+    assert 0.01 < least < efforts["constant_rms"].max()
+
+
+def test_links_of_a_file_that_computes_their_inertia_stay(tmp_path: Path) -> None:
+    """Angles in degrees too, in which the rest of a spring is written."""
+    text = KNEE[1].read_text(encoding="utf-8")
+    serial = tmp_path / "knee_serial.xml"
+    shank = '<inertial mass="2" pos="0 0 -0.18" diaginertia="0.02 0.02 0.004"/>'
+    assert shank in text
+    geometry = '<geom type="capsule" fromto="0 0 0 0 0 -.36" size=".03" mass="2"/>'
+    text = text.replace(shank, geometry).replace('range="-0.5 0.7"', 'range="-28 40"')
+    closed, pace = read(KNEE[0]), pace_of(np.array([[-0.5, 0.7]]))
+    for compiler, is_said in (("", True), (' inertiafromgeom="true"', False)):
+        serial.write_text(text.replace(' angle="radian"', compiler), encoding="utf-8")
+        other = read(serial)
+        twin = make_twin(closed, closed.rest_position, other, other.rest_position, {})
+        samples = workspace(twin, np.linspace(-0.45, 0.65, 9)[:, None])
+        constants, told = repair(twin, samples, pace, None, tmp_path)
+        assert ("mass centres" in told) == is_said
+        written = read(tmp_path / "serial_repaired.xml")
+        assert written.joints[0].stiffness > 0.01
+        assert written.joints[0].spring_reference == pytest.approx(constants.mechanism.joints[0].spring_reference)
+        for body, meant in zip(written.bodies, constants.mechanism.bodies, strict=True):
+            assert body.center == pytest.approx(meant.center, abs=1e-12)
+            assert body.inertia == pytest.approx(meant.inertia, abs=1e-9)
+        assert np.allclose(written.bodies[-1].center, other.bodies[-1].center) != is_said
 
 
 def test_motor_limits_at_the_joint_are_those_of_a_search(knee: Comparison) -> None:

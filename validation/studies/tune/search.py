@@ -165,7 +165,7 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
                 method.softer = [one.candidate.family for one in others if one.error < BETTER * scored.error]
                 at_step += others
             if good := choice(at_step, target):
-                best = min(best, scored.candidate.price)
+                best = min(best, good.cost)  # no price is above a cost
                 simpler = [one for one in method.families if one not in [tried.candidate.family for tried in at_step]]
                 fewer = [one for one in method.others(scored, simpler) if one.changes < good.candidate.changes]
                 at_step += ask(fewer, target)
