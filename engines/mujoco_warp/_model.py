@@ -71,10 +71,10 @@ def options_changed(model: Any, on_device: Any) -> str:
     """
     changed = []
     for field in dataclasses.fields(on_device.opt):
-        asked = getattr(model.opt, field.name, None)
+        expected = getattr(model.opt, field.name, None)
         value = _read(getattr(on_device.opt, field.name))
-        if asked is not None and not np.allclose(value, asked, rtol=1e-6, atol=0):
-            changed.append(f"{field.name} {value.item():g} instead of {float(asked):g}")
+        if expected is not None and not np.allclose(value, expected, rtol=1e-6, atol=0):
+            changed.append(f"{field.name} {value.item():g} instead of {float(expected):g}")
     return ", ".join(changed)
 
 
