@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Batch, Engine, Refinements
+from engines.contract import Audit, Batch, Engine, Faults, Refinements
 
 
 class Mjx(Engine):
@@ -33,6 +33,12 @@ class Mjx(Engine):
         from engines.mjx import refinements
 
         return refinements
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.mjx import faults
+
+        return faults
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Batch, Engine
+from engines.contract import Audit, Batch, Engine, Faults
 
 
 class MujocoWarp(Engine):
@@ -27,6 +27,12 @@ class MujocoWarp(Engine):
         from engines.mujoco_warp import audit
 
         return audit
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.mujoco_warp import faults
+
+        return faults
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""

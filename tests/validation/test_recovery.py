@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
     "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.01"),
     "serial": (MODELS / "serial/knee.xml", MODELS / "serial/knee_serial.xml", "--samples", "16"),
+    "worlds": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
     "errata": ("3prr",),
     "benchmarks": ("slider_crank",),
     "mutants": ("3prr",),
