@@ -10,8 +10,10 @@ from analytic.motion.prescribe import prescribe
 from engines.contract import LEFT_OUT
 from engines.mujoco import causes as causes_of_mujoco
 from robots.arrays import Array
+from robots.errors import NotFoundError
 from robots.robot import load, representative_case
 from tests.conftest import CaseMaker
+from validation.execution.journal import Task
 from validation.studies.budget.parts import (
     BELOW,
     BOTH,
@@ -121,3 +123,15 @@ def test_a_robot_that_cannot_be_judged_has_no_budget() -> None:
     pytest.importorskip("pybullet")
     (row,) = budget(representative_case(load("andrews")), "pybullet/as_is")
     assert "not followed" in row["note"]
+
+
+def test_routes_that_wait_to_be_named_are_taken_where_they_are_named() -> None:
+    class Pool:
+        def results(self, tasks: list[Task], _: str) -> list[list[object]]:
+            assert {task.args[1] for task in tasks} == expected
+            return [[] for _ in tasks]
+
+    for sources, expected in (((), {"mujoco/as_is", "pybullet/as_is"}), (("mjx/as_is",), {"mjx/as_is"})):
+        Budget(robots=("four_bar",), sources=sources).compute(Pool(), Path())  # type: ignore[arg-type]
+    with pytest.raises(NotFoundError, match=r"unknown source with a budget 'exudyn/as_is': known are .*mujoco/as_is"):
+        Budget(sources=("exudyn/as_is",))
