@@ -21,7 +21,7 @@ from robots.errors import EngineError, NotFoundError, NotRepresentableError
 from robots.mechanism import Wrench
 from robots.motion import Drive, Motion
 from robots.robot import Case, MotionSpec
-from tests.conftest import CaseMaker
+from tests.conftest import CaseMaker, want_engine
 from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, TWO_CRANKS, Moving, Own, reference, want_right
 from tests.engines.refusals import REFUSALS
 from tests.errors import relative_error
@@ -40,11 +40,9 @@ WRONG = {("mujoco/forward", "geared_pair"): 1e-3}
 
 
 def loaded(name: str, request: pytest.FixtureRequest) -> Source:
-    if name in sources.ANALYTIC or engines.installed(name.split("/")[0]):
-        return sources.load(name)
-    if request.config.getoption("--require-engines"):
-        pytest.fail(f"{name}: its engine is not installed")
-    pytest.skip(f"{name}: its engine is not installed")
+    if name not in sources.ANALYTIC:
+        want_engine(name.split("/")[0], request.config)
+    return sources.load(name)
 
 
 @pytest.fixture(scope="module")
