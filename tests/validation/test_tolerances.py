@@ -27,7 +27,7 @@ def test_no_limit_is_loosened() -> None:
         "static": EXACT,
         "instantaneous": EXACT,
         "static_single": SINGLE,
-        "instantaneous_single": 5 * SINGLE,
+        "instantaneous_single": SINGLE,
     }
     for name, tolerance in registered().items():
         if name.endswith("/forward"):
