@@ -49,6 +49,9 @@ apidoc_modules = [
     {"path": f"../{room}", "destination": f"docs/api/{room}", "module_first": True, "max_depth": 1} for room in ROOMS
 ]
 autodoc_member_order = "bysource"
+toc_object_entries = (
+    False  # each page lists all others at its side: with every object in those lists this takes minutes
+)
 default_role = "code"  # docstrings write names as Markdown does
 python_display_short_literal_types = True
 

@@ -156,6 +156,18 @@ def read_mechanism(model: ModelFile) -> Mechanism:
     return mechanism
 
 
+def is_in_degrees(model: ModelFile) -> bool:
+    """Whether angles of an MJCF are in degrees.
+
+    Args:
+        model: The MJCF.
+
+    Raises:
+        MechanismError: If it cannot be read.
+    """
+    return bool(load_spec(model).compiler.degree)
+
+
 def with_overrides(mechanism: Mechanism, overrides: Overrides) -> Mechanism:
     """The mechanism with other values in its MJCF; what the MJCF cannot hold stays: gravity, wrenches, effort scales.
 
