@@ -45,7 +45,7 @@ class Audit(Protocol):
         ...
 
     def matrices(self, mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-        """The terms of the engine's equations of motion at some states.
+        """The terms of the engine's equations of motion at some states; not asked for where an engine tells none.
 
         Args:
             mechanism: Robot.
@@ -209,6 +209,10 @@ class Engine(ABC):
     """Its routes that move the robot by themselves; all others take the state as given."""
     on_request: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Why a route runs only where it is named, by route; the others always do."""
+    single_precision: ClassVar[bool] = False
+    """Whether it has no other precision, to which its audit is held."""
+    tells_terms: ClassVar[bool] = True
+    """Whether the terms of its equations can be read from it; else its efforts alone show what it computes."""
     unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     """Versions of other packages beside which alone releases run, and do not say so, as `{"<3.2.7": ("numpy<2",)}`."""
 

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any, Generic, TypeVar
 
@@ -33,7 +33,8 @@ class Level:
     """Number of simulations whose efforts are extrapolated; 1 where a single one gives the efforts."""
     plain: bool
     """Whether the engine's own stepping does it, as in a user's simulation, and once."""
-    source: Source
+    source: Source | None
+    """What does it; None in an outline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,34 @@ def ladders(motion: Motion) -> Sequence[Ladder]:
     """
     declared = [engines.engine(name).refinements() for name in engines.engine_names() if engines.installed(name)]
     return [ladder for module in declared if module is not None for ladder in module.ladders(motion)]
+
+
+def outlines(engine: str, motion: Motion) -> list[Ladder]:
+    """The ladders of an engine without what does them, which only a Python that has the engine can read.
+
+    Args:
+        engine: Name of the engine.
+        motion: The prescribed motion, whose grid the steps divide.
+    """
+    module = engines.engine(engine).refinements()
+    return [
+        replace(ladder, trials=tuple(replace(trial, source=None) for trial in ladder.trials))
+        for ladder in (module.ladders(motion) if module else ())
+    ]
+
+
+def sourced(ladder: Ladder, motion: Motion) -> Ladder:
+    """A ladder with what does it, where its engine can be imported.
+
+    Args:
+        ladder: The ladder, or its outline.
+        motion: The motion for which it was made.
+    """
+    if all(trial.source for trial in ladder.trials):
+        return ladder
+    module = engines.engine(ladder.route.split("/")[0]).refinements()
+    whole = module.ladders(motion) if module else ()
+    return next(one for one in whole if (one.route, one.name) == (ladder.route, ladder.name))
 
 
 def halvings(longest: float, *, coarsest: float, finest: float) -> list[float]:

@@ -1,12 +1,13 @@
 """What routes do with the matrices they read from their engine: linear algebra alone, of no engine and no model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
 
-from robots.arrays import Array
+from robots.arrays import AnyArray, Array
 
 RANK_TOLERANCE = 1e-5
 """Singular values below this count as zero where rows have length one [-]: CAD models never close below 1e-7 m."""
@@ -17,7 +18,7 @@ LOOKED_AT = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopMotions:
-    """How a closed loop can move in a pose: its drives, each by itself, and what nothing drives.
+    """How a closed loop can move in a pose, or in several: its drives, each by itself, and what nothing drives.
 
     From the equations J q̇ = 0 and W q̇ = ṡ of the loops and of independent drives. D moves each drive alone, so that
     the effort on it is the power of all forces in that motion: no multiplier enters, redundant rows of J drop out, and
@@ -27,11 +28,11 @@ class LoopMotions:
     W: Array
     """Rates of independent drives per joint velocity [-, or m per rad], shape (drives, nv)."""
     D: Array
-    """Joint velocities that move one drive at unit rate and no other, least squares [-], shape (nv, drives)."""
+    """Joint velocities that move one drive at unit rate and no other, least squares [-], shape (..., nv, drives)."""
     J_inverse: Array
-    """Joint velocities that open the loops at unit rates and move no drive [rad/m or m/m], shape (nv, nc)."""
+    """Joint velocities that open the loops at unit rates and move no drive [rad/m or m/m], shape (..., nv, nc)."""
     Z: Array
-    """Orthonormal basis of the motions that neither open a loop nor move a drive [-], shape (nv, undriven)."""
+    """Orthonormal basis of the motions that neither open a loop nor move a drive [-], shape (..., nv, undriven)."""
 
     def velocities(self, qd: Array) -> Array:
         """Velocities that keep the loops closed: of a motion only those of the drives, and of what nothing drives.
@@ -62,22 +63,22 @@ class LoopMotions:
         Along the motions Z nothing can be balanced: there q̈ is what leaves no force.
 
         Args:
-            M: Mass matrix [kg, kg m or kg m²], shape (nv, nv).
-            force: Generalized force M q̈ + b on the joints [N or N m], shape (nv,).
-            S: Actuator velocities per joint velocity [-], shape (na, nv).
+            M: Mass matrix [kg, kg m or kg m²], shape (..., nv, nv).
+            force: Generalized force M q̈ + b on the joints [N or N m], shape (..., nv).
+            S: Actuator velocities per joint velocity [-], shape (..., na, nv).
             scale: Effort of each actuator that counts as one [N or N m], shape (na,).
 
         Returns:
-            Efforts of the actuators [N or N m], shape (na,).
+            Efforts of the actuators [N or N m], shape (..., na).
         """
-        force = force - M @ self.Z @ np.linalg.solve(self.Z.T @ M @ self.Z, self.Z.T @ force)
-        gear = np.linalg.norm(S, axis=1)  # taken off, lest one of 1e6 hides what the others do
-        A, on_drives = (S / gear[:, None]) @ self.D, self.D.T @ force
-        if len(A) == A.shape[1]:
-            return np.linalg.solve(A.T, on_drives) / gear
-        weight = scale * gear
-        Q, R = np.linalg.qr(weight[:, None] * A)
-        return scale * (Q @ np.linalg.solve(R.T, on_drives))
+        force, Z = force[..., None], self.Z
+        force = force - M @ Z @ np.linalg.solve(Z.mT @ M @ Z, Z.mT @ force)
+        gear = np.linalg.norm(S, axis=-1, keepdims=True)  # taken off, lest one of 1e6 hides what the others do
+        A, on_drives = (S / gear) @ self.D, self.D.mT @ force
+        if A.shape[-2] == A.shape[-1]:
+            return (np.linalg.solve(A.mT, on_drives) / gear)[..., 0]
+        Q, R = np.linalg.qr(scale[:, None] * gear * A)
+        return scale * (Q @ np.linalg.solve(R.mT, on_drives))[..., 0]
 
 
 def loop_motions(J: Array, W: Array) -> LoopMotions:
@@ -89,15 +90,67 @@ def loop_motions(J: Array, W: Array) -> LoopMotions:
             taken that determine the others best in this pose.
     """
     W = W[independent_drives(J, W)]
-    factors, nc = np.concatenate([_factors(J), 1 / np.linalg.norm(W, axis=1)]), len(J)
-    H = factors[:, None] * np.concatenate([J, W])
-    U, values, V_T = np.linalg.svd(H)
-    rank = _rank(values)
-    inverse = (V_T[:rank].T / values[:rank]) @ U[:, :rank].T
-    # Newton's step for an inverse: motions that have nothing to do with each other are mixed by the SVD at round-off
-    # of the larger, which is much for the smaller; the step leaves the square of that.
-    inverse = inverse - inverse @ (H @ inverse - np.eye(len(H)))
-    return LoopMotions(W=W, D=inverse[:, nc:] * factors[nc:], J_inverse=inverse[:, :nc] * factors[:nc], Z=V_T[rank:].T)
+    rows = _Rows(J, W)
+    return rows.motions(int(rows.rank))
+
+
+class Pose(NamedTuple):
+    """A robot in a pose, and a generalized force on it."""
+
+    J: Array
+    """Loop-closure Jacobian [m/rad or m/m], shape (nc, nv)."""
+    M: Array
+    """Mass matrix [kg, kg m or kg m²], shape (nv, nv)."""
+    force: Array
+    """Generalized force on the joints [N or N m], shape (nv,)."""
+    S: Array
+    """Actuator velocities per joint velocity [-], shape (na, nv)."""
+
+
+def balancing_efforts(poses: Sequence[Pose], W: Array, scale: Array) -> Array:
+    """Efforts of least norm |effort / scale| that balance generalized forces, each in a pose of its own.
+
+    Args:
+        poses: The poses, with the forces, all with as many rows of the loops.
+        W: Rates of drives that are independent along the motion, per joint velocity [-, or m per
+            rad], shape (drives, nv).
+        scale: Effort of each actuator that counts as one [N or N m], shape (na,).
+
+    Returns:
+        Efforts of the actuators [N or N m], shape (poses, na).
+    """
+    J, M, force, S = (np.array(column) for column in zip(*poses, strict=True))
+    rows = _Rows(J, W)
+    rank = int(rows.rank.max())
+    if (rows.rank == rank).all():
+        return rows.motions(rank).efforts(M, force, S, scale)
+    return np.array([loop_motions(one.J, W).efforts(one.M, one.force, one.S, scale) for one in poses])
+
+
+class _Rows:
+    """Rows of loops, in a pose or in several, and of drives, each scaled to one, and their singular values."""
+
+    def __init__(self, J: Array, W: Array) -> None:
+        of_drives = np.broadcast_to(1 / np.linalg.norm(W, axis=1), (*J.shape[:-2], len(W)))
+        self.W, self.closures = W, J.shape[-2]
+        self.factors = np.concatenate([_factors(J), of_drives], axis=-1)
+        self.H = self.factors[..., None] * np.concatenate([J, np.broadcast_to(W, (*J.shape[:-2], *W.shape))], axis=-2)
+        self.U, self.values, self.V_T = np.linalg.svd(self.H)
+        self.rank = _rank(self.values)
+
+    def motions(self, rank: int) -> LoopMotions:
+        """How the loop can move where that is their rank."""
+        factors, nc = self.factors[..., None, :], self.closures
+        inverse = (self.V_T[..., :rank, :].mT / self.values[..., None, :rank]) @ self.U[..., :rank].mT
+        # Newton's step for an inverse: motions that have nothing to do with each other are mixed by the SVD at
+        # round-off of the larger, which is much for the smaller; the step leaves the square of that.
+        inverse = inverse - inverse @ (self.H @ inverse - np.eye(self.H.shape[-2]))
+        return LoopMotions(
+            W=self.W,
+            D=inverse[..., nc:] * factors[..., nc:],
+            J_inverse=inverse[..., :nc] * factors[..., :nc],
+            Z=self.V_T[..., rank:, :].mT,
+        )
 
 
 def independent_drives(J: Array, W: Array) -> list[int]:
@@ -115,7 +168,7 @@ def independent_drives(J: Array, W: Array) -> list[int]:
     """
     unit_rows = W / np.linalg.norm(W, axis=1, keepdims=True)
     R, order = qr((unit_rows @ null_space(J)).T, pivoting=True, mode="r")
-    return sorted(int(place) for place in order[: _rank(np.abs(np.diag(R)))])
+    return sorted(int(place) for place in order[: int(_rank(np.abs(np.diag(R))))])
 
 
 def drives_along(jacobian: Callable[[Array], Array], q: Array, W: Array) -> list[int]:
@@ -155,14 +208,15 @@ def null_space(J: Array) -> Array:
     if not J.size:
         return np.eye(J.shape[1])
     _, values, V = np.linalg.svd(_factors(J)[:, None] * J)
-    return V[_rank(values) :].T
+    return V[int(_rank(values)) :].T
 
 
 def _factors(J: Array) -> Array:
-    """Factors that give rows length one, and zero to those that are next to nothing beside the longest, (rows,)."""
-    length = np.linalg.norm(J, axis=1)
-    return np.divide(1, length, out=np.zeros_like(length), where=length > RANK_TOLERANCE * length.max(initial=0.0))
+    """Factors that give rows length one, and zero to those that are next to nothing beside the longest, (..., rows)."""
+    length = np.linalg.norm(J, axis=-1)
+    longest = length.max(axis=-1, keepdims=True, initial=0.0)
+    return np.divide(1, length, out=np.zeros_like(length), where=length > RANK_TOLERANCE * longest)
 
 
-def _rank(values: Array) -> int:
-    return int((values > RANK_TOLERANCE).sum())
+def _rank(values: Array) -> AnyArray:
+    return (values > RANK_TOLERANCE).sum(axis=-1)

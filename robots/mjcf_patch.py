@@ -1,4 +1,4 @@
-"""Other settings for an MJCF: attributes of options, equalities and joints, everything else left as it is written."""
+"""Other settings for an MJCF: options, equalities, joints and inertias, everything else left as it is written."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +12,8 @@ from robots.mechanism import ModelFile
 EQUALITIES = frozenset({"connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance"})
 START_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
 """A start tag, whose attributes may hold the sign that ends it."""
+COMMENT = re.compile(rb"(?<=<!--)(.*?)(?=-->)|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+"""What a comment says, and text that is no markup, in which nothing begins a comment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,8 @@ class Patch:
     """Of equalities, by their places among all of the model."""
     joints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Of joints, by their names."""
+    inertials: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of the inertia of the body that has a joint, by the joint's name; all that it says is said anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,21 @@ class _Element:
     attributes: Mapping[str, str]
     begin: int
     """Where it begins [bytes]."""
+    parent: int
+    """Where its parent begins, −1 without one [bytes]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """What becomes of an element."""
+
+    element: _Element
+    attributes: Mapping[str, str]
+    """To be set."""
+    dropped: frozenset[str] = frozenset()
+    """To be taken out."""
+    child: str = ""
+    """Name of a new element after its start tag, which the attributes are of; empty for the element's own."""
 
 
 def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes]:
@@ -59,22 +78,25 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
             f"{model.path}: want each of its {equalities} equalities as an element of its own to set its attributes, "
             f"got {len(standing)}: the others are attached or replicated"
         )
-    changes: dict[Path, list[tuple[_Element, Mapping[str, str]]]] = {}
+    changes: dict[Path, list[_Change]] = {}
     for k, attributes in patch.equalities.items():
         file, element = standing[k]
-        changes.setdefault(file, []).append((element, attributes))
+        changes.setdefault(file, []).append(_Change(element=element, attributes=attributes))
     for file, element, attributes in _joints(model, elements, patch.joints):
-        changes.setdefault(file, []).append((element, attributes))
+        changes.setdefault(file, []).append(_Change(element=element, attributes=attributes))
+    for file, joint, attributes in _joints(model, elements, patch.inertials):
+        changes.setdefault(file, []).append(_inertia(file, joint, attributes, elements))
     if patch.option:
         for file, element, attributes in _options(elements, patch.option):
-            changes.setdefault(file, []).append((element, attributes))
+            child = "" if element.tag == "option" else "option"
+            changes.setdefault(file, []).append(_Change(element=element, attributes=attributes, child=child))
     return {file: _rewritten(file.read_bytes(), of_file) for file, of_file in changes.items()}
 
 
 def _joints(
     model: ModelFile, elements: Sequence[tuple[Path, _Element]], joints: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[Path, _Element, Mapping[str, str]]]:
-    """Where joints are to be set."""
+    """Where joints are, and what goes with each."""
     for name, attributes in joints.items():
         standing = [
             (file, element)
@@ -86,6 +108,19 @@ def _joints(
                 f"{model.path}: want joint '{name}' as an element of its own to set its attributes, got {len(standing)}"
             )
         yield (*standing[0], attributes)
+
+
+def _inertia(
+    file: Path, joint: _Element, attributes: Mapping[str, str], elements: Sequence[tuple[Path, _Element]]
+) -> _Change:
+    """The inertia of a joint's body, as an element that is there or is to be put into the body."""
+    body = next(element for other, element in elements if other == file and element.begin == joint.parent)
+    if body.tag != "body":
+        raise MechanismError(f"{file}: want a body around each joint, got '{body.tag}'")
+    for other, element in elements:
+        if other == file and element.tag == "inertial" and element.parent == body.begin:
+            return _Change(element=element, attributes=attributes, dropped=frozenset(element.attributes))
+    return _Change(element=body, attributes=attributes, child="inertial")
 
 
 def _options(
@@ -115,34 +150,42 @@ def _elements(file: Path, home: Path, including: tuple[Path, ...]) -> Iterator[t
 
 def _read(file: Path) -> list[_Element]:
     elements: list[_Element] = []
-    parents: list[str] = []
+    parents: list[_Element] = []
     parser = ParserCreate()
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         place = parser.CurrentByteIndex
-        elements.append(_Element(tag=tag, parents=tuple(parents), attributes=attributes, begin=place))
-        parents.append(tag)
+        tags, parent = tuple(element.tag for element in parents), parents[-1].begin if parents else -1
+        elements.append(_Element(tag=tag, parents=tags, attributes=attributes, begin=place, parent=parent))
+        parents.append(elements[-1])
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: parents.pop()
     try:
-        parser.Parse(file.read_bytes(), True)
+        parser.Parse(_plain_comments(file.read_bytes()), True)
     except (OSError, ExpatError) as error:
         raise MechanismError(f"{file}: want an XML file: {error}") from error
     return elements
 
 
-def _rewritten(text: bytes, changes: Sequence[tuple[_Element, Mapping[str, str]]]) -> bytes:
+def _plain_comments(text: bytes) -> bytes:
+    """A file of the same length whose comments say nothing: XML forbids two hyphens in them, MuJoCo reads them."""
+    return COMMENT.sub(lambda match: match[0] if match[1] is None else b" " * len(match[0]), text)
+
+
+def _rewritten(text: bytes, changes: Sequence[_Change]) -> bytes:
     """A file with the attributes of some elements set, from its end to its beginning."""
-    for element, attributes in sorted(changes, key=lambda change: -change[0].begin):
-        match = START_TAG.match(text, element.begin)
+    for change in sorted(changes, key=lambda change: -change.element.begin):
+        match = START_TAG.match(text, change.element.begin)
         assert match is not None  # expat has read it
         tag = match[0]
-        if element.parents or element.tag == "option":
-            for name, value in attributes.items():
-                tag = _with_attribute(tag, name, value)
+        if change.child:
+            child = _with_attributes(f"<{change.child}/>".encode(), change.attributes)
+            tag += _indent(text, match.end()) + child
         else:
-            tag += _indent(text, match.end()) + _with_attributes(b"<option/>", attributes)
+            for name in change.dropped - set(change.attributes):
+                tag = re.sub(rb"\s+" + name.encode() + rb"\s*=\s*(\"[^\"]*\"|'[^']*')", b"", tag)
+            tag = _with_attributes(tag, change.attributes)
         text = text[: match.start()] + tag + text[match.end() :]
     return text
 

@@ -1,7 +1,6 @@
-"""Fits what a serial stand-in lacks: constants for its file, and functions of its joint positions."""
+"""Fits what a serial stand-in lacks as functions of its joint positions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from analytic.transmission.joint_map import JointMap
 from analytic.transmission.terms import joint_terms
-from analytic.transmission.twin import Twin, Workspace, sound_poses
+from analytic.transmission.twin import Twin, sound_poses
 from robots.arrays import Array
 from robots.errors import MechanismError
 
@@ -24,36 +23,6 @@ CHECKS = 64
 SHRINK, SHRINKINGS = 0.9, 30
 """A box in which not all poses are sound is made smaller by this, so many times at most."""
 FIELDS = ("motor position", "transmission", "armature", "damping", "force at rest")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Constants:
-    """What is added to the joints of a serial file."""
-
-    armature: Array
-    """Of each shared joint [kg or kg m²], shape (n,)."""
-    damping: Array
-    """Of each shared joint [N s/m or N m s/rad], shape (n,)."""
-
-
-def best_constants(twin: Twin, samples: Workspace) -> Constants:
-    """Armature and damping that come nearest to the closed mechanism's over the workspace, by least squares.
-
-    What a joint of the file has already may be taken away from it, but no more.
-
-    Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
-    """
-    joints = [twin.serial.mechanism.joints[j] for j in twin.serial.joints]
-    mass, damping = (
-        np.einsum("tii->ti", getattr(samples.closed, name) - getattr(samples.serial, name)).mean(axis=0)
-        for name in ("mass", "damping")
-    )
-    return Constants(
-        armature=np.maximum(mass, [-joint.armature for joint in joints]),
-        damping=np.maximum(damping, [-joint.damping for joint in joints]),
-    )
 
 
 def fields(twin: Twin, x: Array) -> tuple[Array, Array]:

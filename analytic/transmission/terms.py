@@ -27,6 +27,11 @@ class JointTerms:
     weight: Array
     """Effort that holds the weights and constant loads [N or N m], shape (nt, n)."""
 
+    @property
+    def still(self) -> Array:
+        """Effort at rest [N or N m], shape (nt, n)."""
+        return self.weight + self.spring
+
 
 def joint_terms(space: JointSpace, q: Array) -> JointTerms:
     """The equations of a mechanism at its shared joints.

@@ -156,6 +156,10 @@ class Workspace:
     """Of the closed mechanism where both do."""
     serial: JointTerms
     """Of the stand-in there."""
+    closed_q: Array
+    """Poses of the closed mechanism there [m or rad], shape (nt, nq)."""
+    serial_q: Array
+    """Those of the stand-in [m or rad], shape (nt, nq of that)."""
     pose_error: Array
     """Distance of the bodies that the shared joints move, and angle between them [m and rad], shape (nt, n, 2)."""
 
@@ -191,6 +195,8 @@ def workspace(twin: Twin, x: Array) -> Workspace:
         serial_reaches=serial_reaches,
         closed=joint_terms(twin.closed, q_closed[common]),
         serial=joint_terms(twin.serial, q_serial[common]),
+        closed_q=q_closed[common],
+        serial_q=q_serial[common],
         pose_error=_pose_error(twin, q_closed[common], q_serial[common]),
     )
 

@@ -24,7 +24,7 @@ def badge_text(entry: Entry) -> str:
     finding = worst_as_is(entry, ENGINE)
     if finding is not None and finding.note.startswith("not followed"):
         return f"not followed as is, {ENGINE} {version}"
-    return str(entry.model["verdict"] or "not run")
+    return str(entry.model["verdict"])
 
 
 def badge(entry: Entry) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from robots.errors import OutputError
-from validation.execution.tables import TableSpec, number, read_record, read_tables, table_of, text
+from validation.execution.tables import TableSpec, read_record, read_tables
 from validation.judge.results import TABLES
 from validation.judge.verdicts import CaseVerdict, Key, gravest, summary_verdicts, worst
+from validation.studies.atlas.study import Atlas
 
 ATLAS = "atlas"
 """The table of models, and the collection of other people's."""
@@ -19,20 +20,7 @@ CATALOGUE = "catalogue"
 NAME = r"[a-z0-9][a-z0-9_-]*"
 """What names a robot: it is part of the addresses of its page and files."""
 COUNTS = ("loops", "dof", "actuators", "bodies")
-MODELS = table_of(
-    {
-        "id": text(),
-        **{
-            name: text(nullable=True)
-            for name in ("repository", "commit", "path", "licence", "mesh_licence", "sha256", "class")
-        },
-        **{name: number() for name in COUNTS},
-        "start": text(nullable=True),
-        "verdict": text(nullable=True),
-        **{name: number() for name in ("as_is_error", "tuned_cost", "tuned_accuracy")},
-        **{name: text(nullable=True) for name in ("copies_of", "note")},
-    }
-)
+MODELS = Atlas.tables[ATLAS]
 """A row for each model: `validation/studies/atlas/README.md` says what the columns mean."""
 _POINTS = TableSpec(columns=TABLES["points"].columns, optional=True)
 SPECS: Mapping[str, TableSpec] = {

@@ -5,7 +5,7 @@ from typing import Any
 
 from docs.site.badges import badge_text
 from docs.site.entries import Entry
-from docs.site.texts import known, overall, source_address
+from docs.site.texts import known, source_address
 
 UNITS = {"as_is_error": "-", "tuned_cost": "-", "tuned_accuracy": "-", "error": "-", "tolerance": "-"}
 """Of the numbers in these files."""
@@ -48,7 +48,6 @@ def _short(entry: Entry) -> Mapping[str, Any]:
         **known(entry.model),
         "title": entry.title,
         "collection": entry.collection,
-        "verdict": overall(entry),
         "address": source_address(entry) or None,
         "says": badge_text(entry),
     }

@@ -44,7 +44,7 @@ def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
     environment = _environment()
     each_engine = list(engine_entries(entries))
     common = {"entries": entries, "root": "../../", "drawings": drawings, "engines": each_engine}
-    verdicts = Counter(texts.overall(entry) for entry in entries)
+    verdicts = Counter(entry.model["verdict"] for entry in entries)
     pages = {
         "atlas": {
             "repositories": len({entry.model["repository"] for entry in entries if entry.model["repository"]}),
@@ -80,7 +80,6 @@ def _environment() -> jinja2.Environment:
         "answer": texts.answer,
         "digits": digits,
         "literal": texts.literal,
-        "overall": texts.overall,
         "percent": percent,
         "place": texts.place,
         "says": badge_text,

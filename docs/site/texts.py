@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from docs.site.badges import badge_text, percent
 from docs.site.entries import COUNTS, Entry
-from validation.judge.verdicts import WORST_FIRST, CaseVerdict, gravest
+from validation.judge.verdicts import WORST_FIRST, CaseVerdict
 from validation.report.blocks import digits
 
 LOWEST, HIGHEST = -16, 2
@@ -99,13 +99,6 @@ def what_it_is(entry: Entry) -> str:
 def worst_first(finding: CaseVerdict) -> tuple[int, float]:
     """Key by which findings are sorted: the worst verdict, and in it the largest error, first."""
     return WORST_FIRST.index(finding.verdict), -finding.error if math.isfinite(finding.error) else math.inf
-
-
-def overall(entry: Entry) -> str:
-    """The verdict of a robot: of its row, or the worst of what is judged."""
-    if entry.model["verdict"]:
-        return str(entry.model["verdict"])
-    return gravest(list(entry.of_sources.values())).verdict if entry.of_sources else "not run"
 
 
 def known(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco._loops import closure_bias
+from engines.mujoco.loops import closure_bias
 from engines.mujoco.model import (
     apply_wrenches,
     build,

@@ -8,7 +8,8 @@ import mujoco
 from engines.as_is import log_of
 from engines.computed_torque import bandwidth
 from engines.contract import LEFT_OUT
-from engines.mujoco._as_is import compiled, plan, simulate, timeconst
+from engines.mujoco.as_is import compiled, plan, simulate, timeconst
+from engines.mujoco.stepper import MujocoStepper
 from robots.log import Log
 from robots.motion import Motion
 from robots.robot import Case
@@ -37,7 +38,9 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
     for name, change in _CHANGES.items():
         if name in removed:
             change(model)
-    return log_of("mujoco/as_is", case, simulate(plan(case.mechanism, motion), model, width, reads_joints=False))
+    return log_of(
+        "mujoco/as_is", case, simulate(plan(case.mechanism, motion), MujocoStepper(model), width, reads_joints=False)
+    )
 
 
 def _finer(model: Any) -> None:

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from engines.mujoco._clock import CLOCK, add_clock, add_points
-from engines.mujoco._signatures import inertia_matrix
+from engines.mujoco.signatures import inertia_matrix
 from robots.arrays import AnyArray, Array
 from robots.efforts import Deviation
 from robots.errors import EngineError

@@ -11,8 +11,9 @@ import numpy as np
 
 from engines.as_is import Record
 from engines.computed_torque import bandwidth
-from engines.mujoco import _as_is
-from engines.mujoco._as_is import Plan, compiled, simulate, stages, timeconst
+from engines.mujoco import as_is
+from engines.mujoco.as_is import Plan, compiled, simulate, stages, timeconst
+from engines.mujoco.stepper import MujocoStepper
 from engines.tuning import Family, Given, Settings
 from robots.arrays import Array
 from robots.mechanism import Mechanism
@@ -77,7 +78,7 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     """See `engines.tuning.Tuning.plan`."""
-    return _as_is.plan(mechanism, motion)
+    return as_is.plan(mechanism, motion)
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Any:
@@ -87,7 +88,7 @@ def prepared(mechanism: Mechanism, settings: Settings) -> Any:
 
 def run(plan: Plan, prepared: Any, bandwidth: float, start: int | Array = 0) -> Record:
     """See `engines.tuning.Tuning.run`."""
-    return simulate(plan, prepared, bandwidth, start=start, reads_joints=False)
+    return simulate(plan, MujocoStepper(prepared), bandwidth, start=start, reads_joints=False)
 
 
 def configured(model: Any, settings: Settings) -> Any:

@@ -98,13 +98,14 @@ def simulate(
     if not isinstance(start, int):
         first = (start[None], 0 * first[1], 0 * first[2])
     q, qd, _ = in_angles(mechanism, *first)
-    angles, rates, efforts, poses, read = [], [], [], [], []
+    angles, rates, efforts, poses, read, iterations = [], [], [], [], [], 0
     with opened(mechanism) as world:
         A, W = drive_matrices(world.mechanism, independent)
         loops = close_loops(world)
         gears = geared(world, loops)
-        _leave_to_torques(world, q[0], qd[0])
+        leave_to_torques(world, q[0], qd[0])
         pybullet.setTimeStep(step, physicsClientId=world.client)
+        pybullet.setPhysicsEngineParameter(reportSolverAnalytics=1, physicsClientId=world.client)
         stepping.prepare(world, loops)
         driven = world.mechanism.actuated_joints
         for k in range(len(controller.t)):
@@ -116,8 +117,9 @@ def simulate(
             if gears:
                 follow_curves(world, gears, position)
             apply_loads(world)
-            _push(world, driven, efforts[-1] @ world.mechanism.selection)
-            pybullet.stepSimulation(physicsClientId=world.client)
+            push(world, driven, efforts[-1] @ world.mechanism.selection)
+            solved = pybullet.stepSimulation(physicsClientId=world.client) or ()
+            iterations += max((island["numIterationsUsed"] for island in solved), default=1)
             read.append(_readings(world))
         finite = np.isfinite(angles).all()
         drift = opening(world, np.array(angles), np.array(poses)) if finite else Deviation(np.inf, np.inf)
@@ -135,13 +137,20 @@ def simulate(
         readings={"commanded": acted, "reported": reported, "reaction": reaction},
         at_limits=0,
         drift=drift,
+        iterations=iterations / len(controller.t),
         independent=tuple(independent),
         holds_itself=False,
     )
 
 
-def _leave_to_torques(world: World, q: Array, qd: Array) -> None:
-    """Set all joints, switch off the motors that PyBullet starts with, and switch the sensors of the drives on."""
+def leave_to_torques(world: World, q: Array, qd: Array) -> None:
+    """Set all joints, switch off the motors that PyBullet starts with, and switch the sensors of the drives on.
+
+    Args:
+        world: The robot in PyBullet.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+    """
     where = {"physicsClientId": world.client}
     set_state(world, q, qd)
     for joint in world.moving:
@@ -150,8 +159,14 @@ def _leave_to_torques(world: World, q: Array, qd: Array) -> None:
         pybullet.enableJointForceTorqueSensor(world.tree, world.joints[j], enableSensor=True, **where)
 
 
-def _push(world: World, driven: tuple[int, ...], effort: Array) -> None:
-    """Let efforts act on the driven joints in the next step [N or N m], shape (nv,); they add to the loads."""
+def push(world: World, driven: tuple[int, ...], effort: Array) -> None:
+    """Let efforts act on the driven joints in the next step; they add to the loads.
+
+    Args:
+        world: The robot in PyBullet.
+        driven: Numbers of the joints.
+        effort: On all joints [N or N m], shape (nv,).
+    """
     links, forces = [world.joints[j] for j in driven], [float(effort[j]) for j in driven]
     pybullet.setJointMotorControlArray(
         world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, physicsClientId=world.client

@@ -12,9 +12,8 @@ import numpy as np
 
 from engines.as_is import Record
 from engines.computed_torque import Demand, bandwidth
-from engines.pybullet._as_is import STEP, Stepping, demands, simulate
+from engines.pybullet._as_is import STEP, Stepping, demands, leave_to_torques, push, simulate
 from engines.pybullet._bullet import pybullet
-from engines.pybullet._loads import set_state
 from engines.pybullet._loops import close_loops
 from engines.pybullet._world import World, opened
 from engines.tuning import Family, Given, Settings
@@ -59,8 +58,12 @@ def given(mechanism: Mechanism) -> Given:
 
 def families(mechanism: Mechanism) -> list[Family]:
     """See `engines.tuning.Tuning.families`: no damping and a solver that ends late, and either, and both with less."""
-    every = [{**UNDAMPED, **SOLVED}, {**UNDAMPED, **SOLVED, **CORRECTED}, UNDAMPED, SOLVED, {}]
-    return [Family(method="sequential impulse", stages=1, fixed=fixed) for fixed in every]
+    late = [{**UNDAMPED, **SOLVED}, {**UNDAMPED, **SOLVED, **CORRECTED}, SOLVED]
+    return [
+        Family(method=method, stages=1, fixed=fixed)
+        for method, families in (("solved to the end", late), ("sequential impulse", [UNDAMPED, {}]))
+        for fixed in families
+    ]
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
@@ -131,10 +134,12 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
         loops = close_loops(world)
         pybullet.setTimeStep(STEP, physicsClientId=world.client)
         _calls(settings)(world, loops)
+        driven, force = world.mechanism.actuated_joints, mechanism.effort_scales @ world.mechanism.selection
         for _ in range(REPEATS):
-            set_state(world, q[: len(world.moving)], np.zeros(len(world.moving)))
+            leave_to_torques(world, q[: len(world.moving)], np.zeros(len(world.moving)))
             begin = time.perf_counter()
             for _ in range(BATCH):
+                push(world, driven, force)  # a solver that has nothing to hold ends at once
                 pybullet.stepSimulation(physicsClientId=world.client)
             best = min(best, time.perf_counter() - begin)
     return best / BATCH

@@ -12,7 +12,7 @@ from analytic.dynamics.lagrange import Lagrange
 from analytic.dynamics.powers import tree_inertia
 from analytic.kinematics.state import State
 from analytic.motion.prescribe import prescribe
-from analytic.transmission.fit import best_constants, fitted_map, sound_box
+from analytic.transmission.fit import fitted_map, sound_box
 from analytic.transmission.joint_space import joint_efforts, joint_motions, moved, reached_poses
 from analytic.transmission.limits import Box, largest_alone, largest_box, most
 from analytic.transmission.terms import joint_terms, motor_efforts
@@ -146,18 +146,6 @@ def test_functions_of_the_joints_are_the_closed_model(twin: Twin) -> None:
     assert serial + efforts == pytest.approx(closed, abs=1e-6 * np.abs(closed).max())
     with pytest.raises(ValueError, match=r"(knee|roll): want .* got 1"):
         fit.transmission(x + 10)
-
-
-def test_best_constants_are_rotor_and_rods_through_the_transmission() -> None:
-    twin = twin_of("knee", "knee_serial")
-    samples = workspace(twin, np.linspace(-0.5, 0.7, 41)[:, None])
-    constants = best_constants(twin, samples)
-    T = samples.closed.transmission[:, 0, 0]
-    rotor = float((0.02 * T**2).mean())
-    assert constants.armature[0] > rotor  # the rod has some inertia of its own
-    assert constants.armature[0] < 1.2 * rotor
-    assert constants.damping[0] == pytest.approx(float((0.1 * T**2).mean()), rel=1e-12)
-    assert samples.pose_error.max() < 1e-7
 
 
 def test_a_rod_between_balls_may_spin_but_a_second_motor_less_joint_may_not(changed: Changed) -> None:

@@ -19,9 +19,9 @@ VERSIONS = {"python": "3.11.7", "mujoco": "4.0.1", "pybullet": "3.2.7"}
 
 
 def model(name: str, **values: Any) -> Mapping[str, Any]:
-    """A row of the table of models, of which only the name is known."""
+    """A row of the table of models, by default of one that was not run."""
     empty = {column: math.nan if spec.kind is float else "" for column, spec in MODELS.columns.items()}
-    return {**empty, "id": name, **values}
+    return {**empty, "id": name, "verdict": "not run", **values}
 
 
 def comparison(robot: str, source: str, error: float, verdict: str, **values: Any) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_atlas(root)
     (root / "conf.py").write_text(CONF, encoding="utf-8")
     (root / "README.md").write_text(FRONT, encoding="utf-8")
-    command = [sys.executable, "-m", "sphinx", "-q", "--fail-on-warning", "--keep-going", root, folder]
+    command = [sys.executable, "-m", "sphinx", "-q", "--fail-on-warning", "--keep-going", str(root), str(folder)]
     made = run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (made.returncode, made.stderr) == (0, "")
     return folder

@@ -87,6 +87,7 @@ def test_every_route_is_there() -> None:
         *(f"pybullet/{route}" for route in ("kkt", "forward", "as_is")),
         "exudyn/forward",
         *(f"{engine}/{route}" for engine in ("dart", "drake", "simbody") for route in ("kkt", "forward", "as_is")),
+        *(f"physx/{route}" for route in ("as_is", "as_is_tgs")),
         *(f"mjx/{route}" for route in ("kkt", "forward", "kkt_single", "forward_single")),
     }
 

@@ -160,7 +160,8 @@ def _compliance_floor(prr: Case, motion: Motion) -> float:
 def _reading_off(prr: Case, motion: Motion) -> float:
     """Of servos in place of the motors; soft ones, so that they stay behind and the motion remains smooth."""
     mujoco = pytest.importorskip("mujoco")
-    from engines.mujoco import _as_is as as_is
+    from engines.mujoco import as_is
+    from engines.mujoco.stepper import MujocoStepper
     from robots.mjcf import compile_model
 
     def servos(spec: Any) -> None:
@@ -169,7 +170,7 @@ def _reading_off(prr: Case, motion: Motion) -> float:
 
     model = compile_model(prr.mechanism.model, servos)
     model.opt.gravity[:], model.opt.integrator = prr.mechanism.gravity, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    record = as_is.simulate(as_is.plan(prr.mechanism, motion), model, 50.0)
+    record = as_is.simulate(as_is.plan(prr.mechanism, motion), MujocoStepper(model), 50.0)
     late = record.controller.t > 0.2
     difference = (record.readings["reported"] - record.acted)[late]
     return float(np.sqrt(np.mean(difference**2)) / np.abs(record.acted[late]).max())

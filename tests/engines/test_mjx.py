@@ -187,5 +187,6 @@ def test_the_own_setting_of_the_ladder_is_that_of_the_route() -> None:
     case, motion, _ = prr()
     (ladder,) = [found for found in ladders(motion) if found.own[0]]
     (trial,) = [trial for trial in ladder.trials if np.isclose(trial.value, ladder.own[1])]
+    assert trial.source is not None
     effort = trial.source.compute_efforts(case, motion).effort
     np.testing.assert_allclose(effort, on_prr("forward").effort, atol=1e-9 * np.abs(effort).max())

@@ -72,6 +72,32 @@ def test_only_the_attributes_that_are_meant_differ(tmp_path: Path) -> None:
         assert (getattr(before, name) == getattr(after, name)).all()
 
 
+def test_comments_may_hold_what_xml_forbids_and_mujoco_reads(tmp_path: Path) -> None:
+    text = PLAIN.replace("<!-- a > b -->", "<!-- a -- b <joint name='c'/> --><!--<![CDATA[ --- ä -- -->")
+    path = written(tmp_path / "m.xml", text)
+    apply(path, PATCH)
+    assert compiled(path).eq_solref.tolist() == [[0.008, 1], [0.05, 1], [0.05, 1]]
+    comments = [re.findall("<!--.*?-->", content) for content in (text, path.read_text(encoding="utf-8"))]
+    assert comments[0] == comments[1]
+
+
+def test_inertias_are_said_anew_or_put_where_geoms_said_them(tmp_path: Path) -> None:
+    told = (
+        """<inertial pos="1 2 3" mass="9" euler='10 20 30' diaginertia="1 2 2.5"/><geom size=".1"/></body><!-- a > b"""
+    )
+    path = written(tmp_path / "m.xml", PLAIN.replace('<geom size=".1"/></body><!-- a > b', told, 1))
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('<joint type="hinge"/>', '<joint name="k"/>'), encoding="utf-8"
+    )
+    new = {"mass": "2", "pos": "0 0 0.5", "fullinertia": "1 1.5 2 0 0 0"}
+    apply(path, Patch(option={}, equalities={}, inertials={"j": new, "k": new}))
+    after = compiled(path)
+    assert after.body_mass.tolist() == [0, 2, 2]
+    assert after.body_ipos[1:].tolist() == [[0, 0, 0.5]] * 2
+    assert sorted(after.body_inertia[1]) == sorted(after.body_inertia[2]) == pytest.approx([1, 1.5, 2])
+    assert "euler" not in path.read_text(encoding="utf-8")
+
+
 def test_options_are_made_where_there_are_none(tmp_path: Path) -> None:
     text = re.sub(r"\n  <option.*?</option>", "", PLAIN, flags=re.DOTALL)
     path = written(tmp_path / "m.xml", text)

@@ -10,7 +10,8 @@ from analytic.logs.closed_log import closed_log
 from analytic.logs.residual import Residual, residual_efforts
 from analytic.motion.prescribe import prescribe
 from engines.as_is import log_of
-from engines.mujoco import _as_is as as_is
+from engines.mujoco import as_is
+from engines.mujoco.stepper import MujocoStepper
 from robots.log import Held, Log
 from robots.mjcf import compile_model
 from robots.robot import Case
@@ -49,7 +50,7 @@ def log(case: Case) -> Log:
     model = compile_model(case.mechanism.model, stiffened)
     model.opt.gravity[:], model.opt.integrator = case.mechanism.gravity, 1  # Runge-Kutta
     plan = as_is.plan(case.mechanism, prescribe(case))
-    return log_of("mujoco/as_is", case, as_is.simulate(plan, model, 50.0))
+    return log_of("mujoco/as_is", case, as_is.simulate(plan, MujocoStepper(model), 50.0))
 
 
 def spoilt(log: Log, fault: str, gear: float) -> Log:

@@ -13,7 +13,7 @@ import pytest
 
 from analytic.dynamics.noc import Noc
 from analytic.motion.prescribe import prescribe
-from engines.mujoco import _as_is as as_is
+from engines.mujoco import as_is
 from engines.tuning import STEPS, Family
 from robots.errors import OutputError
 from tests.plain_loop import plain_loop
@@ -135,6 +135,17 @@ def test_the_search_ends_where_no_step_helps() -> None:
     assert choice(scored, 1e-3) is None
     assert min(one.error for one in scored) < 2.2e-3
     assert len(tried) < 50
+
+
+def test_the_search_ends_where_a_start_lasts_at_every_step() -> None:
+    steps: list[float] = []
+
+    def lasting(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
+        steps.extend(one.step for one in candidates)
+        return [Scored(candidate=one, error=np.inf, cost=one.price, lasts=one.step < 5e-3) for one in candidates]
+
+    assert all(np.isinf(one.error) for one in cheapest(FAMILIES, Reach(1.0), 1e-3, lasting))
+    assert 4e-3 / 20 < min(steps) < 4e-3 / 12  # from 4 ms on no start has ended; before, all have blown up
 
 
 def test_a_budget_leaves_out_what_is_too_fine() -> None:
@@ -331,8 +342,8 @@ def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
     case = case_of_file(model)
     settings = {"timestep": "0.002", "solref": "0.004 1"}
     with pytest.raises(OutputError, match=r"holds loops\.xml itself"):
-        write_tuned(case, "mujoco", settings, tmp_path)
-    main, lines = write_tuned(case, "mujoco", settings, tmp_path / "out")
+        write_tuned(case, tuning_of("mujoco").files(case.mechanism, settings), tmp_path)
+    main, lines = write_tuned(case, tuning_of("mujoco").files(case.mechanism, settings), tmp_path / "out")
     assert mujoco.MjModel.from_xml_path(str(main)).eq_solref[0].tolist() == [0.004, 1]
     assert 'solref="0.004 1"' not in (tmp_path / "loops.xml").read_text()
     assert len([line for line in lines if line.startswith("+ ")]) == 1

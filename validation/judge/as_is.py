@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import comb
 
 import numpy as np
 
 from analytic.logs.closed_log import ClosedLog, closed_log
 from analytic.logs.evaluation import evaluate
 from analytic.logs.filters import Filter, step_filter
-from analytic.logs.residual import evenly, residual_efforts
+from analytic.logs.residual import MARGIN, evenly, residual_efforts
 from robots.arrays import AnyArray, Array
 from robots.efforts import AsIs
 from robots.errors import HarnessError
@@ -28,6 +29,10 @@ AT_ONCE = 2000
 """Steps that are evaluated at once: thirty bodies with as many dofs take 100 kB each."""
 FEWEST = 6
 """Samples that must be left after the start."""
+ORDER = 6
+"""Of the differences in time that leave of a start nothing, and of round-off all."""
+FEWEST_DIFFERENCES = 20
+"""Samples by which round-off is known."""
 SCALED = 60
 """Samples by which the scale of what is judged is known."""
 
@@ -48,6 +53,8 @@ class Series:
     """Below this a root mean square tells nothing [N or N m], shape (na,)."""
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
+    noise: Array
+    """The largest that noise of the log may make [N or N m], shape (na,)."""
     left_out: Array
     """Largest effort that would do what contacts, limits and dry friction did, taken on trust, shape (na,)."""
 
@@ -133,6 +140,9 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
         scale=judged.scale,
         floor=judged.floor.rms,
         floor_of_largest=judged.floor.largest,
+        noise=replace(
+            judged.floor, largest_truncation=0 * judged.floor.noise, reference=0 * judged.floor.noise
+        ).largest,
         left_out=np.abs(forces).max(axis=0),
     )
     return series, judged.filter
@@ -207,18 +217,37 @@ def start_window(whole: Series, t: Array, residual: Array) -> tuple[float, AnyAr
         How long [s], infinite if to the end, and in whose error the start is seen to the end all the same [-], (na,).
     """
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
-    difference, error = (np.abs(whole.relative(effort)) for effort in (residual - along, along))
-    worst = _start_window(t, difference.max(axis=1), error.max(axis=1))
-    own = np.array([_start_window(t, *columns) for columns in zip(difference.T, error.T, strict=True)])
+    difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
+    of_log = np.sqrt(2) * whole.relative(whole.noise)  # where there are few samples, it is better known
+    noise, difference = np.maximum(_round_off(difference), of_log), np.abs(difference)
+    worst = _start_window(t, difference.max(axis=1), error.max(axis=1), float(noise.max(initial=0.0)))
+    own = np.array([_start_window(t, *columns) for columns in zip(difference.T, error.T, noise, strict=True)])
     over = np.isfinite(own)
     return max(worst, *own[over], 0.0), ~over
 
 
-def _start_window(t: Array, difference: Array, error: Array) -> float:
-    """How long differences (n,) are seen beside an error (n,) [s]; infinite if to the end."""
+def _round_off(difference: Array) -> Array:
+    """Largest difference that comes of the round-off of two runs [-], (na,): what alternates in their last quarter.
+
+    A start is smooth there or over; in single precision two runs never come closer than their last digits.
+
+    Args:
+        difference: Of their residual efforts, over the scale [-], shape (n, na).
+    """
+    last = difference[-(len(difference) // 4) :]
+    if len(last) < FEWEST_DIFFERENCES:
+        return np.zeros(difference.shape[1])
+    alternating = np.diff(last, ORDER, axis=0)
+    sigma = np.sqrt((alternating**2).mean(axis=0) / comb(2 * ORDER, ORDER))
+    noise: Array = MARGIN * sigma * np.sqrt(2 * np.log(len(difference)))
+    return noise
+
+
+def _start_window(t: Array, difference: Array, error: Array, noise: float) -> float:
+    """How long differences (n,) are seen beside an error (n,) and their noise [s]; infinite if to the end."""
     left = np.sqrt(np.cumsum(error[::-1] ** 2)[::-1] / np.arange(len(error), 0, -1))
     seen_later = np.maximum.accumulate(difference[::-1])[::-1]
-    over = np.flatnonzero(seen_later <= np.maximum(TENTH * left, LEAST))
+    over = np.flatnonzero(seen_later <= np.maximum(TENTH * left, max(LEAST, noise)))
     if not over.size or len(difference) - over[0] < FEWEST:
         return float("inf")
     return float(t[over[0]] - t[0])

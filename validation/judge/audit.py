@@ -37,6 +37,8 @@ POSES = (0.43, 0.17, 0.79)
 """Where along the motion the states are, not where a periodic one rests; the first is that of the static tier [-]."""
 ALL = "all"
 """The quantity of an engine that could not be audited."""
+TERMS = "terms of the equations"
+"""The quantity of an engine that tells none of them."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -141,6 +143,10 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
         if engine == FILE or inventory.dofs != want.inventory.dofs:
             return
         tier = "instantaneous"
+        if not engines.engine(engine).tells_terms:
+            note = f"{engine} tells no terms of its equations: its efforts alone show them"
+            yield {**failed_row(case.key, engine, "not comparable", note, tier=tier), "quantity": TERMS}
+            return
         positions, velocities = np.concatenate([want.q, want.q]), np.concatenate([want.qd, 0 * want.qd])
         matrices = engines.matrices(engine, case.mechanism, positions, velocities)
         checks = tiers.instantaneous(case.mechanism, want.terms, matrices, (want.qd, want.qdd))
@@ -155,7 +161,7 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
 
 def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:
     """The worst entry of a quantity."""
-    tolerance = audits()[tier].relative_error or 0.0
+    tolerance = _tolerance(engine, tier)
     error = check.error
     element, entry = divmod(int((error if error.any() else np.abs(check.expected)).argmax()), error.shape[1])
     return {
@@ -172,6 +178,12 @@ def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:
         "verdict": "agree" if error[element, entry] <= tolerance else "disagree",
         "note": check.note,
     }
+
+
+def _tolerance(engine: str, tier: str) -> float:
+    """Largest error of a quantity of an engine, by the precision in which it computes [-]."""
+    single = engine != FILE and engines.engine(engine).single_precision
+    return audits()[f"{tier}_single" if single else tier].relative_error or 0.0
 
 
 def failed_row(key: Key, engine: str, verdict: str, note: str, *, tier: str = "static") -> Row:

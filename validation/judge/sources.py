@@ -78,8 +78,8 @@ def engine_of(name: str) -> str:
 
 
 def is_as_is(name: str) -> bool:
-    """Whether a source is a simulation as it is, judged by its own motion."""
-    return name not in ANALYTIC and name.split("/")[1] == "as_is"
+    """Whether a source is a simulation as it is, judged by its own motion; of one engine there may be several."""
+    return name not in ANALYTIC and name.split("/")[1].startswith("as_is")
 
 
 def is_log(name: str) -> bool:

@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 
-from engines.mujoco._loops import closure_bias
+from engines.mujoco.loops import closure_bias
 from engines.mujoco.model import (
     actuator_names,
     build,

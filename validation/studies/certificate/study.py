@@ -10,9 +10,9 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.markup import escape
 
-import engines
 from robots.errors import HarnessError, OutputError
 from robots.mjcf import files_of
+from validation.execution.environments import engine_versions
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerPool
 from validation.report.blocks import Section, table
@@ -21,7 +21,7 @@ from validation.report.terminal import table as shown_table
 from validation.studies.judge.study import case_of_file
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 from validation.studies.tune.certificate import Certificate, hashes, settings_in
-from validation.studies.tune.engine import tuning_of
+from validation.studies.tune.engine import AskedTuning
 from validation.studies.tune.purposes import Purpose, given_purposes, random_purposes, seeds_in, variations
 from validation.studies.tune.trial import Trial
 from validation.studies.tune.trials import Trials
@@ -73,7 +73,7 @@ class VerifiedCertificate(Study):
         note = "" if whole else "its digest does not fit: a figure has been edited"
         yield _row("certificate", "as written", "as written" if whole else "edited", note=note)
         yield from self._files()
-        version = engines.versions().get(certificate.engine, "not installed")
+        version = engine_versions().get(certificate.engine, "not installed")
         yield _row(f"{certificate.engine} (version)", certificate.engine_version, version)
 
     def _files(self) -> Iterator[dict[str, Any]]:
@@ -102,7 +102,7 @@ class VerifiedCertificate(Study):
         case = case_of_file(
             self.model, certificate.configuration, mode=certificate.mode, actuated=certificate.actuated, **motion
         )
-        tuning = tuning_of(certificate.engine)
+        tuning = AskedTuning(engine=certificate.engine, pool=pool)
         given = replace(tuning.given(case.mechanism), bandwidth=certificate.bandwidth)
         left = settings_in(given.settings, certificate.settings)
         if certificate.has_script:

@@ -12,7 +12,7 @@ from analytic.dynamics.noc import Noc
 from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
 from engines.extrapolation import value_at_zero
-from engines.ladder import Ladder, Level
+from engines.ladder import Ladder, Level, sourced
 from robots.arrays import Array
 from robots.motion import Motion
 from robots.robot import Case
@@ -69,7 +69,8 @@ def prepared_case(case: Case) -> PreparedCase:
 def simulate_levels(prepared: PreparedCase, ladder: Ladder) -> pd.DataFrame:
     """Run all levels of a ladder, extrapolate from them, and compare both with the reference."""
     levels = []
-    for trial in ladder.trials:
+    for trial in sourced(ladder, prepared.motion).trials:
+        assert trial.source is not None
         compute = partial(trial.source.compute_efforts, prepared.case, prepared.motion)
         outcome = outcome_of(prepared.case, prepared.motion, ladder.route, compute)
         history = outcome.compared

@@ -15,10 +15,12 @@ from engines.ladder import Ladder
 from robots.errors import NotFoundError
 from robots.robot import DEFAULT, Case, load, regular_modes
 from robots.robot import names as robot_names
+from validation.execution.environments import environment_of, used_environments
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
 from validation.execution.workers import WorkerFailure, WorkerPool
 from validation.judge.selection import Selection, plan
+from validation.judge.sources import engine_of
 from validation.studies.ladder.levels import LEVELS, PreparedCase, levels_not_run, prepared_case, simulate_levels
 from validation.studies.ladder.report import derived, how, sections, settings_tables
 from validation.studies.ladder.tuned import TUNED, tuned_rows
@@ -52,11 +54,13 @@ class LadderStudy(Study):
             (prepared, ladder)
             for prepared in prepared_cases
             if isinstance(prepared, PreparedCase)
-            for ladder in _ladders(self, prepared)
+            for ladder in _ladders(self, prepared, pool)
         ]
-        levels = pool.results(
-            [Task(simulate_levels, pair, partial(levels_not_run, *pair)) for pair in pairs], "ladders"
-        )
+        tasks = [
+            Task(simulate_levels, (prepared, ladder), partial(levels_not_run, prepared, ladder), engine=_engine(ladder))
+            for prepared, ladder in pairs
+        ]
+        levels = pool.results(tasks, "ladders")
         table = pd.concat(levels, ignore_index=True) if levels else LEVELS.frame([])
         firsts = {case.robot.name: case for case in reversed(cases)}
         return Computed({TABLE: table, ADVICE: tuned_rows(list(firsts.values()), pool)}, {"models": _models(cases)})
@@ -107,15 +111,31 @@ def _want_known(sources: Sequence[str]) -> None:
     for name in sources:
         if name not in known_routes:
             raise NotFoundError("route with ladders", name, known_routes)
-        engines.load(name)
+        if environment_of(engine_of(name)) is None:
+            engines.load(name)
 
 
-def _ladders(study: LadderStudy, prepared: PreparedCase) -> Iterator[Ladder]:
+def _none(_: str) -> list[Ladder]:
+    """What an engine has that cannot say what it has."""
+    return []
+
+
+def _engine(ladder: Ladder) -> str:
+    return engine_of(ladder.route)
+
+
+def _ladders(study: LadderStudy, prepared: PreparedCase, pool: WorkerPool) -> Iterator[Ladder]:
     """The ladders of the routes that are asked for, but those that the robot goes without."""
 
     def is_wanted(route: str) -> bool:
         return route in study.sources if study.sources else not engines.on_request(route)
 
-    for ladder in declared.ladders(prepared.motion):
+    tasks = [
+        Task(declared.outlines, (engine, prepared.motion), _none, engine=engine)
+        for engine in used_environments()
+        if engines.provides(engine, "refinements")
+    ]
+    elsewhere = [ladder for of_engine in pool.results(tasks, "ladders") for ladder in of_engine]
+    for ladder in (*declared.ladders(prepared.motion), *elsewhere):
         if is_wanted(ladder.route) and ladder.route not in prepared.case.robot.without:
             yield ladder

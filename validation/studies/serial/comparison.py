@@ -1,14 +1,17 @@
 """What workers compute of a closed mechanism and its stand-in: over the workspace, along motions, and the fits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import qmc
 
 from analytic.motion.automatic import automatic_motion
-from analytic.transmission.fit import Constants, fitted_map, sound_box
+from analytic.transmission.constants import Constants, Pace, at_motors, least_error
+from analytic.transmission.fit import fitted_map, sound_box
 from analytic.transmission.joint_map import JointMap
 from analytic.transmission.joint_space import joint_efforts, moved
+from analytic.transmission.regressor import regressor
 from analytic.transmission.terms import joint_terms, motor_efforts
 from analytic.transmission.twin import Twin, Workspace, sound_poses, workspace
 from robots.arrays import Array
@@ -18,6 +21,8 @@ SPAN = 2.0
 """Of a random motion [s]."""
 SAMPLES = 201
 HARMONICS = 3
+COURSES = 8
+"""Random motions whose pace is that of the workspace's states."""
 FAR = 0.95
 """Part of the box that a random motion goes through [-]."""
 AUTOMATIC = "automatic"
@@ -40,6 +45,8 @@ class MotionEfforts:
     """Efforts at the joints of the closed mechanism [N or N m], shape (nt, n)."""
     serial: Array
     """The same of the stand-in [N or N m], shape (nt, n)."""
+    regressor: Array
+    """Of the stand-in [any unit], shape (nt, n, p)."""
 
     def at_motors(self, efforts: Array) -> Array:
         """Efforts at the joints as efforts of the motors.
@@ -53,15 +60,15 @@ class MotionEfforts:
         return motor_efforts(self.transmission, efforts)
 
     def with_constants(self, constants: Constants) -> Array:
-        """Efforts of the stand-in with more armature and damping.
+        """Efforts of the stand-in with other constants.
 
         Args:
-            constants: What is added.
+            constants: Those of the repair.
 
         Returns:
             Efforts [N or N m], shape (nt, n).
         """
-        return self.serial + constants.armature * self.xdd + constants.damping * self.xd
+        return self.serial + self.regressor @ constants.change
 
     def with_functions(self, functions: JointMap | None) -> Array:
         """Efforts of the stand-in with what it lacks as functions of the pose; NaN outside their box.
@@ -145,6 +152,22 @@ def random_efforts(twin: Twin, box: Array, seed: int) -> MotionEfforts | str:
         box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
         seed: Which ones.
     """
+    try:
+        return _efforts(twin, f"random {seed}", *random_course(box, seed))
+    except HarnessError as error:
+        return str(error)
+
+
+def random_course(box: Array, seed: int) -> tuple[Array, Array, Array]:
+    """Harmonics of random size and phase that fill a box.
+
+    Args:
+        box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
+        seed: Which ones.
+
+    Returns:
+        Coordinates, rates and accelerations [m or rad, per s, per s²], each of shape (nt, n).
+    """
     generator, n = np.random.default_rng(seed), len(box)
     rates = 2 * np.pi * np.arange(1, HARMONICS + 1)[:, None] / SPAN
     size, phase = generator.uniform(0.3, 1, (HARMONICS, n)) / rates, generator.uniform(0, 2 * np.pi, (HARMONICS, n))
@@ -155,10 +178,39 @@ def random_efforts(twin: Twin, box: Array, seed: int) -> MotionEfforts | str:
     )
     scale = FAR * np.ptp(box, axis=1) / np.ptp(x, axis=0)
     x = (x - (x.max(axis=0) + x.min(axis=0)) / 2) * scale + box.mean(axis=1)
-    try:
-        return _efforts(twin, f"random {seed}", x, xd * scale, xdd * scale)
-    except HarnessError as error:
-        return str(error)
+    return x, xd * scale, xdd * scale
+
+
+def pace_of(box: Array) -> Pace:
+    """Rates and accelerations of random motions that fill a box.
+
+    Args:
+        box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
+    """
+    x, xd, xdd = np.concatenate([random_course(box, seed) for seed in range(COURSES)], axis=1)
+    away = x - box.mean(axis=1)
+    pull = (xdd * away).sum(axis=0) / (away**2).sum(axis=0)
+    rates, accelerations = (np.sqrt(np.mean(values**2, axis=0)) for values in (xd, xdd - pull * away))
+    return Pace(middle=box.mean(axis=1), pull=pull, rates=rates, accelerations=accelerations)
+
+
+def least_of_constants(motions: Sequence[MotionEfforts]) -> float:
+    """Error over the peak that no constants bring all motors below on all motions.
+
+    It is that of the best for these motions alone, as root mean square over motions, motors and time: the worst motor
+    of the worst motion has no less.
+
+    Args:
+        motions: Their efforts.
+    """
+    columns, lacking = [], []
+    for motion in motions:
+        peaks = np.abs(motion.at_motors(motion.closed)).max(axis=0)
+        driven = peaks > 0
+        A = at_motors(motion.transmission, motion.regressor)[:, driven] / peaks[driven, None]
+        columns.append(A.reshape(-1, A.shape[2]))
+        lacking.append((motion.at_motors(motion.closed - motion.serial)[:, driven] / peaks[driven]).ravel())
+    return least_error(np.concatenate(columns), np.concatenate(lacking))
 
 
 def _efforts(twin: Twin, name: str, x: Array, xd: Array, xdd: Array) -> MotionEfforts:
@@ -169,7 +221,11 @@ def _efforts(twin: Twin, name: str, x: Array, xd: Array, xdd: Array) -> MotionEf
         if not sound.all():
             names = f"{space.mechanism.model.path.name} at {', '.join(f'{value:.3g}' for value in x[~sound][0])}"
             raise HarnessError(f"the {name} motion leaves what is sound in {names}")
-        efforts.append(joint_efforts(space, q, *moved(space, q, xd, xdd)))
+        moving = (q, *moved(space, q, xd, xdd))
+        efforts.append(joint_efforts(space, *moving))
         poses.append(q)
+    Y = regressor(twin.serial, *moving)
     T = joint_terms(twin.closed, poses[0]).transmission[:, list(twin.motors)]
-    return MotionEfforts(name=name, x=x, xd=xd, xdd=xdd, transmission=T, closed=efforts[0], serial=efforts[1])
+    return MotionEfforts(
+        name=name, x=x, xd=xd, xdd=xdd, transmission=T, closed=efforts[0], serial=efforts[1], regressor=Y
+    )

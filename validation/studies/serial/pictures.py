@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from validation.report.figures import COLORS, WIDTH, as_svg, literal, make_panels, put_legend
 
 WAYS = {"plain_rms": "as it is", "constant_rms": "with constants", "function_rms": "with functions of the pose"}
+ERRORS = {"serial": "as it is", "repaired": "with constants"}
 LEAST = 1e-10
 """Errors below this are drawn here [-]."""
 BAR = 0.26
@@ -74,4 +75,36 @@ def over_workspace(samples: pd.DataFrame, quantity: str) -> Figure | None:
         axes.set(title=literal(part), xlabel=labels[own], ylabel=literal(f"{quantity} [{unit}]"))
     if len(names) != 2:
         put_legend(figure, panels)
+    return figure
+
+
+@as_svg
+def effort_error(samples: pd.DataFrame) -> Figure | None:
+    """Error of each motor's effort at each pose, as it is and with constants: against a joint, or over two.
+
+    Args:
+        samples: The table of the workspace.
+    """
+    rows = samples[samples["quantity"] == "effort error"]
+    parts = list(dict.fromkeys(rows["part"]))[:6]
+    if not parts:
+        return None
+    places = samples[samples["quantity"] == "position"]
+    positions = places.pivot(index="sample", columns="part", values="closed")
+    units = places.drop_duplicates("part").set_index("part")["unit"]
+    labels = [literal(f"{name} [{unit}]") for name, unit in units.items()]
+    figure, panels = make_panels(2 * len(parts), legend=2)
+    for place, part in enumerate(parts):
+        of_part = rows[rows["part"] == part].set_index("sample")
+        highest = max(float(of_part[side].max()) for side in ERRORS)
+        for axes, (side, words) in zip(panels[2 * place : 2 * place + 2], ERRORS.items(), strict=True):
+            if len(labels) > 1:
+                x, y = (positions[name] for name in units.index[:2])
+                marks = axes.scatter(x, y, c=of_part[side], s=9, cmap="viridis", vmin=0, vmax=highest)
+                figure.colorbar(marks, ax=axes)
+                axes.set(ylabel=labels[1])
+            else:
+                axes.plot(positions[units.index[0]], of_part[side], ".")
+                axes.set(ylabel="rms error / peak [-]", ylim=(0, 1.05 * highest))
+            axes.set(title=literal(f"{part}, {words}"), xlabel=labels[0])
     return figure

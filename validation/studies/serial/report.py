@@ -11,13 +11,14 @@ from validation.report.blocks import Block, Picture, Section, digits, facts, fol
 from validation.report.terminal import table as shown_table
 
 WAYS = {"plain": "as it is", "constant": "with constants", "function": "with functions of the pose"}
-SHOWN = ("effort at joint", "effort at motor", "inertia", "damping", "weight", "spring")
+SHOWN = ("effort at joint", "effort at motor", "inertia", "damping", "weight", "spring", "effort at rest")
 INTRODUCTION = (
     "Both models are moved alike at the joints that they share. D holds the joint velocities of the closed mechanism "
     "per unit rate of each shared joint; inertia, damping, springs and weights seen there are Dᵀ M D, Dᵀ C D and Dᵀ f, "
     "and motors turn with T = S D, so that efforts at the joints are Tᵀ times theirs. Errors are those of the stand-in "
-    "over the peak of the closed mechanism, as largest and root mean square. Constants are the armature and damping "
-    "that come nearest over the workspace, as in serial_repaired.xml; functions are those of joint_map.py. A safe box "
+    "over the peak of the closed mechanism, as largest and root mean square. Constants are the armature, damping and "
+    "springs of joints, and mass centres and inertias of links, that come nearest over the workspace, as in "
+    "serial_repaired.xml; functions are those of joint_map.py. A safe box "
     "holds limits of the joints, each independent of the others, that break no motor at any sample; alone means that "
     "the other joints give nothing."
 )
@@ -58,7 +59,7 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
         tables: Of the study.
         record: Of the study.
     """
-    from validation.studies.serial.pictures import error_bars, over_workspace
+    from validation.studies.serial.pictures import error_bars
 
     errors, samples = tables["serial"], tables["serial_workspace"]
     blocks: list[Block] = [INTRODUCTION, *([list(record["notes"])] if record["notes"] else [])]
@@ -69,28 +70,38 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
     yield Section(title="What the stand-in loses", anchor="serial", blocks=blocks)
     yield Section(title="Joints that both have", anchor="pairs", blocks=[table(tables["serial_pairs"])])
     yield Section(title="Errors", anchor="errors", blocks=folded_if_long("Errors", "all-errors", table(errors)))
-    pictures: list[Block] = []
+    if pictures := list(_pictures(samples)):
+        yield Section(title="Over the workspace", anchor="workspace", blocks=pictures)
+    if len(tables["serial_limits"]):
+        yield Section(title="Limits", anchor="limits", blocks=[table(tables["serial_limits"])])
+    if "accuracy" in record:
+        accuracy = {name: f"{error:.1e} of the peak" for name, error in record["accuracy"].items()}
+        box = {f"{name} from, to": ends for name, ends in record["box"].items()}
+        yield Section(title="joint_map.py and joint_map.c", anchor="map", blocks=[facts({**accuracy, **box})])
+    if "constants" in record:
+        yield Section(title="What serial_repaired.xml has", anchor="constants", blocks=[facts(record["constants"])])
+
+
+def _pictures(samples: pd.DataFrame) -> Iterator[Block]:
+    """What changes over the workspace."""
+    from validation.studies.serial.pictures import effort_error, over_workspace
+
+    if svg := effort_error(samples):
+        caption = (
+            "What the motors' efforts are off by, pose by pose, over their peak: root mean square over rates and "
+            "accelerations of the size that random motions have, products of velocities left out."
+        )
+        yield Picture(svg=svg, alt="error of efforts over the workspace, before and after", caption=caption)
     captions = {
         "transmission": "Rate of each motor per rate of each joint.",
         "inertia": "Inertia at each joint.",
         "damping": "Damping at each joint.",
-        "weight": "Effort that holds the weights.",
+        "effort at rest": "Effort that holds weights and springs.",
         "safe effort": "The largest box of efforts that breaks no motor, pose by pose, and the stand-in's limit.",
     }
     for quantity, caption in captions.items():
         if svg := over_workspace(samples, quantity):
-            pictures.append(Picture(svg=svg, alt=f"{quantity} over the workspace", caption=caption))
-    if pictures:
-        yield Section(title="Over the workspace", anchor="workspace", blocks=pictures)
-    if len(tables["serial_limits"]):
-        yield Section(title="Limits", anchor="limits", blocks=[table(tables["serial_limits"])])
-    if "module" in record:
-        accuracy = {name: f"{error:.1e} of the peak" for name, error in record["module"].items()}
-        box = {f"{name} from, to": ends for name, ends in record["box"].items()}
-        yield Section(title="joint_map.py", anchor="map", blocks=[facts({**accuracy, **box})])
-    if "armature" in record:
-        names = {f"{name} of {joint}": x for name in ("armature", "damping") for joint, x in record[name].items()}
-        yield Section(title="What serial_repaired.xml adds", anchor="constants", blocks=[facts(names)])
+            yield Picture(svg=svg, alt=f"{quantity} over the workspace", caption=caption)
 
 
 def _worst(errors: pd.DataFrame) -> list[Mapping[str, Any]]:

@@ -1,22 +1,27 @@
 """The rows of the tables: errors of the stand-in plain and repaired, both over the workspace, and limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from analytic.transmission.fit import Constants
+from analytic.transmission.constants import Constants, Pace
 from analytic.transmission.joint_map import JointMap
 from analytic.transmission.limits import Box, effort_ranges, joint_ranges, largest_alone, largest_box, most
+from analytic.transmission.regressor import links
+from analytic.transmission.terms import JointTerms
 from analytic.transmission.twin import Twin, Workspace
 from robots.arrays import Array, root_mean_square
 from validation.studies.serial.comparison import MotionEfforts
 from validation.studies.study import MEASURED
 
 Row = Mapping[str, Any]
+Series: TypeAlias = tuple[str, str, str, Array, Array, Array]
+"""Quantity, part and unit, with its values of the closed mechanism, the stand-in and the repaired one."""
 PLAIN, CONSTANT, FUNCTION = "plain", "constant", "function"
+EFFORT_ERROR = "effort error"
 AT_JOINT, AT_MOTOR = "effort at joint", "effort at motor"
-TERMS = {"inertia": "mass", "damping": "damping", "spring": "spring", "weight": "weight"}
+TERMS = {"inertia": "mass", "damping": "damping", "spring": "spring", "weight": "weight", "effort at rest": "still"}
 SAFE, ALONE, GIVEN, BROKEN = "safe box", "alone", "serial file", "motor at the serial file's limits"
 LINE = "safe box, torque–speed line"
 EFFORT, SPEED = "effort", "speed"
@@ -73,36 +78,56 @@ def effort_rows(
             yield {**row, "verdict": _verdict(row, accuracy, quantity), "note": ""}
 
 
-def term_rows(twin: Twin, samples: Workspace, constants: Constants) -> Iterator[Row]:
+def term_rows(twin: Twin, samples: Workspace, repaired: JointTerms) -> Iterator[Row]:
     """Errors of what the stand-in has at its joints over the workspace, over the larger of both peaks.
 
     Args:
         twin: The mechanisms.
         samples: Both over the workspace.
-        constants: The repair of the file.
+        repaired: Of the stand-in with other constants there.
     """
     units, efforts, _ = units_of(twin)
     loads = max(float(np.abs(side).max()) for side in (samples.closed.weight, samples.closed.spring))
     for quantity, term in TERMS.items():
-        own, other = getattr(samples.closed, term), getattr(samples.serial, term)
-        added = np.diag(getattr(constants, {"mass": "armature"}.get(term, term), np.zeros(len(twin.names))))
+        own, other, after = (getattr(side, term) for side in (samples.closed, samples.serial, repaired))
         peaks = np.maximum(np.abs(own), np.abs(other)).max(axis=0)
         if own.ndim == 2:
             for k, name in enumerate(twin.names):
                 row = {"quantity": quantity, "part": name, "unit": efforts[k], "peak": float(peaks[k])}
-                if peaks[k] > IDLE * loads:
-                    yield _row(row, {PLAIN: (other - own)[:, k], CONSTANT: (other - own)[:, k]})
+                errors = {PLAIN: (other - own)[:, k], CONSTANT: (after - own)[:, k]}
+                if peaks[k] > IDLE * loads:  # springs may carry weights: only both together say what a repair leaves
+                    yield _row(row, errors if term == "still" else {PLAIN: errors[PLAIN]})
             continue
         per = "s²" if term == "mass" else "s"
         for i, j in zip(*np.triu_indices(len(twin.names)), strict=True):
             part = twin.names[i] if i == j else f"{twin.names[i]} × {twin.names[j]}"
             row = {"quantity": quantity, "part": part, "unit": f"{efforts[i]} {per}/{units[j]}"}
             row["peak"] = float(np.sqrt(peaks[i, i] * peaks[j, j]))
-            error = other[:, i, j] - own[:, i, j]
             if peaks[i, j] <= IDLE * np.sqrt(peaks[i, i] * peaks[j, j]):
                 continue  # neither has any
-            yield _row(row, {PLAIN: error, CONSTANT: error + added[i, j]})
+            yield _row(row, {PLAIN: (other - own)[:, i, j], CONSTANT: (after - own)[:, i, j]})
     yield from _kinematic_rows(twin, samples)
+
+
+def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]]:
+    """What the repaired file has, and in brackets what the file has.
+
+    Args:
+        twin: The mechanisms.
+        constants: The repair of the file.
+    """
+    old, new = twin.serial.mechanism, constants.mechanism
+    for j in twin.serial.joints:
+        for name in ("armature", "damping", "stiffness"):
+            after, before = (getattr(mechanism.joints[j], name) for mechanism in (new, old))
+            yield f"{name} of {old.joints[j].name}", f"{after:.6g} ({before:.6g})"
+        reference = float(new.joints[j].spring_reference[0])
+        yield f"{old.joints[j].name} where its spring is at rest", f"{reference:.6g} {old.joints[j].unit}"
+    for b in links(twin.serial):
+        after, before = ("  ".join(f"{x:.4g}" for x in side.bodies[b].center) for side in (new, old))
+        yield f"mass centre of {old.bodies[b].name}", f"{after} m ({before})"
+        after, before = ("  ".join(f"{x:.4g}" for x in np.diag(side.bodies[b].inertia)) for side in (new, old))
+        yield f"inertia of {old.bodies[b].name} about its axes", f"{after} kg m² ({before})"
 
 
 def pair_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
@@ -123,27 +148,31 @@ def pair_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
         yield {**row, "reached_low": float(reached.min()), "reached_high": float(reached.max())}
 
 
-def workspace_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
-    """Both mechanisms at each sample: positions, transmission, diagonal terms, and what is safe there.
+def workspace_rows(twin: Twin, samples: Workspace, repaired: JointTerms, pace: Pace) -> Iterator[Row]:
+    """Both mechanisms at each sample: positions, transmission, diagonal terms, errors of efforts, and what is safe.
 
     Args:
         twin: The mechanisms.
         samples: Both over the workspace.
+        repaired: Of the stand-in with other constants there.
+        pace: Rates and accelerations of the motions.
     """
     units = units_of(twin)[0]
     motors = list(twin.motors)
     T, x = samples.closed.transmission[:, motors], samples.x[samples.common]
-    series = [("position", name, units[k], x[:, k], x[:, k]) for k, name in enumerate(twin.names)]
-    series += _term_series(twin, samples)
+    nothing = np.full(len(x), np.nan)
+    series = [("position", name, units[k], x[:, k], x[:, k], nothing) for k, name in enumerate(twin.names)]
+    series += _term_series(twin, samples, repaired)
+    series += _error_series(twin, samples, repaired, pace)
     for a, motor in enumerate(twin.motor_names):
         for k, name in enumerate(twin.names):
             if np.abs(T[:, a, k]).max() > MUCH:
-                series.append(("transmission", f"{motor} / {name}", "-", T[:, a, k], np.full(len(x), np.nan)))
+                series.append(("transmission", f"{motor} / {name}", "-", T[:, a, k], nothing, nothing))
     series += _safe_series(twin, T)
-    for quantity, part, unit, own, other in series:
-        for sample, (value, standing) in enumerate(zip(own, other, strict=True)):
+    for quantity, part, unit, *sides in series:
+        for sample, values in enumerate(zip(*sides, strict=True)):
             row = {"sample": sample, "quantity": quantity, "part": part, "unit": unit}
-            yield {**row, "closed": float(value), "serial": float(standing)}
+            yield row | dict(zip(("closed", "serial", "repaired"), map(float, values), strict=True))
 
 
 def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float]) -> Iterator[Row]:
@@ -252,20 +281,46 @@ def _kinematic_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
         yield {**_row({"quantity": "workspace", "part": quantity, "unit": "-", "peak": share}, {}), "note": note}
 
 
-def _term_series(twin: Twin, samples: Workspace) -> Iterator[tuple[str, str, str, Array, Array]]:
-    """Diagonal terms of both at each sample."""
+def _term_series(twin: Twin, samples: Workspace, repaired: JointTerms) -> Iterator[Series]:
+    """Diagonal terms of both, and of the repaired stand-in, at each sample."""
     units, efforts, _ = units_of(twin)
     for k, name in enumerate(twin.names):
         for quantity, term in TERMS.items():
-            own, other = (getattr(side, term)[:, k] for side in (samples.closed, samples.serial))
-            if own.ndim == 2:
+            sides = [getattr(side, term)[:, k] for side in (samples.closed, samples.serial, repaired)]
+            if sides[0].ndim == 2:
                 per = "s²" if term == "mass" else "s"
-                yield quantity, name, f"{efforts[k]} {per}/{units[k]}", own[:, k], other[:, k]
-            elif np.abs([own, other]).max() > 0:
-                yield quantity, name, efforts[k], own, other
+                own, other, after = (side[:, k] for side in sides)
+                yield quantity, name, f"{efforts[k]} {per}/{units[k]}", own, other, after
+            elif term == "still" or np.abs(sides[:2]).max() > 0:
+                own, other, after = sides
+                yield quantity, name, efforts[k], own, other, after
 
 
-def _safe_series(twin: Twin, T: Array) -> Iterator[tuple[str, str, str, Array, Array]]:
+def _error_series(twin: Twin, samples: Workspace, repaired: JointTerms, pace: Pace) -> Iterator[Series]:
+    """What the motors' efforts are off by at each sample, in the mean square of rates and accelerations of such a pace.
+
+    Products of velocities are left out.
+    """
+    T = samples.closed.transmission[:, list(twin.motors)]
+    to_motors = np.linalg.pinv(T).swapaxes(1, 2)
+    pulled = (pace.pull * (samples.x[samples.common] - pace.middle))[..., None]
+
+    def squares(terms: JointTerms, other: JointTerms | None = None) -> Array:
+        mass, damping, still = (
+            getattr(terms, name) - (getattr(other, name) if other else 0.0) for name in ("mass", "damping", "still")
+        )
+        steady = to_motors @ (still[..., None] + mass @ pulled)
+        parts = (to_motors @ mass * pace.accelerations, to_motors @ damping * pace.rates, steady)
+        return np.asarray(sum((part**2).sum(axis=2) for part in parts))
+
+    largest = np.sqrt(squares(samples.closed).max(axis=0))
+    plain, after = (np.sqrt(squares(side, samples.closed)) for side in (samples.serial, repaired))
+    for a, motor in enumerate(twin.motor_names):
+        peak = largest[a] if largest[a] > 0 else np.nan
+        yield EFFORT_ERROR, motor, "-", np.full(len(T), np.nan), plain[:, a] / peak, after[:, a] / peak
+
+
+def _safe_series(twin: Twin, T: Array) -> Iterator[Series]:
     """The largest box of efforts at each sample, beside the limits of the stand-in."""
     limits = effort_ranges(twin.closed, twin.motors)
     if not _is_square(T) or box_of_all(motor_rows(T[:1], EFFORT), limits) is None:
@@ -274,13 +329,8 @@ def _safe_series(twin: Twin, T: Array) -> Iterator[tuple[str, str, str, Array, A
     boxes = [box_of_all(A[None], limits) for A in motor_rows(T, EFFORT)]
     for k, name in enumerate(twin.names):
         high = np.array([np.nan if box is None else box.high[k] for box in boxes])
-        yield (
-            "safe effort",
-            name,
-            efforts[k],
-            high,
-            np.full(len(T), given.high[k] if np.isfinite(given.high[k]) else np.nan),
-        )
+        limit = np.full(len(T), given.high[k] if np.isfinite(given.high[k]) else np.nan)
+        yield "safe effort", name, efforts[k], high, limit, np.full(len(T), np.nan)
 
 
 def _broken(twin: Twin, T: Array, x: Array, given: Box, units: Sequence[str]) -> Iterator[Row]:

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from analytic.transmission.fit import best_constants
+from analytic.transmission.constants import Pace
 from analytic.transmission.joint_map import JointMap
+from analytic.transmission.terms import joint_terms
 from analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
 from robots.errors import NotFoundError, ToleranceError
 from robots.robot import Case
@@ -20,13 +21,17 @@ from validation.studies.serial.comparison import (
     automatic_efforts,
     fitted,
     found_box,
+    least_of_constants,
+    pace_of,
     random_efforts,
     sampled_workspace,
 )
+from validation.studies.serial.exporting import MODULE, SOURCE, write_functions
 from validation.studies.serial.rows import (
     CONSTANT,
     FUNCTION,
     PLAIN,
+    constant_facts,
     effort_rows,
     limit_rows,
     pair_rows,
@@ -34,14 +39,7 @@ from validation.studies.serial.rows import (
     term_rows,
     workspace_rows,
 )
-from validation.studies.serial.writing import (
-    FUNCTIONS,
-    REPAIRED,
-    accuracy_of_module,
-    module_of,
-    write_repaired,
-    write_text,
-)
+from validation.studies.serial.writing import REPAIRED, repair
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE, WORKSPACE, LIMITS, PAIRS = "serial", "serial_workspace", "serial_limits", "serial_pairs"
@@ -70,7 +68,7 @@ class Serial(Study):
             {
                 "sample": integer(),
                 **{name: text() for name in ("quantity", "part", "unit")},
-                **{name: number(ITSELF) for name in ("closed", "serial")},
+                **{name: number(ITSELF) for name in ("closed", "serial", "repaired")},
             }
         ),
         LIMITS: table_of(
@@ -139,12 +137,12 @@ class Serial(Study):
             Task(fitted, (twin, box, self.seed), str),
         ]
         *motions, fit = pool.results(tasks, "motions")
-        return self._written(twin, samples, motions, fit, folder)
+        return self._written(twin, samples, motions, fit, pace_of(box), folder)
 
     def _remove_old(self, folder: Path) -> None:
         """Files of an earlier command must not pass for those of this one."""
         models = {case.mechanism.model.path.resolve() for case in (self.closed, self.serial)}
-        for path in (folder / REPAIRED, folder / FUNCTIONS):
+        for path in (folder / REPAIRED, folder / MODULE, folder / SOURCE):
             if path.resolve() not in models:
                 path.unlink(missing_ok=True)
 
@@ -154,10 +152,11 @@ class Serial(Study):
         samples: Workspace,
         motions: Sequence[MotionEfforts | str],
         fit: Any,
+        pace: Pace,
         folder: Path,
     ) -> Computed:
         """The tables, and the files that repair the stand-in."""
-        constants, box = best_constants(twin, samples), safe_box(twin, samples)
+        constants, written = repair(twin, samples, pace, safe_box(twin, samples), folder)
         functions, reasons = _functions(fit)
         notes = [*twin.notes, *reasons]
         record: dict[str, Any] = {
@@ -168,23 +167,24 @@ class Serial(Study):
             "held": list(self.hold),
             "spare": twin.closed.spare,
             "left_out": [*twin.closed.mechanism.left_out, *twin.serial.mechanism.left_out],
-            "armature": dict(zip(twin.names, constants.armature.tolist(), strict=True)),
-            "damping": dict(zip(twin.names, constants.damping.tolist(), strict=True)),
+            "constants": dict(constant_facts(twin, constants)),
         }
-        notes.append(write_repaired(twin, constants, box, folder))
+        notes.append(written)
+        if moved := [motion for motion in motions if isinstance(motion, MotionEfforts)]:
+            record["least"] = least_of_constants(moved)
+            notes.append(f"no constants leave less than {100 * record['least']:.2g} % rms of the worst motor's peak")
         if functions is not None:
-            module = module_of(functions)
-            write_text(folder / FUNCTIONS, module)
-            record["module"] = accuracy_of_module(module, twin, functions, self.seed + 1)
+            record["accuracy"], written_functions = write_functions(twin, functions, self.seed + 1, folder)
             record["box"] = {
                 name: [float(low), float(high)]
                 for name, low, high in zip(functions.joints, functions.low, functions.high, strict=True)
             }
-            notes.append(f"wrote {FUNCTIONS}: off by {max(record['module'].values()):.1e} of the peaks at most")
+            notes += written_functions
+        repaired = joint_terms(constants.space(twin.serial), samples.serial_q)
         rows = [dict(row) for motion in motions for row in self._rows(twin, motion, constants, functions)]
         frames = {
-            TABLE: [*rows, *term_rows(twin, samples, constants)],
-            WORKSPACE: list(workspace_rows(twin, samples)),
+            TABLE: [*rows, *term_rows(twin, samples, repaired)],
+            WORKSPACE: list(workspace_rows(twin, samples, repaired, pace)),
             LIMITS: list(limit_rows(twin, samples, self.speeds)),
             PAIRS: list(pair_rows(twin, samples)),
         }

@@ -1,127 +1,109 @@
-"""What repairs a stand-in, as files: its MJCF with other attributes of its joints, and a module of functions."""
+"""What repairs a stand-in, as a file: its MJCF with other joints and inertias."""
 
-import inspect
-import subprocess
-import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from analytic.transmission import joint_map
-from analytic.transmission.fit import FIELDS, Constants, fields
-from analytic.transmission.joint_map import JointMap
+from analytic.transmission.constants import Constants, Pace, best_constants
 from analytic.transmission.limits import Box
-from analytic.transmission.twin import Twin
-from robots.arrays import Array
+from analytic.transmission.regressor import links
+from analytic.transmission.twin import Twin, Workspace
 from robots.errors import HarnessError, MechanismError, OutputError
 from robots.mechanism import Mechanism, ModelFile
-from robots.mjcf import read_mechanism
+from robots.mjcf import is_in_degrees, read_mechanism
 from robots.mjcf_patch import Patch, patched
 
-REPAIRED, FUNCTIONS = "serial_repaired.xml", "joint_map.py"
-SAME = 1e-9
-"""Relative difference of a value that was written from one that is read again [-]."""
-ASK = """
-import sys
-import numpy as np
-sys.path.insert(0, sys.argv[1])
-from joint_map import MAP
-x = np.load(sys.argv[1] + "/x.npy")
-parts = (MAP.motor_positions, MAP.transmission, MAP.armature, MAP.damping, MAP.force)
-values = np.concatenate([part(x).reshape(len(x), -1) for part in parts], axis=1)
-unknown = {name.split(".")[0] for name in sys.modules} & {"robots", "analytic", "engines", "validation", "scipy"}
-assert not unknown, unknown
-np.save(sys.argv[1] + "/values.npy", values)
-"""
-"""A program that evaluates the module where nothing of ours is."""
+REPAIRED = "serial_repaired.xml"
+SAME, LIKE = 1e-9, 1e-6
+"""Relative difference of a joint's and a link's value that was written from one that is read again [-]; MuJoCo turns
+inertias to their principal axes and back."""
+JOINT_ATTRIBUTES = ("armature", "damping", "stiffness")
 
 
-def write_repaired(twin: Twin, constants: Constants, limits: Box | None, folder: Path) -> str:
-    """Write the stand-in with more armature and damping, and with limits of efforts that break no motor.
+def repair(twin: Twin, samples: Workspace, pace: Pace, limits: Box | None, folder: Path) -> tuple[Constants, str]:
+    """Fit the constants and write them: without those of links where the file cannot say them.
 
     Args:
         twin: The mechanisms.
-        constants: What is added to its joints.
+        samples: Both over the workspace.
+        pace: Rates and accelerations of the motions.
+        limits: Of the efforts at the joints, in the sense of the shared coordinates; None leaves those that it has.
+        folder: Where the file goes.
+
+    Returns:
+        The constants, and what was written of them, or why nothing was.
+    """
+    reason = ""
+    for links_too in (True, False):
+        constants = best_constants(twin, samples, pace, links_too)
+        try:
+            return constants, write_repaired(twin, constants, limits, folder)
+        except HarnessError as error:
+            reason = reason or str(error)
+    return best_constants(twin, samples, pace), f"no repaired file: {reason}"
+
+
+def write_repaired(twin: Twin, constants: Constants, limits: Box | None, folder: Path) -> str:
+    """Write the stand-in with other constants, and with limits of efforts that break no motor.
+
+    Args:
+        twin: The mechanisms.
+        constants: Of its joints and links.
         limits: Of the efforts at the joints, in the sense of the shared coordinates; None leaves those that it has.
         folder: Where it goes; parts that the file includes are read from where they are.
 
     Returns:
-        What was written, or why nothing was.
+        What was written.
+
+    Raises:
+        MechanismError: If the file cannot say it.
+        OutputError: If it cannot be written.
     """
     model = twin.serial.mechanism.model
+    turns = np.rad2deg(1.0) if is_in_degrees(model) else 1.0
     joints = {}
     for k, j in enumerate(twin.serial.joints):
-        joint = twin.serial.mechanism.joints[j]
-        attributes = {
-            "armature": repr(float(joint.armature + constants.armature[k])),
-            "damping": repr(float(joint.damping + constants.damping[k])),
-        }
+        joint = constants.mechanism.joints[j]
+        unit = turns if joint.kind == "hinge" else 1.0
+        attributes = {name: repr(float(getattr(joint, name))) for name in JOINT_ATTRIBUTES}
+        attributes["springref"] = repr(float(joint.spring_reference[0] * unit))
         if limits is not None:
             low, high = sorted((twin.serial.signs[k] * limits.low[k], twin.serial.signs[k] * limits.high[k]))
             attributes |= {"actuatorfrclimited": "true", "actuatorfrcrange": f"{float(low)!r} {float(high)!r}"}
         joints[joint.name] = attributes
     path = folder / REPAIRED
+    patch = Patch(option={}, equalities={}, joints=joints, inertials=_inertials(twin, constants))
+    changed = patched(model, patch, 0)
+    if set(changed) != {model.path.absolute()}:
+        raise MechanismError(f"{model.path}: its joints stand in files that it includes")
+    if path.resolve() == model.path.resolve():
+        raise OutputError(f"{folder}: holds {path.name} itself, want another folder by --out")
+    _write(path, changed[model.path.absolute()])
     try:
-        changed = patched(model, Patch(option={}, equalities={}, joints=joints), 0)
-        if set(changed) != {model.path.absolute()}:
-            raise MechanismError(f"{model.path}: its joints stand in files that it includes")
-        if path.resolve() == model.path.resolve():
-            raise OutputError(f"{folder}: holds {path.name} itself, want another folder by --out")
-        _write(path, changed[model.path.absolute()])
         _want_written(twin, constants, read_mechanism(ModelFile(path=path)))
-    except HarnessError as error:
-        return f"no repaired file: {error}"
-    return f"wrote {REPAIRED}: armature, damping{' and limits of efforts' if limits is not None else ''} of its joints"
+    except HarnessError:
+        path.unlink()
+        raise
+    of_links = ", mass centres and inertias of its links" if patch.inertials else ""
+    of_joints = "armature, damping, springs" + (" and limits of efforts" if limits is not None else "")
+    return f"wrote {REPAIRED}: {of_joints} of its joints{of_links}"
 
 
-def module_of(functions: JointMap) -> str:
-    """The text of a module of the functions, which needs NumPy alone.
-
-    Args:
-        functions: The functions.
-    """
-    shape = functions.coefficients.shape
-    numbers = ", ".join(repr(float(value)) for value in functions.coefficients.ravel())
-    low, high = ([float(value) for value in side] for side in (functions.low, functions.high))
-    return (
-        f"{inspect.getsource(joint_map)}\n\n"
-        f"MAP = JointMap(\n    joints={functions.joints!r},\n    motors={functions.motors!r},\n"
-        f"    low=np.array({low!r}),\n    high=np.array({high!r}),\n"
-        f"    coefficients=np.array([{numbers}]).reshape{shape!r},  # noqa: E501\n)\n"
-    )
-
-
-def accuracy_of_module(text: str, twin: Twin, functions: JointMap, seed: int) -> dict[str, float]:
-    """Errors of the module's functions, run in an interpreter of its own, against the closed mechanism's equations.
-
-    Args:
-        text: Of the module.
-        twin: The mechanisms.
-        functions: What it was made of.
-        seed: Of the poses.
-
-    Returns:
-        Largest error of each kind of function over its peak [-].
-
-    Raises:
-        OutputError: If the module does not run.
-    """
-    generator = np.random.default_rng(seed)
-    x = generator.uniform(functions.low, functions.high, (256, len(functions.low)))
-    exact, sizes = fields(twin, x)
-    with TemporaryDirectory() as place:
-        Path(place, "joint_map.py").write_text(text, encoding="utf-8")
-        np.save(Path(place, "x.npy"), x)
-        program = [sys.executable, "-I", "-c", ASK, place]
-        done = subprocess.run(program, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise OutputError(f"{FUNCTIONS}: does not run by itself: {done.stderr.strip().splitlines()[-1]}")
-        values: Array = np.load(Path(place, "values.npy"))
-    error = np.abs(values - exact).max(axis=0) / np.where(sizes > 0, sizes, 1.0)
-    na, n = len(functions.motors), len(functions.joints)
-    ends = np.cumsum([0, na, na * n, n * n, n * n, n])
-    return {name: float(error[begin:end].max()) for name, begin, end in zip(FIELDS, ends[:-1], ends[1:], strict=True)}
+def _inertials(twin: Twin, constants: Constants) -> dict[str, dict[str, str]]:
+    """The inertia of each link that differs, by the name of a joint of it."""
+    old, new, inertials = twin.serial.mechanism, constants.mechanism, dict[str, dict[str, str]]()
+    for b in links(twin.serial):
+        if new.bodies[b] is old.bodies[b]:
+            continue
+        name = next(old.joints[j].name for j in twin.serial.joints if old.joints[j].body == b)
+        body, I = new.bodies[b], new.bodies[b].inertia
+        moments = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
+        inertials[name] = {
+            "mass": repr(body.mass),
+            "pos": " ".join(repr(float(x)) for x in body.center),
+            "fullinertia": " ".join(repr(float(x)) for x in moments),
+        }
+    return inertials
 
 
 def write_text(path: Path, text: str) -> None:
@@ -140,16 +122,22 @@ def write_text(path: Path, text: str) -> None:
 def _want_written(twin: Twin, constants: Constants, mechanism: Mechanism) -> None:
     """Refuse a file that does not say what was meant: actuators may add armature of their own."""
     read = {joint.name: joint for joint in mechanism.joints}
-    for k, j in enumerate(twin.serial.joints):
-        joint = twin.serial.mechanism.joints[j]
-        for attribute in ("armature", "damping"):
-            meant = getattr(joint, attribute) + getattr(constants, attribute)[k]
-            value = getattr(read[joint.name], attribute)
-            if abs(value - meant) > SAME * max(abs(meant), 1.0):
+    where = f"{mechanism.model.path}: want"
+    for j in twin.serial.joints:
+        joint = constants.mechanism.joints[j]
+        for attribute in (*JOINT_ATTRIBUTES, "spring_reference"):
+            meant, value = (np.asarray(getattr(own, attribute)) for own in (joint, read[joint.name]))
+            if np.abs(value - meant).max() > SAME * max(float(np.abs(meant).max()), 1.0):
                 raise MechanismError(
-                    f"{mechanism.model.path}: joint '{joint.name}': want {attribute} {meant:.6g}, got {value:.6g}: an "
-                    "actuator adds to it"
+                    f"{where} {attribute} {meant.item():.6g} of joint '{joint.name}', got {value.item():.6g}: "
+                    "something else in the file sets it or adds to it"
                 )
+    for b in links(twin.serial):
+        body, other = constants.mechanism.bodies[b], mechanism.bodies[b]
+        for attribute in ("mass", "center", "inertia"):
+            meant, value = (np.asarray(getattr(own, attribute)) for own in (body, other))
+            if np.abs(value - meant).max() > LIKE * max(float(np.abs(meant).max()), 1e-12):
+                raise MechanismError(f"{where} {attribute} of body '{body.name}' as it is set, got that of its geoms")
 
 
 def _write(path: Path, content: bytes) -> None:

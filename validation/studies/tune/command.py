@@ -52,10 +52,12 @@ def command(model: Path, execution: Execution, in_place: bool, **options: Any) -
 
 def _write_in_place(study: Any, settings: dict[str, str]) -> None:
     """Replace the user's own files, if they say so."""
-    from validation.studies.tune.engine import tuning_of
+    from validation.execution.workers import ALONE, worker_pool
+    from validation.studies.tune.engine import AskedTuning
     from validation.studies.tune.writing import replace_files
 
-    changed = tuning_of(study.engine).files(study.case.mechanism, settings)
+    with worker_pool(ALONE) as pool:
+        changed = AskedTuning(engine=study.engine, pool=pool).files(study.case.mechanism, settings)
     names = ", ".join(str(path) for path in changed)
     if click.confirm(f"write these changes into {names}?", default=False):
         replace_files(changed)

@@ -1,23 +1,81 @@
-"""The engine that is tuned."""
+"""The engine that is tuned, here or in an environment of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import engines
-from engines.tuning import Tuning
-from robots.errors import NotFoundError
+from engines.tuning import Family, Given, Settings, Tuning
+from robots.arrays import Array
+from robots.errors import EngineError, NotFoundError
+from robots.mechanism import Mechanism
+from validation.execution.environments import is_there
+from validation.execution.journal import Task
+from validation.execution.workers import WorkerFailure, WorkerPool
 
 
 def tunable() -> list[str]:
-    """Installed engines whose settings can be tuned."""
-    return [name for name in engines.engine_names() if engines.installed(name) and engines.engine(name).tuning()]
+    """Engines that can compute and whose settings can be tuned."""
+    return [name for name in engines.engine_names() if engines.provides(name, "tuning") and is_there(name)]
+
+
+def want_tunable(engine: str) -> None:
+    """Check the name of an engine.
+
+    Raises:
+        NotFoundError: If it cannot be tuned, or is not there; the message lists those that can.
+    """
+    if engine not in tunable():
+        raise NotFoundError("engine that can be tuned", engine, tunable())
 
 
 def tuning_of(engine: str) -> Tuning:
-    """The module of an engine that tunes.
+    """The module of an engine that tunes, where the engine can be imported: in worker processes.
 
     Raises:
         NotFoundError: If it has none, or is not installed; the message lists those that can.
     """
-    is_there = engine in engines.engine_names() and engines.installed(engine)
-    module = engines.engine(engine).tuning() if is_there else None
+    module = engines.engine(engine).tuning() if engine in engines.engine_names() else None
     if module is None:
         raise NotFoundError("engine that can be tuned", engine, tunable())
     return module
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTuning:
+    """What an engine says of its settings, asked in a worker process: it may not be importable here."""
+
+    engine: str
+    pool: WorkerPool
+
+    def given(self, mechanism: Mechanism) -> Given:
+        """See `engines.tuning.Tuning.given`."""
+        result: Given = self._result("given", mechanism)
+        return result
+
+    def families(self, mechanism: Mechanism) -> Sequence[Family]:
+        """See `engines.tuning.Tuning.families`."""
+        result: Sequence[Family] = self._result("families", mechanism)
+        return result
+
+    def files(self, mechanism: Mechanism, settings: Settings) -> Mapping[Path, bytes]:
+        """See `engines.tuning.Tuning.files`."""
+        result: Mapping[Path, bytes] = self._result("files", mechanism, dict(settings))
+        return result
+
+    def seconds_per_step(self, mechanism: Mechanism, q: Array, settings: Settings) -> float:
+        """See `engines.tuning.Tuning.seconds_per_step`."""
+        return float(self._result("seconds_per_step", mechanism, q, dict(settings)))
+
+    def _result(self, what: str, *args: Any) -> Any:
+        task = Task(_answer, (self.engine, what, args), engine=self.engine)
+        (result,) = self.pool.afresh().results([task], "settings")  # what a step takes is another thing another time
+        if isinstance(result, WorkerFailure):
+            raise EngineError(f"{self.engine}: {result.reason}")
+        return result
+
+
+def _answer(engine: str, what: str, args: tuple[Any, ...]) -> Any:
+    """What the module of an engine returns; runs in a worker process."""
+    return getattr(tuning_of(engine), what)(*args)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from robots.arrays import Array
 from robots.errors import HarnessError
 from robots.motion import Motion
 from robots.robot import Case
+from validation.execution.frames import dumps
 from validation.execution.journal import Task
 from validation.execution.workers import WorkerPool
 from validation.studies.tune.engine import tuning_of
@@ -31,8 +31,8 @@ class Purpose:
 
     name: str
     motion: Motion
-    plan: Any
-    """What it takes to drive the robot along the motion."""
+    plan: bytes
+    """What it takes to drive the robot along the motion, which only a Python that has the engine can read."""
     bandwidth: float = 1.0
     """Of the controller, over its usual one [-]."""
     pose: Array | None = None
@@ -71,7 +71,7 @@ def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | N
             motion = automatic_motion(case.mechanism, case.guess, None, case.robot.name)
         else:
             motion = prescribe(case)
-        return Purpose(name=name, motion=motion, plan=tuning_of(engine).plan(case.mechanism, motion))
+        return Purpose(name=name, motion=motion, plan=dumps(tuning_of(engine).plan(case.mechanism, motion)))
     except HarnessError as error:
         return f"{name}: {error}"
 
@@ -89,7 +89,9 @@ def random_purposes(
         seeds: Of the motions.
     """
     names = {seed: f"{RANDOM}{seed}" for seed in seeds}
-    return _sorted(pool, [Task(purpose_of, (case, engine, names[seed], (given, seed)), _lost) for seed in seeds])
+    return _sorted(
+        pool, [Task(purpose_of, (case, engine, names[seed], (given, seed)), _lost, engine=engine) for seed in seeds]
+    )
 
 
 def given_purposes(case: Case, engine: str, pool: WorkerPool) -> tuple[list[Purpose], list[str]]:
@@ -101,7 +103,7 @@ def given_purposes(case: Case, engine: str, pool: WorkerPool) -> tuple[list[Purp
         pool: What computes.
     """
     names = [OWN] if case.robot.motion.law == AUTOMATIC else [OWN, MADE]
-    return _sorted(pool, [Task(purpose_of, (case, engine, name), _lost) for name in names])
+    return _sorted(pool, [Task(purpose_of, (case, engine, name), _lost, engine=engine) for name in names])
 
 
 def variations(purpose: Purpose) -> list[Purpose]:

@@ -30,6 +30,8 @@ TURN = 4.0
 """Methods whose next step costs no more than so many times the cheapest are tried with it [-]."""
 STALLED = 0.8
 """An error of which a step that is finer by a leap leaves more than this part has another cause [-]."""
+LASTING = 16.0
+"""A start that lasts to the end at all steps from one to so many times a finer one is no matter of the step [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,8 @@ class Scored:
     """Largest error over all motions [-]; infinite where one cannot be judged."""
     cost: float
     """What a simulated second costs [1/s]."""
+    lasts: bool = False
+    """Whether the start is seen to the end of a motion."""
 
 
 Ask = Callable[[Sequence[Candidate], float], Sequence[Scored]]
@@ -79,6 +83,8 @@ class _Method:
     """Steps that have been left out between the last that was tried and the next [s]."""
     tried: list[Scored] = field(default_factory=list)
     """Of its first family."""
+    lasts_from: float = 0.0
+    """Coarsest step from which on no start has ended [s]."""
 
     @property
     def price(self) -> float:
@@ -116,7 +122,9 @@ class _Method:
         finer = [other for other in self.steps if other < 0.999 * step]
         self.steps = [other for other in finer if other <= 1.001 * coarsest] or finer[-1:]
         self.leapt = finer[: len(finer) - len(self.steps)]
-        if coarser and np.isfinite(error) and error > STALLED * min(coarser):
+        self.lasts_from = max(self.lasts_from, step) if scored.lasts else 0.0
+        stalls = bool(coarser) and np.isfinite(error) and error > STALLED * min(coarser)
+        if stalls or self.lasts_from > 0.999 * LASTING * step:
             self.steps = []
 
 
@@ -157,7 +165,7 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
                 method.softer = [one.candidate.family for one in others if one.error < BETTER * scored.error]
                 at_step += others
             if good := choice(at_step, target):
-                best = min(best, scored.candidate.price)
+                best = min(best, good.cost)  # no price is above a cost
                 simpler = [one for one in method.families if one not in [tried.candidate.family for tried in at_step]]
                 fewer = [one for one in method.others(scored, simpler) if one.changes < good.candidate.changes]
                 at_step += ask(fewer, target)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import engines
 from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
 from engines.tuning import Settings
@@ -16,12 +15,13 @@ from robots.errors import ToleranceError
 from robots.mechanism import ModelFile
 from robots.mjcf import files_of
 from robots.robot import Case
+from validation.execution.environments import engine_versions
 from validation.execution.tables import TableSpec, flag, number, table_of, text
 from validation.execution.workers import WorkerPool
 from validation.judge import sources
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 from validation.studies.tune.certificate import FILE, Certificate, Claim, hashes
-from validation.studies.tune.engine import tuning_of
+from validation.studies.tune.engine import AskedTuning, want_tunable
 from validation.studies.tune.obstacle import obstacle
 from validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
 from validation.studies.tune.search import Scored, choice
@@ -79,10 +79,11 @@ class Tune(Study):
             raise ToleranceError(f"accuracy: want a positive number, as 0.001, got {self.accuracy:g}")
         if not self.budget > 0:
             raise ToleranceError(f"budget: want a positive time in microseconds, got {1e6 * self.budget:g}")
+        want_tunable(self.engine)
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
-        tuning = tuning_of(self.engine)
+        tuning = AskedTuning(engine=self.engine, pool=pool)
         given = tuning.given(self.case.mechanism)
         shown, notes = given_purposes(self.case, self.engine, pool)
         trials = Trials(case=self.case, engine=self.engine, given=given, pool=pool, include_start=self.include_start)
@@ -98,7 +99,7 @@ class Tune(Study):
             "controller_rad_s": given.bandwidth,
             "notes": notes,
             "settings": {},
-            "before": {**given.settings, **_times(self, {})},
+            "before": {**given.settings, **_times(self, tuning, {})},
         }
         if shown:
             record |= self._tuned(trials, base, shown, pool, folder)
@@ -115,7 +116,7 @@ class Tune(Study):
         seeds = range(self.seed + 1, self.seed + 1 + HELD_OUT)
         held_out = self._random(shown, pool, seeds)
         for attempt in range(ROUNDS):
-            tried = trials.search(searched, target, self._finest_steps())
+            tried = trials.search(searched, target, self._finest_steps(pool))
             best = choice(tried, target)
             if best is None and min(one.error for one in tried) <= self.accuracy:
                 break  # of a target that has been lowered
@@ -135,7 +136,7 @@ class Tune(Study):
             }
             if not missed:
                 trials.choose(settings)
-                return self._certified(base, best, proof, names_of(held_out), folder)
+                return self._certified(trials, base, best, (proof, names_of(held_out)), folder)
             names = set(names_of(searched))  # on motions that are new the search itself looks now
             searched = [*(one for one in others if one.name in missed), *searched]
             if missed.keys() & set(names_of(held_out)):
@@ -155,11 +156,11 @@ class Tune(Study):
         limit = f" within {1e6 * self.budget:.4g} µs for a simulated second" if np.isfinite(self.budget) else ""
         return f"{self.accuracy:.3g}{limit}"
 
-    def _finest_steps(self) -> dict[str, float]:
+    def _finest_steps(self, pool: WorkerPool) -> dict[str, float]:
         """Finest step that the budget leaves to each method [s]."""
         if not np.isfinite(self.budget):
             return {}
-        tuning, mechanism = tuning_of(self.engine), self.case.mechanism
+        tuning, mechanism = AskedTuning(engine=self.engine, pool=pool), self.case.mechanism
         firsts = {family.method: family for family in reversed(list(tuning.families(mechanism)))}
         return {
             name: tuning.seconds_per_step(mechanism, self.case.guess, family.fixed) / self.budget
@@ -167,16 +168,13 @@ class Tune(Study):
         }
 
     def _certified(
-        self,
-        base: Trial,
-        best: Scored,
-        proof: Sequence[Trial],
-        held_out: list[str],
-        folder: Path,
+        self, trials: Trials, base: Trial, best: Scored, proven: tuple[Sequence[Trial], list[str]], folder: Path
     ) -> Mapping[str, Any]:
         """Write the tuned files and their certificate."""
+        proof, held_out = proven
+        tuning = AskedTuning(engine=self.engine, pool=trials.pool)
         settings = best.candidate.family.settings(best.candidate.step)
-        main, lines = write_tuned(self.case, self.engine, settings, folder)
+        main, lines = write_tuned(self.case, tuning.files(self.case.mechanism, settings), folder)
         model = self.case.mechanism.model.path
         tuned = tuned_case(self.case, main if main.suffix == ".xml" else model)
         difference = inertial_difference(self.case, tuned)
@@ -186,7 +184,7 @@ class Tune(Study):
         certificate = Certificate(
             loopcheck=importlib.metadata.version("loopcheck"),
             engine=self.engine,
-            engine_version=engines.versions()[self.engine],
+            engine_version=engine_versions()[self.engine],
             model=main.name,
             files=hashes(beside, main.parent),
             original=hashes([model, *files_of(model)], model.parent),
@@ -197,7 +195,7 @@ class Tune(Study):
             accuracy=self.accuracy,
             includes_start=self.include_start,
             settings=dict(settings),
-            bandwidth=tuning_of(self.engine).given(self.case.mechanism).bandwidth,
+            bandwidth=trials.given.bandwidth,
             held_out=held_out,
             inertial=difference,
             claims=[Claim.from_trial(trial) for trial in proof],
@@ -213,7 +211,7 @@ class Tune(Study):
             "answer": f"{main.name} stays below {self.accuracy:g} on all {len(proof)} runs of its proof, "
             f"{len(held_out)} of them along motions that the search has not seen{already}",
             "settings": dict(settings),
-            "after": {**settings, **_times(self, settings)},
+            "after": {**settings, **_times(self, tuning, settings)},
             "difference": lines,
             "inertial": difference,
             "held_out": held_out,
@@ -264,8 +262,8 @@ def inertial_difference(case: Case, tuned: Case) -> float:
     return float((np.abs(first - second).max(axis=0) / np.maximum(scale, np.finfo(float).tiny)).max())
 
 
-def _times(study: Tune, settings: Settings) -> dict[str, float]:
+def _times(study: Tune, tuning: AskedTuning, settings: Settings) -> dict[str, float]:
     """What a simulated second takes on this machine [s]."""
-    tuning, mechanism = tuning_of(study.engine), study.case.mechanism
+    mechanism = study.case.mechanism
     step = float(settings.get("timestep", tuning.given(mechanism).step))
     return {"seconds_per_simulated_second": tuning.seconds_per_step(mechanism, study.case.guess, settings) / step}

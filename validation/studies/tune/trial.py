@@ -14,6 +14,7 @@ from engines.tuning import Given, Settings
 from robots.efforts import AsIs
 from robots.errors import HarnessError
 from robots.robot import Case
+from validation.execution.frames import loads
 from validation.judge.as_is import Settled, settled
 from validation.studies.tune.engine import tuning_of
 from validation.studies.tune.purposes import Purpose
@@ -38,7 +39,7 @@ class Trial:
     floor: float = np.nan
     """Below this `error` tells nothing [-]."""
     window: float = np.nan
-    """How long the start can be seen [s]."""
+    """How long the start can be seen [s]; infinite if to the end."""
     gap: float = np.nan
     """Widest opening of a loop [m or rad]."""
     cost: float = np.nan
@@ -123,7 +124,7 @@ class _Simulation:
             return trial(reason=str(error))
         left = settled(self.case.mechanism, as_is, most=most)
         if left.reason:
-            return trial(reason=left.reason)
+            return trial(reason=left.reason, window=left.window)
         if not (left.scale > 0).any():
             return trial(reason=NOTHING_ACTS)
         cost = _cost(self.settings, self.given, whole.iterations)
@@ -132,11 +133,11 @@ class _Simulation:
     def _run(self, purpose: Purpose) -> tuple[Record, AsIs]:
         """A run along a motion, and what is judged of it and of one from its middle."""
         width = self.given.bandwidth * purpose.bandwidth
-        run = partial(tuning_of(self.engine).run, purpose.plan, self.prepared, width)
+        run = partial(tuning_of(self.engine).run, loads(purpose.plan), self.prepared, width)
         whole = run(start=0 if purpose.pose is None else purpose.pose)
         second = run(start=len(purpose.motion.t) // 2)
         log, restarted = (log_of(f"{self.engine}/as_is", self.case, record) for record in (whole, second))
-        behind = following(whole.controller, whole.positions)[1]
+        behind = following(whole.controller.q, whole.positions)[1]
         excused = whole.holds_itself or purpose.pose is not None  # servos stay behind by themselves, and so is a start
         return whole, AsIs(
             log=log,

@@ -13,7 +13,7 @@ from robots.arrays import Array
 from robots.robot import Case
 from validation.execution.journal import Task
 from validation.execution.workers import WorkerPool
-from validation.studies.tune.engine import tuning_of
+from validation.studies.tune.engine import AskedTuning
 from validation.studies.tune.purposes import Purpose
 from validation.studies.tune.search import Candidate, Reach, Scored, cheapest
 from validation.studies.tune.trial import Extent, Trial, try_settings
@@ -89,7 +89,8 @@ class Trials:
     def _worst(self, purposes: Sequence[Purpose], candidate: Candidate) -> Scored:
         trials = self._trials(purposes, candidate).values()
         bounds = [one.bound(start=self.include_start) for one in trials]
-        return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost)
+        lasts = any(np.isinf(one.window) for one in trials)
+        return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost, lasts=lasts)
 
     def _trials(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, Trial]:
         """What is known of a candidate, by motion."""
@@ -108,7 +109,7 @@ class Trials:
             finest: Finest step that a budget leaves to a method [s].
         """
         if not self.families:
-            self.families = tuning_of(self.engine).families(self.case.mechanism)
+            self.families = AskedTuning(engine=self.engine, pool=self.pool).families(self.case.mechanism)
         same = next(family for family in self.families if not family.fixed and not family.timeconst)
         own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
         tried = self.scored(purposes, own)
@@ -129,6 +130,7 @@ class Trials:
                 try_settings,
                 (self.case, self.engine, self.given, tuple(purposes), dict(settings), extent),
                 partial(_lost, purposes[0].name, dict(settings)),
+                engine=self.engine,
             )
             for purposes, settings in asked
         ]

@@ -5,34 +5,29 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from engines.tuning import Settings
 from robots.errors import OutputError
 from robots.mjcf import files_of
 from robots.robot import Case
 from validation.model_copies import places_of_copies, write_copies
-from validation.studies.tune.engine import tuning_of
 
 TUNED = "tuned"
 
 
-def write_tuned(case: Case, engine: str, settings: Settings, folder: Path) -> tuple[Path, list[str]]:
+def write_tuned(case: Case, changed: Mapping[Path, bytes], folder: Path) -> tuple[Path, list[str]]:
     """Write the user's files with other settings, and whatever they need beside them.
 
     Args:
         case: Whose model it is.
-        engine: The engine.
-        settings: What to set.
+        changed: What differs, by the paths of the files that it replaces.
         folder: Where they go.
 
     Returns:
         The file with the settings, and the lines of the difference.
 
     Raises:
-        MechanismError: If the files cannot say it.
         OutputError: If they cannot be written.
     """
     model = case.mechanism.model.path.absolute()
-    changed = tuning_of(engine).files(case.mechanism, settings)
     parts = [path.absolute() for path in files_of(model) if path.is_file()]
     home = Path(os.path.commonpath([path.parent for path in (model, *parts)]))
     places = places_of_copies((model, *parts, *changed), home, folder)

@@ -29,6 +29,19 @@ def closure_bias(model: Any, data: Any) -> Array:
     model.opt.gravity[:] = 0  # MuJoCo has it in all accelerations, where it would leave its round-off
     mujoco.mj_rnePostConstraint(model, data)
     model.opt.gravity[:] = gravity
+    return bias_of_rows(model, data)
+
+
+def bias_of_rows(model: Any, data: Any) -> Array:
+    """J̇ q̇ in the rows of the equalities, from what the bodies do while no joint accelerates and nothing pulls.
+
+    Args:
+        model: MuJoCo's model.
+        data: Its data with the accelerations of the bodies.
+
+    Returns:
+        Accelerations [m/s² or rad/s²], shape (rows,).
+    """
     present = dict.fromkeys(data.efc_id[equality_rows(data)])  # a closure that nothing can open has no rows
     return np.concatenate([np.zeros(0), *(_of_equality(model, data, int(k)) for k in present)])
 

@@ -1,5 +1,6 @@
 """The user's own file in `mj_step`: its actuators, options and softness, driven along a motion and written down."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -7,11 +8,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.as_is import Record
-from engines.computed_torque import Demand, computed_torque, demand, drive_matrices, targets
-from engines.mujoco._actuators import Actuators, actuators
-from engines.mujoco._loops import closure_bias
-from engines.mujoco._signatures import inertia_matrix
+from engines.as_is import Record, finite, history
+from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices, targets
+from engines.mujoco.actuators import Actuators, actuators
+from engines.mujoco.loops import closure_bias
 from engines.mujoco.model import (
     EQUALITY_ROW,
     apply_wrenches,
@@ -25,14 +25,19 @@ from engines.mujoco.model import (
     tree_terms,
     widest_opening,
 )
-from engines.projection import drives_along, loop_motions
+from engines.mujoco.signatures import inertia_matrix
+from engines.mujoco.stepper import Stepper
+from engines.projection import Pose, balancing_efforts, drives_along, loop_motions
 from robots.arrays import AnyArray, Array
-from robots.efforts import Deviation
+from robots.efforts import Deviation, EffortHistory
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.mjcf import compile_model
 from robots.motion import Motion
+from robots.robot import Case
 
+AT_ONCE = 500
+"""Steps of which what is left out is computed at once [-]."""
 IMPLICIT = {int(mujoco.mjtIntegrator.mjINT_IMPLICIT), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)}
 RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
 DISCRETE = int(getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", -1))
@@ -100,7 +105,7 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
 
 def simulate(
     plan: Plan,
-    model: Any,
+    stepper: Stepper,
     bandwidth: float,
     *,
     start: int | Array = 0,
@@ -111,7 +116,7 @@ def simulate(
 
     Args:
         plan: The robot, its motion, and what that takes.
-        model: MuJoCo's model of it, as it is to be stepped.
+        stepper: MuJoCo's model of it as it is to be stepped, and what steps it.
         bandwidth: Of the controller [rad/s].
         start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which it
             starts at rest [m or rad], shape (nq,).
@@ -122,22 +127,65 @@ def simulate(
         NotRepresentableError: If an actuator is no motor or servo.
         EngineError: If MuJoCo warns or the state is not finite any more.
     """
-    with guarded("mujoco/as_is"):
+    with guarded(stepper.source):
         sample, pose = (start, None) if isinstance(start, int) else (0, start)
-        run = _Run(plan, model, bandwidth, sample, torque)
+        run = _Run(plan, stepper, bandwidth, sample, torque)
         if pose is not None:
             run.data.qpos[:], run.data.qvel[:] = pose, 0
+        stepper.begin(run.data)
         for k in range(run.count):
             run.step(k, reads_joints)
         return run.record()
 
 
+def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, str]) -> EffortHistory:
+    """What a route returns of the user's file that is driven along a motion by its own actuators.
+
+    Args:
+        stepper: The model and what steps it.
+        case: The case.
+        motion: Its motion.
+        settings: Every setting that matters beside those of the file.
+
+    Raises:
+        NotRepresentableError: If an actuator is no motor or servo, or the motion lasts too few steps.
+        EngineError: If the engine fails, or its state is not finite any more.
+    """
+    model = stepper.model
+    softest, servo, driving = timeconst(model), actuators(model).servo, plan(case.mechanism, motion)
+    width = bandwidth(model.opt.timestep, softest)
+    with finite(stepper.source):
+        whole, second = (simulate(driving, stepper, width, start=sample) for sample in (0, len(motion.t) // 2))
+        return history(
+            stepper.source,
+            case,
+            motion,
+            (whole, second),
+            timeconst=softest,
+            settings={
+                "integrator": mujoco.mjtIntegrator(model.opt.integrator).name.removeprefix("mjINT_"),
+                "solver and loops": "those of the file (solref, solimp, iterations, tolerance)",
+                "contacts, limits, dry friction": "as in the file",
+                "actuators": _in_words(servo.sum(), (~servo).sum()),
+                "effort": "what acted over each step, by what the integrator does with a force",
+                **settings,
+            },
+        )
+
+
+def _in_words(servos: int, motors: int) -> str:
+    by_servo = f"{servos} servos of the file, sent to where the motion wants them"
+    by_motor = f"{motors} motors of the file, computed torque held for a step"
+    return "; ".join(text for text, number in ((by_servo, servos), (by_motor, motors)) if number)
+
+
 class _Run:
     """A simulation under way, and what is written down of it."""
 
-    def __init__(self, plan: Plan, model: Any, bandwidth: float, sample: int, torque: bool) -> None:
-        self.model, self.mechanism, self.independent = model, plan.mechanism, plan.independent
-        self.data, self.scratch = mujoco.MjData(model), mujoco.MjData(model)
+    def __init__(self, plan: Plan, stepper: Stepper, bandwidth: float, sample: int, torque: bool) -> None:
+        model = stepper.model
+        self.stepper, self.model, self.mechanism, self.independent = stepper, model, plan.mechanism, plan.independent
+        self.data = mujoco.MjData(model)
         motion, h = plan.motion, float(model.opt.timestep)
         self.begin = float(motion.t[sample])
         self.count = int(np.floor((motion.t[-1] - self.begin) / h + 1e-9)) + 1
@@ -164,6 +212,7 @@ class _Run:
         self.log = {name: np.zeros((count, na)) for name in names}
         self.log |= {name: np.full((count, na), np.nan) for name in ("joint", "reaction")}
         self.gaps: dict[bytes, list[Array]] = {}  # by the equalities of their rows
+        self.left_out: dict[int, Pose] = {}  # by step
         self.iterations = 0
 
     def step(self, k: int, reads_joints: bool) -> None:
@@ -173,17 +222,17 @@ class _Run:
         log["wanted"][k], inputs, rates = self._inputs(k)
         data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
         apply_wrenches(self.mechanism, model, data)
-        if reads_joints:
-            self._read_joints(k)
-        mujoco.mj_step(model, data)
+        if joints := self.stepper.step(data, reads_joints=reads_joints):
+            for name, forces in zip(("joint", "reaction"), joints, strict=True):
+                log[name][k] = np.where(self.dofs >= 0, forces[self.dofs], np.nan)
         self.iterations += max(
             int(data.solver_niter[: max(data.nisland, 1)].max()), 1
         )  # nothing to solve is a step too
         log["force"][k] = data.actuator_force
         if data.nefc > data.ne:
-            log["left_out"][k] = self._left_out()
+            self._leave_out(k)
         if not np.isfinite(data.qvel).all():
-            raise EngineError(f"mujoco/as_is: the simulation is not finite any more at {data.time:g} s")
+            raise EngineError(f"{self.stepper.source}: the simulation is not finite any more at {data.time:g} s")
         self.gaps.setdefault(data.efc_id[: data.ne].tobytes(), []).append(data.efc_pos[: data.ne].copy())
 
     def _inputs(self, k: int) -> tuple[Array, Array, Array]:
@@ -194,36 +243,32 @@ class _Run:
         inputs = np.where(self.torque, by_torque, self.servo_inputs[k])
         return efforts, inputs, np.where(self.torque, 0.0, self.servo_rates[k])
 
-    def _read_joints(self, k: int) -> None:
-        """What joints report of the step to come: the actuators' force on them, and their reaction along the axis.
-
-        Read from a copy: after a step MuJoCo has the forces of its start, but the velocities of its end.
-        """
-        data, scratch = self.data, self.scratch
-        for name in ("qpos", "qvel", "act", "ctrl", "xfrc_applied", "qacc_warmstart"):
-            getattr(scratch, name)[:] = getattr(data, name)
-        mujoco.mj_forward(self.model, scratch)
-        mujoco.mj_rnePostConstraint(self.model, scratch)
-        for i, dof in enumerate(self.dofs):
-            if dof >= 0:
-                self.log["joint"][k, i] = scratch.qfrc_actuator[dof]
-                body = self.model.dof_bodyid[dof]
-                self.log["reaction"][k, i] = scratch.cdof[dof] @ scratch.cfrc_int[body]
-
-    def _left_out(self) -> Array:
-        """Efforts that would do what contacts, limits and dry friction did in the last step [N or N m], shape (na,)."""
+    def _leave_out(self, k: int) -> None:
+        """Note what contacts, limits and dry friction did in a step."""
         model, data = self.model, self.data
         others = np.flatnonzero(data.efc_type[: data.nefc] != EQUALITY_ROW)
         if not data.efc_force[others].any():
-            return np.zeros(model.nu)
-        J = constraint_jacobian(model, data)
-        loop = loop_motions(J[equality_rows(data)], self.W)
-        force = J[others].T @ data.efc_force[others]
-        S, scale = transmission(model, data), self.mechanism.effort_scales
-        return loop.efforts(inertia_matrix(model, data), force, S, scale)
+            return
+        J, closing = constraint_jacobian(model, data), equality_rows(data)
+        pose = Pose(
+            J[closing], inertia_matrix(model, data), J[others].T @ data.efc_force[others], transmission(model, data)
+        )
+        if len(self.left_out) == AT_ONCE or (
+            self.left_out and len(next(iter(self.left_out.values())).J) != len(pose.J)
+        ):
+            self._write_left_out()
+        self.left_out[k] = pose
+
+    def _write_left_out(self) -> None:
+        """Write down efforts that would do what contacts, limits and dry friction did."""
+        if self.left_out:
+            efforts = balancing_efforts(list(self.left_out.values()), self.W, self.mechanism.effort_scales)
+            self.log["left_out"][list(self.left_out)] = efforts
+            self.left_out.clear()
 
     def record(self) -> Record:
         """What was written down."""
+        self._write_left_out()
         log, h = self.log, float(self.model.opt.timestep)
         self.q[-1], self.qd[-1], self.act[-1] = self.data.qpos, self.data.qvel, self.data.act
         inputs, after = (self.actuators.inputs(log["ctrl"], act) for act in (self.act[:-1], self.act[1:]))

@@ -1,0 +1,74 @@
+"""Efforts at the joints of a serial stand-in as a linear map of what constants in its file can change.
+
+Newton's and Euler's equations are linear in a body's first and second moments of mass. Both are counted from the mass
+centre that the file has, so that a change of them is s = m d and Σ = Σ' + s sᵀ/m − Σ₀ where the centre moves by d.
+"""
+
+import numpy as np
+
+from analytic.kinematics.state import State
+from analytic.kinematics.tree import cross
+from analytic.transmission.joint_space import JointSpace, joint_motions
+from robots.arrays import Array
+
+JOINT_CONSTANTS = 4
+"""Armature, damping, stiffness, and constant effort, of each shared joint."""
+LINK_CONSTANTS = 9
+"""First and second moments of mass of each link."""
+SECOND_MOMENTS = tuple((i, j) for i in range(3) for j in range(i + 1))
+"""Entries of Σ, in their order: those of a lower triangle."""
+
+
+def links(space: JointSpace) -> tuple[int, ...]:
+    """Bodies that have mass and a shared joint of their own.
+
+    Args:
+        space: The stand-in and its shared joints.
+    """
+    mechanism = space.mechanism
+    bodies = dict.fromkeys(mechanism.joints[j].body for j in space.joints)
+    return tuple(b for b in bodies if mechanism.bodies[b].mass > 0)
+
+
+def regressor(space: JointSpace, q: Array, qd: Array, qdd: Array) -> Array:
+    """Efforts at the shared joints per unit of what constants can change.
+
+    Args:
+        space: The stand-in and its shared joints.
+        q: Closed poses [m or rad], shape (nt, nq).
+        qd: Velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
+        qdd: Accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
+
+    Returns:
+        Columns of armature, damping, stiffness and constant effort of all joints, then moments of each link [any unit],
+        shape (nt, n, 4 n + 9 links).
+    """
+    n, X = len(space.joints), space.selection
+    own = np.zeros((len(q), n, JOINT_CONSTANTS, n))
+    for kind, values in enumerate((qdd @ X.T, qd @ X.T, space.coordinates(q), np.ones((len(q), n)))):
+        own[:, np.arange(n), kind, np.arange(n)] = values
+    columns = [own.reshape(len(q), n, -1)]
+    state = State(mechanism=space.mechanism, q=q, qd=qd)
+    D = joint_motions(space, state)
+    columns += [_of_link(state, qdd, D, b) for b in links(space)]
+    return np.concatenate(columns, axis=2)
+
+
+def _of_link(state: State, qdd: Array, D: Array, b: int) -> Array:
+    """Efforts per unit of a body's first and second moments about its mass centre, body axes, shape (nt, n, 9)."""
+    body, moving, R = state.mechanism.bodies[b], state.twists, state.poses.R[:, b]
+    K, w = moving.K[:, b], moving.w[:, b]
+    t_dot = np.einsum("tiv,tv->ti", K, qdd) + np.einsum("tiv,tv->ti", moving.K_dot[:, b], state.qd)
+    turning, free = t_dot[:, :3], t_dot[:, 3:] - (1 - body.gravity_compensation) * state.mechanism.gravity
+    wrenches = []
+    for axis in np.eye(3):
+        arm = R @ axis
+        force = cross(turning, arm) + cross(w, cross(w, arm))
+        wrenches.append(np.concatenate([cross(arm, free), force], axis=1))
+    for i, j in SECOND_MOMENTS:
+        moments = np.zeros((3, 3))
+        moments[i, j] = moments[j, i] = 1
+        I_W = R @ (np.trace(moments) * np.eye(3) - moments) @ R.swapaxes(1, 2)
+        moment = (I_W @ turning[..., None])[..., 0] + cross(w, (I_W @ w[..., None])[..., 0])
+        wrenches.append(np.concatenate([moment, np.zeros_like(moment)], axis=1))
+    return np.asarray((K @ D).swapaxes(1, 2) @ np.stack(wrenches, axis=2))

@@ -1,0 +1,91 @@
+"""What takes the steps of a run: MuJoCo, or one of its ports, which all leave what they computed in MuJoCo's data."""
+
+from typing import Any, Protocol
+
+import mujoco
+
+from robots.arrays import Array
+
+
+class Stepper(Protocol):
+    """A model, and what steps it."""
+
+    source: str
+    """Name of the route, for what is said of errors."""
+    model: Any
+    """MuJoCo's model; its options are those in force."""
+
+    def begin(self, data: Any) -> None:
+        """Start from a state.
+
+        Args:
+            data: MuJoCo's, with positions, velocities and activations; they are rounded to what the port keeps of them.
+        """
+        ...
+
+    def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
+        """Go one step on by the controls and external wrenches in the data.
+
+        State, forces of actuators, constraints and iterations stand in the data then.
+
+        Args:
+            data: MuJoCo's.
+            reads_joints: Whether to read what joints report at the beginning of the step.
+
+        Returns:
+            Force of the actuators on each dof, and reaction of its joint along it [N or N m], shape (nv,) each; None
+            where they are not read.
+
+        Raises:
+            EngineError: If the port fails.
+        """
+        ...
+
+
+class MujocoStepper:
+    """MuJoCo itself."""
+
+    source = "mujoco/as_is"
+
+    def __init__(self, model: Any) -> None:
+        """For a model.
+
+        Args:
+            model: MuJoCo's.
+        """
+        self.model = model
+        self._scratch = mujoco.MjData(model)
+
+    def begin(self, data: Any) -> None:
+        """See `Stepper.begin`; MuJoCo keeps its state where it is."""
+
+    def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
+        """See `Stepper.step`.
+
+        Args:
+            data: MuJoCo's.
+            reads_joints: Whether to read joints, which takes as long as the step: from a copy, because after a step
+                MuJoCo has the forces of its beginning, but the velocities of its end.
+        """
+        readings = self._joints(data) if reads_joints else None
+        mujoco.mj_step(self.model, data)
+        return readings
+
+    def _joints(self, data: Any) -> tuple[Array, Array]:
+        scratch = self._scratch
+        for name in ("qpos", "qvel", "act", "ctrl", "xfrc_applied", "qacc_warmstart"):
+            getattr(scratch, name)[:] = getattr(data, name)
+        mujoco.mj_forward(self.model, scratch)
+        mujoco.mj_rnePostConstraint(self.model, scratch)
+        return scratch.qfrc_actuator.copy(), reactions(self.model, scratch)
+
+
+def reactions(model: Any, data: Any) -> Array:
+    """Reactions of the joints along their dofs, by the forces between bodies in the data [N or N m], shape (nv,).
+
+    Args:
+        model: MuJoCo's.
+        data: Its data, with what follows from the accelerations.
+    """
+    reaction: Array = (data.cdof * data.cfrc_int[model.dof_bodyid]).sum(axis=1)
+    return reaction

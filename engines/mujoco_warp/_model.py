@@ -1,0 +1,83 @@
+"""MuJoCo Warp's model on its device, put there from MuJoCo's, what it drops of it, and what stands there."""
+
+import copy
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from engines.mujoco_warp._warp import mujoco_warp, warp
+from engines.refusal import want_representable
+from robots.arrays import AnyArray
+from robots.errors import EngineError
+
+NAME = "mujoco_warp"
+
+
+def put(model: Any) -> Any:
+    """The model on the device.
+
+    Args:
+        model: MuJoCo's.
+
+    Raises:
+        NotRepresentableError: If MuJoCo Warp refuses something of the model, or would drop it in silence.
+        EngineError: If it fails.
+    """
+    refusals = list(_dropped(model))
+    try:
+        on_device = mujoco_warp.put_model(model)
+    except (NotImplementedError, ValueError) as error:
+        refusals.append(str(error))
+    except RuntimeError as error:
+        raise EngineError(f"{NAME}: {error}") from error
+    want_representable(NAME, refusals)
+    return on_device
+
+
+def _dropped(model: Any) -> Iterator[str]:
+    """What would act otherwise and is told by nobody."""
+    if model.opt.disableactuator:
+        groups = [str(group) for group in range(32) if model.opt.disableactuator >> group & 1]
+        yield f"option actuatorgroupdisable {' '.join(groups)} is dropped, so that these actuators act"
+
+
+def options_changed(model: Any, on_device: Any) -> str:
+    """Options that the device has otherwise than the file, in words; empty if there are none.
+
+    Args:
+        model: MuJoCo's.
+        on_device: As `put` makes it.
+    """
+    changed = []
+    for field in dataclasses.fields(on_device.opt):
+        asked = getattr(model.opt, field.name, None)
+        value = _read(getattr(on_device.opt, field.name))
+        if asked is not None and not np.allclose(value, asked, rtol=1e-6, atol=0):
+            changed.append(f"{field.name} {value.item():g} instead of {float(asked):g}")
+    return ", ".join(changed)
+
+
+def read_back(model: Any, on_device: Any) -> Any:
+    """A model of MuJoCo that holds what stands on the device, as far as the device has it.
+
+    Args:
+        model: MuJoCo's.
+        on_device: As `put` makes it.
+    """
+    own = copy.copy(model)
+    for field in dataclasses.fields(on_device):
+        value, place = getattr(on_device, field.name), getattr(own, field.name, None)
+        if isinstance(value, warp.array) and isinstance(place, np.ndarray) and place.size:
+            values = _read(value)
+            if values.size == place.size:
+                place[...] = values.reshape(place.shape)
+    own.opt.gravity[:] = _read(on_device.opt.gravity).ravel()
+    own.opt.disableflags = on_device.opt.disableflags
+    return own
+
+
+def _read(value: Any) -> AnyArray:
+    """A field of the device's model; those that may differ between worlds, of the first."""
+    return np.asarray(value.numpy() if isinstance(value, warp.array) else value)

@@ -1,0 +1,31 @@
+"""Imports MuJoCo Warp without what it prints, and says on which device it computes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engines.silence import silenced
+from robots.errors import EngineError
+
+with silenced():  # that there is no driver of a GPU
+    import warp
+
+    warp.config.log_level = warp.LOG_ERROR
+    warp.init()
+    import mujoco_warp
+
+__all__ = ["device", "guarded", "mujoco_warp", "warp"]
+
+
+def device() -> str:
+    """The device that computes, a GPU where there is one."""
+    chosen = warp.get_preferred_device()
+    return str(chosen.name) if chosen.is_cuda else "CPU"
+
+
+@contextmanager
+def guarded(source: str) -> Iterator[None]:
+    """Turn what Warp raises into an `EngineError`."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise EngineError(f"{source}: {error}") from error

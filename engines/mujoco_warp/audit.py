@@ -1,0 +1,104 @@
+"""What MuJoCo Warp has on its device and computes there, in single precision: read from its own model and data."""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.mujoco.audit import inventory
+from engines.mujoco.loops import bias_of_rows
+from engines.mujoco.model import (
+    apply_wrenches,
+    build,
+    constraint_jacobian,
+    equality_rows,
+    own_actuators_off,
+    wrench_forces,
+)
+from engines.mujoco.signatures import inertia_matrix
+from engines.mujoco_warp._model import NAME, put, read_back
+from engines.mujoco_warp._warp import guarded, mujoco_warp
+from robots.arrays import Array
+from robots.inventory import Inventory, Matrices
+from robots.mechanism import Mechanism
+
+AUTO_RESET = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+"""Asked of MuJoCo's own routes; MuJoCo Warp never resets a state, and knows no such flag."""
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    model = _compiled(mechanism)
+    on_device = put(model)
+    with guarded(NAME):
+        data = _computed(mechanism, model, on_device, (q, np.zeros(mechanism.nv)))
+    rest_force = data.qfrc_bias - data.qfrc_passive - wrench_forces(mechanism, model, data)
+    return inventory(read_back(model, on_device), data, rest_force)
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    model = _compiled(mechanism)
+    own_actuators_off(model)
+    model.eq_solref[:] = 0  # what is left of the reference acceleration is −J̇q̇
+    on_device, of_states = put(model), []
+    with guarded(NAME):
+        for state in zip(q, qd, strict=True):
+            of_states.append(_at_state(mechanism, model, on_device, state))
+    names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
+    return Matrices(
+        **{name: np.array(values) for name, values in zip(names, zip(*of_states, strict=True), strict=True)}
+    )
+
+
+def _compiled(mechanism: Mechanism) -> Any:
+    model = build(mechanism)
+    model.opt.disableflags &= ~AUTO_RESET
+    return model
+
+
+def _computed(mechanism: Mechanism, model: Any, on_device: Any, state: tuple[Array, Array]) -> Any:
+    """MuJoCo's data with what the device has computed at a state."""
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = state
+    apply_wrenches(mechanism, model, data)
+    on_device_data = mujoco_warp.put_data(model, data)
+    mujoco_warp.forward(on_device, on_device_data)
+    mujoco_warp.get_data_into(data, model, on_device_data)
+    return data
+
+
+def _at_state(mechanism: Mechanism, model: Any, on_device: Any, state: tuple[Array, Array]) -> tuple[Array, ...]:
+    """The entries of `Matrices` at a state."""
+    data = _computed(mechanism, model, on_device, state)
+    M, passive = inertia_matrix(model, data), data.qfrc_passive + wrench_forces(mechanism, model, data)
+    terms = (M, data.qfrc_bias.copy(), passive)
+    rows = equality_rows(data)
+    loops = (constraint_jacobian(model, data)[rows], _closure_bias(model, on_device, data), -data.efc_aref[rows])
+    return (*terms, *(np.array(values) for values in loops))
+
+
+def _closure_bias(model: Any, on_device: Any, data: Any) -> Array:
+    """J̇ q̇ in the rows of the equalities, by what the device's bodies do while no joint accelerates, (rows,)."""
+    at_state = mujoco_warp.put_data(model, data)
+    mujoco_warp.fwd_position(on_device, at_state)
+    mujoco_warp.fwd_velocity(on_device, at_state)
+    at_state.qacc.zero_()
+    gravity = on_device.opt.gravity.numpy().copy()
+    on_device.opt.gravity.assign(0 * gravity)
+    mujoco_warp.rne_postconstraint(on_device, at_state)
+    on_device.opt.gravity.assign(gravity)
+    without = mujoco.MjData(model)
+    mujoco_warp.get_data_into(without, model, at_state)
+    return bias_of_rows(model, without)

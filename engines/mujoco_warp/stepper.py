@@ -1,0 +1,71 @@
+"""A step of MuJoCo Warp, from MuJoCo's data and back into them."""
+
+from typing import Any
+
+import numpy as np
+
+from engines.mujoco.as_is import RUNGE_KUTTA
+from engines.mujoco_warp._model import put
+from engines.mujoco_warp._warp import guarded, mujoco_warp
+from robots.arrays import AnyArray, Array
+from robots.errors import EngineError
+
+
+class WarpStepper:
+    """A model on the device, of which one world is stepped."""
+
+    source = "mujoco_warp/as_is"
+
+    def __init__(self, model: Any) -> None:
+        """Put a model on the device.
+
+        Args:
+            model: MuJoCo's.
+
+        Raises:
+            NotRepresentableError: If MuJoCo Warp refuses something of it, or would drop it in silence.
+        """
+        self.model, self.on_device = model, put(model)
+        self.on_device.opt.run_rne_postconstraint = True  # for the reactions of joints
+        self._data: Any = None
+
+    def begin(self, data: Any) -> None:
+        """See `engines.mujoco.stepper.Stepper.begin`."""
+        with guarded(self.source):
+            self._data = mujoco_warp.put_data(self.model, data)
+        for name in ("qpos", "qvel", "act"):
+            getattr(data, name)[:] = self._read(name)
+
+    def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
+        """See `engines.mujoco.stepper.Stepper.step`.
+
+        Args:
+            data: MuJoCo's.
+            reads_joints: Whether to read joints. But with Runge-Kutta the device has what the step began with.
+        """
+        with guarded(self.source):
+            for name in ("ctrl", "xfrc_applied"):
+                field = getattr(self._data, name)
+                field.assign(getattr(data, name).astype(np.float32).reshape(field.numpy().shape))
+            at_first = reads_joints and self.model.opt.integrator == RUNGE_KUTTA
+            if at_first:
+                mujoco_warp.forward(self.on_device, self._data)
+                readings = self._joints()
+            mujoco_warp.step(self.on_device, self._data)
+            rows, room = int(self._read("nefc")), self._data.njmax
+            if rows > room:
+                raise EngineError(f"{self.source}: {rows} rows of constraints, where it has room for {room}")
+            mujoco_warp.get_data_into(data, self.model, self._data)
+            if not reads_joints:
+                return None
+            return readings if at_first else self._joints()
+
+    def _joints(self) -> tuple[Array, Array]:
+        """Forces of actuators on the dofs, and reactions along them [N or N m], shape (nv,) each."""
+        forces = self._read("cfrc_int")[self.model.dof_bodyid]
+        return self._read("qfrc_actuator").astype(float), (self._read("cdof") * forces).sum(axis=1).astype(float)
+
+    def _read(self, name: str) -> AnyArray:
+        """A field of the one world."""
+        values: AnyArray = getattr(self._data, name).numpy()[0]
+        return values
