@@ -143,8 +143,8 @@ class MujocoWorlds:
         ctrl = controls(self._mechanism, self._model, self._begin, tau)
         with guarded("mujoco"), rollout.Rollout(nthread=THREADS) as pool:
             for first in range(0, steps, AT_ONCE):
-                constant = np.repeat(ctrl[:, None], min(AT_ONCE, steps - first), axis=1)
-                self._state = pool.rollout(self._model, self._scratch, self._state, constant)[0][:, -1]
+                repeated = np.repeat(ctrl[:, None], min(AT_ONCE, steps - first), axis=1)
+                self._state = pool.rollout(self._model, self._scratch, self._state, repeated)[0][:, -1]
 
 
 def _full_state(model: Any, q: Array, qd: Array) -> Array:

@@ -125,13 +125,20 @@ def test_a_robot_that_cannot_be_judged_has_no_budget() -> None:
     assert "not followed" in row["note"]
 
 
-def test_routes_that_wait_to_be_named_are_taken_where_they_are_named() -> None:
+@pytest.mark.parametrize(
+    ("sources", "expected"), [((), {"mujoco/as_is", "pybullet/as_is"}), (("mjx/as_is",), {"mjx/as_is"})]
+)
+def test_routes_that_wait_to_be_named_are_taken_where_they_are_named(
+    sources: tuple[str, ...], expected: set[str]
+) -> None:
     class Pool:
         def results(self, tasks: list[Task], _: str) -> list[list[object]]:
             assert {task.args[1] for task in tasks} == expected
             return [[] for _ in tasks]
 
-    for sources, expected in (((), {"mujoco/as_is", "pybullet/as_is"}), (("mjx/as_is",), {"mjx/as_is"})):
-        Budget(robots=("four_bar",), sources=sources).compute(Pool(), Path())  # type: ignore[arg-type]
+    Budget(robots=("four_bar",), sources=sources).compute(Pool(), Path())  # type: ignore[arg-type]
+
+
+def test_a_route_without_a_budget_is_refused() -> None:
     with pytest.raises(NotFoundError, match=r"unknown source with a budget 'exudyn/as_is': known are .*mujoco/as_is"):
         Budget(sources=("exudyn/as_is",))
