@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engines.computed_torque import ComputedTorque, Demand, bandwidth, computed_torque, drive_matrices, following
+from engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices, following
 from robots.arrays import Array
 from robots.efforts import AsIs, Deviation, EffortHistory, deviation_of
 from robots.errors import EngineError, NotRepresentableError, ShapeError
@@ -17,11 +17,30 @@ from robots.motion import Motion
 from robots.robot import Case
 
 
+class Controller(Protocol):
+    """What drove a robot, on the steps of a run."""
+
+    @property
+    def t(self) -> Array:
+        """Times at which steps begin [s], shape (nt,)."""
+        ...
+
+    @property
+    def q(self) -> Array:
+        """Positions of the drives that are wanted then [m or rad], shape (nt, drives)."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it is, in words."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """A run, step by step."""
 
-    controller: ComputedTorque
+    controller: Controller
     """What drove it; its times are those at which steps begin."""
     independent: tuple[int, ...]
     """Places among `Mechanism.drives` of those that it holds."""
@@ -89,7 +108,7 @@ def history(
         raise NotRepresentableError(
             f"{source}: half of the motion lasts {steps} steps of {1e3 * whole.step:.3g} ms, a log wants {FEWEST}"
         )
-    distance, relative = following(whole.controller, whole.positions)
+    distance, relative = following(whole.controller.q, whole.positions)
     mechanism = case.mechanism
     drives = [mechanism.drives[k] for k in whole.independent]
     return EffortHistory(
@@ -102,7 +121,7 @@ def history(
         settings={
             "step": f"{1e3 * whole.step:g} ms",
             **settings,
-            "controller": f"{whole.controller.bandwidth:.4g} rad/s; feed-forward from the engine's own matrices",
+            "controller": whole.controller.description,
         },
         as_is=AsIs(
             log=log_of(source, case, whole),

@@ -79,6 +79,11 @@ class ComputedTorque:
         for name, shape in {**shapes, "per_acceleration": (nt, na, drives)}.items():
             object.__setattr__(self, name, frozen(getattr(self, name), shape, name=f"computed torque, {name}"))
 
+    @property
+    def description(self) -> str:
+        """What it is, in words."""
+        return f"{self.bandwidth:.4g} rad/s; feed-forward from the engine's own matrices"
+
     def efforts(self, k: int, q: Array, qd: Array) -> Array:
         """Efforts to hold for a step [N or N m], shape (na,).
 
@@ -164,17 +169,17 @@ def drive_matrices(mechanism: Mechanism, independent: Sequence[int]) -> tuple[Ar
     return A, mechanism.rates_of(drives)
 
 
-def following(controller: ComputedTorque, q: Array) -> tuple[Array, Array]:
+def following(aim: Array, q: Array) -> tuple[Array, Array]:
     """How well drives kept to the motion.
 
     Args:
-        controller: The controller of a run.
-        q: Positions of its drives at its steps [m or rad], shape (nt, drives).
+        aim: Positions that are wanted of the drives at the steps of a run [m or rad], shape (nt, drives).
+        q: Those that they have [m or rad], shape (nt, drives).
 
     Returns:
         Largest distance of each from the motion [m or rad], shape (drives,), and the same over its stroke [-]; that of
         a drive that is to stand still, over the largest stroke.
     """
-    distance, stroke = np.abs(q - controller.q).max(axis=0), np.ptp(controller.q, axis=0)
+    distance, stroke = np.abs(q - aim).max(axis=0), np.ptp(aim, axis=0)
     stroke = np.where(stroke > 0, stroke, stroke.max())
     return distance, np.divide(distance, stroke, out=np.zeros_like(distance), where=stroke > 0)

@@ -19,11 +19,12 @@ FEWEST = 15
 """Samples of a log at least: filters and differences of high order need so many."""
 EQUAL = 1e-3
 """Largest deviation of a step in time from the mean step, relative to that [-]: exporters round their times."""
-READINGS = ("commanded", "reported", "joint", "reaction", "sensor", "left_out")
+READINGS = ("commanded", "applied", "reported", "joint", "reaction", "sensor", "left_out")
 """Kinds of readings that a log may hold beside the effort that acted.
 
-What was asked for, what a tool says of it, the force on the joint behind the gear, the reaction of the joint along its
-axis, a sensor; and the efforts that would do what contacts, limits and dry friction did, which no source of ours has.
+What was asked for, what the law of a drive gives where its step ends, what a tool says of it, the force on the joint
+behind the gear, the reaction of the joint along its axis, a sensor; and the efforts that would do what contacts, limits
+and dry friction did, which no source of ours has.
 """
 
 

@@ -180,7 +180,7 @@ def test_the_start_is_off_by_what_the_impedance_lacks(four_bar: tuple[Case, Moti
     assert soft / hard == pytest.approx(10, rel=0.1)
 
 
-def series(t: Array, *residuals: Array) -> Series:
+def series(t: Array, *residuals: Array, noise: float = 0.0) -> Series:
     ones = np.ones(len(residuals))
     return Series(
         t=t,
@@ -189,6 +189,7 @@ def series(t: Array, *residuals: Array) -> Series:
         scale=ones,
         floor=0 * ones,
         floor_of_largest=0 * ones,
+        noise=noise * ones,
         left_out=0 * ones,
     )
 
@@ -214,10 +215,21 @@ def test_round_off_is_no_start() -> None:
     assert least < window < most
 
 
+def test_noise_of_the_log_is_no_start() -> None:
+    """Of a few steps, too few to see what alternates."""
+    t = np.arange(0, 0.24, 5e-3)
+    again = t[24:]
+    start = 0.1 * np.exp(-(again - again[0]) / 0.01) + 5e-4 * (-1.0) ** np.arange(24)
+    error = 1e-3 * np.ones(len(t))
+    assert start_window(series(t, error), again, (1e-3 + start)[:, None])[0] == np.inf
+    window, _ = start_window(series(t, error, noise=1e-3), again, (1e-3 + start)[:, None])
+    assert window == pytest.approx(0.045, abs=6e-3)
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_start_that_alternates_is_waited_for(sign: float) -> None:
     t = np.arange(0, 2, 1e-3)
-    start = 0.1 * np.power(sign, np.arange(1000)) * np.exp(-(t[1000:] - 1) / 0.05)
+    start: Array = 0.1 * np.array([sign**k for k in range(1000)]) * np.exp(-(t[1000:] - 1) / 0.05)
     window, _ = start_window(series(t, 0.01 * np.ones(len(t))), t[1000:], (0.01 + start)[:, None])
     assert window == pytest.approx(0.05 * np.log(100), abs=2e-3)
 

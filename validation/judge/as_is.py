@@ -53,6 +53,8 @@ class Series:
     """Below this a root mean square tells nothing [N or N m], shape (na,)."""
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
+    noise: Array
+    """The largest that noise of the log may make [N or N m], shape (na,)."""
     left_out: Array
     """Largest effort that would do what contacts, limits and dry friction did, taken on trust, shape (na,)."""
 
@@ -138,6 +140,9 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
         scale=judged.scale,
         floor=judged.floor.rms,
         floor_of_largest=judged.floor.largest,
+        noise=replace(
+            judged.floor, largest_truncation=0 * judged.floor.noise, reference=0 * judged.floor.noise
+        ).largest,
         left_out=np.abs(forces).max(axis=0),
     )
     return series, judged.filter
@@ -213,7 +218,8 @@ def start_window(whole: Series, t: Array, residual: Array) -> tuple[float, AnyAr
     """
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
     difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
-    noise, difference = _round_off(difference), np.abs(difference)
+    of_log = np.sqrt(2) * whole.relative(whole.noise)  # where there are few samples, it is better known
+    noise, difference = np.maximum(_round_off(difference), of_log), np.abs(difference)
     worst = _start_window(t, difference.max(axis=1), error.max(axis=1), float(noise.max(initial=0.0)))
     own = np.array([_start_window(t, *columns) for columns in zip(difference.T, error.T, noise, strict=True)])
     over = np.isfinite(own)

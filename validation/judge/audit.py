@@ -37,6 +37,8 @@ POSES = (0.43, 0.17, 0.79)
 """Where along the motion the states are, not where a periodic one rests; the first is that of the static tier [-]."""
 ALL = "all"
 """The quantity of an engine that could not be audited."""
+TERMS = "terms of the equations"
+"""The quantity of an engine that tells none of them."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -141,6 +143,10 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
         if engine == FILE or inventory.dofs != want.inventory.dofs:
             return
         tier = "instantaneous"
+        if not engines.engine(engine).tells_terms:
+            note = f"{engine} tells no terms of its equations: its efforts alone show them"
+            yield {**failed_row(case.key, engine, "not comparable", note, tier=tier), "quantity": TERMS}
+            return
         positions, velocities = np.concatenate([want.q, want.q]), np.concatenate([want.qd, 0 * want.qd])
         matrices = engines.matrices(engine, case.mechanism, positions, velocities)
         checks = tiers.instantaneous(case.mechanism, want.terms, matrices, (want.qd, want.qdd))

@@ -137,7 +137,7 @@ class _Simulation:
         whole = run(start=0 if purpose.pose is None else purpose.pose)
         second = run(start=len(purpose.motion.t) // 2)
         log, restarted = (log_of(f"{self.engine}/as_is", self.case, record) for record in (whole, second))
-        behind = following(whole.controller, whole.positions)[1]
+        behind = following(whole.controller.q, whole.positions)[1]
         excused = whole.holds_itself or purpose.pose is not None  # servos stay behind by themselves, and so is a start
         return whole, AsIs(
             log=log,

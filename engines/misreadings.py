@@ -1,0 +1,56 @@
+"""What users take for the effort of a drive and is not, as faults of a route that returns a log."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from robots.efforts import EffortHistory, Source
+from robots.log import Log
+from robots.motion import Motion
+from robots.robot import Case
+
+
+class Misread(Source):
+    """A route whose log holds another number than the effort."""
+
+    def __init__(self, route: Source, wrong: Callable[[Log], Log]) -> None:
+        """Of a route, with what is done to its log."""
+        self.name = route.name
+        self._route, self._wrong = route, wrong
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        history = self._route.compute_efforts(case, motion)
+        if history.as_is is None:
+            return history
+        as_is = history.as_is
+        log, restarted = self._wrong(as_is.log), self._wrong(as_is.restarted)
+        return replace(history, as_is=replace(as_is, log=log, restarted=restarted))
+
+
+def applied_twice(log: Log) -> Log:
+    """The drive was submitted twice, and is logged once.
+
+    Args:
+        log: The log.
+    """
+    return replace(log, effort=log.effort / 2)
+
+
+def one_step_late(log: Log) -> Log:
+    """Each row holds the effort of the step before.
+
+    Args:
+        log: The log.
+    """
+    return replace(log, effort=np.concatenate([log.effort[:1], log.effort[:-1]]))
+
+
+def reading_as_effort(kind: str) -> Callable[[Log], Log]:
+    """Another reading stands where the effort should.
+
+    Args:
+        kind: Of the reading, as `reaction`.
+    """
+    return lambda log: replace(log, effort=log.readings.get(kind, log.effort))

@@ -1,0 +1,290 @@
+"""A robot that an engine's own drives hold along a motion, with every number that is read for their efforts.
+
+A drive is a law of an engine's: stiffness times how far it is behind, and damping times how much too slow. Engines put
+it into the step, where it acts by the state at the end. Which of the readings is the effort is for the route to say.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from engines.as_is import Record, finite, history
+from engines.computed_torque import drive_matrices, targets
+from robots.arrays import Array, frozen
+from robots.efforts import Deviation, EffortHistory
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+from robots.size import size
+
+NO_RATES = 1e-2
+"""From here on velocities are said to be no rates of the positions, over the largest rate [-]."""
+BEHIND = 1e-3
+"""How far a drive may fall behind in a step under all that the robot weighs, over its stroke [-]."""
+COMMANDED, APPLIED, REPORTED, REACTION = "commanded", "applied", "reported", "reaction"
+"""Readings: the law at the state where its target is set, the law at the end of the step, what the engine says that a
+drive did, and the reaction of its joint along its axis."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gains:
+    """What the drives do: force = stiffness (target − q) + damping (rate − q̇)."""
+
+    stiffness: Array
+    """Of each drive [N/m or N m/rad], shape (drives,)."""
+    damping: Array
+    """Of each drive [N s/m or N m s/rad], shape (drives,)."""
+
+    def __post_init__(self) -> None:
+        for name in ("stiffness", "damping"):
+            object.__setattr__(self, name, frozen(getattr(self, name), (None,), name=f"drives, {name}"))
+
+    def force(self, target: Array, rate: Array, q: Array, qd: Array) -> Array:
+        """What the law gives [N or N m], shape (..., drives).
+
+        Args:
+            target: Where the drives are to be [m or rad], shape (..., drives).
+            rate: How fast they are to go [m/s or rad/s], shape (..., drives).
+            q: Where they are [m or rad], shape (..., drives).
+            qd: How fast they go [m/s or rad/s], shape (..., drives).
+        """
+        return self.stiffness * (target - q) + self.damping * (rate - qd)
+
+    @classmethod
+    def of_velocity(cls, mechanism: Mechanism, motion: Motion, step: float) -> Self:
+        """Drives of velocity that lead a robot back in a few steps, as weak as that lets them be.
+
+        The stronger they are, the more of their force are the last digits of a velocity.
+
+        Args:
+            mechanism: Robot; all drives are joints.
+            motion: Its motion.
+            step: Step of the engine [s].
+        """
+        law, length = motion.law(motion.t), size(mechanism)
+        turns = np.array([mechanism.effort_unit(drive) == "N m" for drive in mechanism.drives])
+        arms = np.where(turns, length, 1.0)
+        fastest = float((np.abs(law.qdd) * arms).max(initial=0.0))
+        weight = sum(body.mass for body in mechanism.bodies) * (float(np.linalg.norm(mechanism.gravity)) + fastest)
+        stroke = np.ptp(law.q, axis=0)
+        largest = float((stroke * arms).max(initial=0.0)) or 1.0
+        stroke = np.where(stroke > 0, stroke, largest / arms)
+        return cls(stiffness=np.zeros(len(arms)), damping=weight * arms * step / (BEHIND * stroke))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """What the drives of a run are told."""
+
+    t: Array
+    """Times at which steps begin [s], shape (nt,)."""
+    q: Array
+    """Positions of the drives that are wanted then [m or rad], shape (nt, drives)."""
+    ends: Array
+    """Positions that are wanted where the steps end [m or rad], shape (nt, drives)."""
+    rates: Array
+    """Velocities that are wanted there [m/s or rad/s], shape (nt, drives)."""
+    gains: Gains
+    """Of the drives."""
+
+    def __post_init__(self) -> None:
+        nt, drives = np.shape(self.q)
+        for name, shape in {"t": (nt,), **dict.fromkeys(("q", "ends", "rates"), (nt, drives))}.items():
+            object.__setattr__(self, name, frozen(getattr(self, name), shape, name=f"targets, {name}"))
+
+    @property
+    def description(self) -> str:
+        """What they are, in words."""
+        gains = ", ".join(f"{k:.3g} and {d:.3g}" for k, d in zip(self.gains.stiffness, self.gains.damping, strict=True))
+        return f"the engine's own drives, stiffness and damping {gains}; a step ahead of the motion"
+
+    def of_step(self, k: int, q: Array, step: float) -> tuple[Array, Array]:
+        """Position and velocity that the drives are told for a step [m or rad, per s], each of shape (drives,).
+
+        One without stiffness is led back to the motion by its velocity.
+
+        Args:
+            k: Number of the step.
+            q: Where the drives are at its beginning [m or rad], shape (drives,).
+            step: How long it is [s].
+        """
+        back = (self.ends[k] - q) / step
+        return self.ends[k], np.where(self.gains.stiffness > 0, self.rates[k], back)
+
+
+class Driven(Protocol):
+    """A robot in an engine, at the state where a run starts, whose drives have their gains."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The robot; all its drives are joints."""
+        ...
+
+    @property
+    def step(self) -> float:
+        """Step of the engine [s]."""
+        ...
+
+    @property
+    def precision(self) -> DTypeLike:
+        """Kind of the engine's numbers: targets are rounded to it before the law is evaluated."""
+        ...
+
+    def state(self) -> tuple[Array, Array]:
+        """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,)."""
+        ...
+
+    def opening(self) -> Deviation:
+        """How far the widest loop is open."""
+        ...
+
+    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
+        """Go one step on.
+
+        Args:
+            target: Where the drives are to be at its end [m or rad], shape (drives,).
+            rate: How fast they are to go then [m/s or rad/s], shape (drives,).
+
+        Returns:
+            What the engine tells of it by kind of reading [N or N m], along each drive, of shape (drives,).
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How a route reads what its engine did."""
+
+    effort: str
+    """Kind of the reading that is the effort."""
+    reason: str
+    """Why that one, in words."""
+
+
+def driven_by_own_drives(
+    source: str,
+    case: Case,
+    motion: Motion,
+    start: Callable[[int], tuple[Driven, Gains]],
+    reading: Reading,
+    settings: Mapping[str, str],
+) -> EffortHistory:
+    """What a route returns of a robot that the engine's own drives hold along the motion.
+
+    Args:
+        source: Name of the route.
+        case: The case.
+        motion: Its motion.
+        start: Puts the robot at the exact state of a sample of the motion, by its number, and says its gains.
+        reading: Which number is the effort.
+        settings: Every setting that matters.
+
+    Raises:
+        NotRepresentableError: If the engine cannot carry the robot, or the motion lasts too few steps.
+        EngineError: If the engine fails, or its state is not finite any more.
+    """
+    with finite(source):
+        first, second = (
+            own_drives_run(source, start(sample), motion, sample, reading) for sample in (0, len(motion.t) // 2)
+        )
+        all_settings = {**settings, "effort": f"{reading.effort}: {reading.reason}"}
+        returned = history(source, case, motion, (first, second), timeconst=np.inf, settings=all_settings)
+    return replace(returned, note=_note(case.mechanism, first))
+
+
+def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, sample: int, reading: Reading) -> Record:
+    """A run from a sample of the motion to its end.
+
+    Args:
+        source: Name of the route.
+        started: The robot at the exact state of the sample, and the gains of its drives.
+        motion: The motion to follow.
+        sample: Its number.
+        reading: Which number is the effort.
+
+    Raises:
+        EngineError: If the engine fails, or its state is not finite any more.
+    """
+    robot, gains = started
+    mechanism, begin = robot.mechanism, float(motion.t[sample])
+    controller = _targets(motion, gains, (begin, robot.step))
+    A, W = drive_matrices(mechanism, range(len(mechanism.drives)))
+    states, rows, drift = [], [], Deviation()
+    state = _finite_state(source, robot)
+    for k in range(len(controller.t)):
+        states.append(state)
+        drift = drift.or_worse(robot.opening())
+        q, qd = A @ state[0], W @ state[1]
+        orders = controller.of_step(k, q, robot.step)
+        target, rate = (np.asarray(values, robot.precision).astype(float) for values in orders)
+        read = robot.drive(target, rate)
+        state = _finite_state(source, robot)
+        law = {
+            COMMANDED: gains.force(target, rate, q, qd),
+            APPLIED: gains.force(target, rate, A @ state[0], W @ state[1]),
+        }
+        rows.append({**law, **read})
+    positions, velocities = (np.array(values) for values in zip(*states, strict=True))
+    readings = _of_actuators(mechanism, rows)
+    return Record(
+        controller=controller,
+        independent=tuple(range(len(mechanism.drives))),
+        positions=positions @ A.T,
+        q=positions,
+        qd=velocities,
+        acted=readings[reading.effort],
+        readings={kind: values for kind, values in readings.items() if kind != reading.effort},
+        at_limits=0,
+        drift=drift,
+        holds_itself=False,
+    )
+
+
+def rates_off(mechanism: Mechanism, run: Record) -> float:
+    """How far the way of a hinge or slide in a step is from any between its velocities at both ends, at most [-].
+
+    Args:
+        mechanism: Robot.
+        run: A run of it.
+
+    Returns:
+        Over the largest rate of the same joint.
+    """
+    scalar = [j for j, joint in enumerate(mechanism.joints) if joint.kind in ("hinge", "slide")]
+    q = run.q[:, [mechanism.q_slices[j].start for j in scalar]]
+    v = run.qd[:, [mechanism.dof_slices[j].start for j in scalar]]
+    way, low, high = np.diff(q, axis=0) / run.step, np.minimum(v[:-1], v[1:]), np.maximum(v[:-1], v[1:])
+    off = np.maximum(np.maximum(low - way, way - high), 0).max(axis=0, initial=0.0)
+    largest = np.abs(way).max(axis=0, initial=0.0)
+    return float(np.divide(off, largest, out=np.zeros_like(off), where=largest > 0).max(initial=0.0))
+
+
+def _note(mechanism: Mechanism, run: Record) -> str:
+    off = rates_off(mechanism, run)
+    return f"its velocities are no rates of its positions: off by up to {off:.2g}" if off > NO_RATES else ""
+
+
+def _finite_state(source: str, robot: Driven) -> tuple[Array, Array]:
+    q, qd = robot.state()
+    if not (np.isfinite(q).all() and np.isfinite(qd).all()):
+        raise EngineError(f"{source}: the simulation is not finite any more")
+    return q, qd
+
+
+def _targets(motion: Motion, gains: Gains, steps: tuple[float, float]) -> Targets:
+    """What the drives are told from a time on [s], in steps of so long [s], to the end of the motion."""
+    begin, step = steps
+    count = int(np.floor((motion.t[-1] - begin) / step + 1e-9)) + 1
+    t: Array = begin + step * np.arange(count, dtype=float)
+    ends = targets(motion, np.minimum(t + step, motion.t[-1]))
+    return Targets(t=t, q=targets(motion, t).q, ends=ends.q, rates=ends.qd, gains=gains)
+
+
+def _of_actuators(mechanism: Mechanism, rows: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Readings along the drives as efforts of the actuators, before their gears, by kind, each of shape (nt, na)."""
+    behind_gears = np.linalg.pinv(mechanism.gearing.T)
+    return {kind: np.array([row[kind] for row in rows]) @ behind_gears.T for kind in rows[0]}

@@ -1,0 +1,268 @@
+"""A mechanism as articulations of PhysX, its loops closed by drives without play.
+
+Each branch that hangs on the world is an articulation of its own: what PhysX tells of the force on a joint lacks the
+force of a loop between two links of one articulation. A body with several joints gets links of hardly any mass between
+them. Positions are counted from where the bodies are given. The axis of each joint is x of its frame. SAPIEN's builder
+takes a friction and drops it: PhysX fills in 0.05.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.physx._sapien import physx, sapien
+from engines.physx._support import branches, want_carried
+from engines.wrenches import wrenches
+from robots.arrays import Array
+from robots.errors import EngineError
+from robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
+
+NOTHING = 1e-7
+"""Mass of a link between joints, and least moment of inertia, over those of the body that it belongs to [-]."""
+UNLIMITED = 3e38
+"""Strength of drives and ends of the range of joints: as good as the largest number of single precision."""
+KINDS = {"hinge": "revolute_unwrapped", "slide": "prismatic"}
+"""SAPIEN's name of a joint by kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepping:
+    """How PhysX steps: by default at 200 Hz, as legged robots are trained, else as SAPIEN comes but for friction."""
+
+    step: float = 0.005
+    """Step [s]."""
+    tgs: bool = False
+    """The solver of small steps, instead of projected Gauss-Seidel."""
+    position_iterations: int = 10
+    velocity_iterations: int = 1
+    friction: float | None = 0.0
+    """Of every joint [-]; None leaves what PhysX fills in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A mechanism in PhysX."""
+
+    mechanism: Mechanism
+    stepping: Stepping
+    scene: Any
+    articulations: tuple[Any, ...]
+    """One a branch."""
+    base: Any
+    """A link that is the world."""
+    links: tuple[Any, ...]
+    """PhysX's link of each body."""
+    joints: tuple[Any, ...]
+    """PhysX's joint of each joint."""
+    loops: tuple[Any, ...]
+    """The drive that closes each rigid closure."""
+    places: tuple[int, ...]
+    """Where each joint stands in PhysX's positions, those of one articulation after those of the other."""
+    incoming: tuple[int, ...]
+    """Where the link behind each joint stands among PhysX's links, counted in the same way."""
+
+    def put(self, q: Array, qd: Array) -> None:
+        """Set the state.
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+            qd: Joint velocities [m/s or rad/s], shape (nv,).
+        """
+        x, v = np.zeros(len(q), np.float32), np.zeros(len(qd), np.float32)
+        places = list(self.places)
+        x[places], v[places] = q - self.mechanism.rest_position, qd
+        ends = np.cumsum([articulation.dof for articulation in self.articulations])[:-1]
+        for articulation, own_x, own_v in zip(self.articulations, np.split(x, ends), np.split(v, ends), strict=True):
+            articulation.set_qpos(own_x)
+            articulation.set_qvel(own_v)
+
+    def state(self) -> tuple[Array, Array]:
+        """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,)."""
+        return self.along("qpos") + self.mechanism.rest_position, self.along("qvel")
+
+    def along(self, quantity: str) -> Array:
+        """What PhysX has of each joint, by the name of it in SAPIEN, shape (nv,)."""
+        every = [np.asarray(getattr(articulation, quantity), float) for articulation in self.articulations]
+        return np.concatenate([np.zeros(0), *every])[list(self.places)]
+
+    def wrenches(self) -> Array:
+        """Force and moment that reach the link behind each joint through it, in its frame [N and N m], (nj, 6)."""
+        every = [
+            np.asarray(articulation.get_link_incoming_joint_forces(), float) for articulation in self.articulations
+        ]
+        return np.concatenate([np.zeros((0, 6)), *every])[list(self.incoming)]
+
+    def load(self) -> None:
+        """Let external wrenches, and what holds weights, act over the next step."""
+        for load in wrenches(self.mechanism):
+            link, (p, R) = self.links[load.body], self.pose_of(load.body)
+            link.add_force_at_point(np.asarray(load.force, np.float32), np.asarray(p + R @ load.point, np.float32))
+            link.add_force_torque(np.zeros(3, np.float32), np.asarray(load.moment, np.float32))
+
+    def pose_of(self, body: int) -> tuple[Array, Array]:
+        """Position of the origin of a body [m], shape (3,), and its axes [-], shape (3, 3), as PhysX has them.
+
+        Args:
+            body: Index of the body, or `WORLD`.
+        """
+        return position_and_axes((self.base if body == WORLD else self.links[body]).entity_pose)
+
+
+def position_and_axes(pose: Any) -> tuple[Array, Array]:
+    """A pose of SAPIEN's.
+
+    Args:
+        pose: The pose.
+
+    Returns:
+        Position [m], shape (3,), and axes [-], shape (3, 3).
+    """
+    turned = Rotation.from_quat(np.roll(np.asarray(pose.q, float), -1))
+    return np.asarray(pose.p, float), turned.as_matrix()
+
+
+@contextmanager
+def guarded(route: str) -> Iterator[None]:
+    """Turn what SAPIEN raises into an `EngineError`."""
+    try:
+        yield
+    except (ValueError, RuntimeError, TypeError, AssertionError) as error:
+        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
+
+
+def build(mechanism: Mechanism, stepping: Stepping) -> Built:
+    """A mechanism in PhysX, at rest where its bodies are given.
+
+    Args:
+        mechanism: Robot.
+        stepping: How it is to be stepped.
+
+    Raises:
+        NotRepresentableError: If something of the mechanism has no counterpart.
+    """
+    want_carried(mechanism)
+    scene = _scene(mechanism, stepping)
+    articulations = tuple(_branch(scene, mechanism, branch) for branch in branches(mechanism))
+    links = {link.name: link for articulation in articulations for link in articulation.links}
+    named = {joint.name: joint for articulation in articulations for joint in articulation.joints}
+    order = [joint.name for articulation in articulations for joint in articulation.active_joints]
+    behind = [link.name for articulation in articulations for link in articulation.links]
+    joints = tuple(named[f"joint {j}"] for j in range(len(mechanism.joints)))
+    built = Built(
+        mechanism=mechanism,
+        stepping=stepping,
+        scene=scene,
+        articulations=articulations,
+        base=links["world"],
+        links=tuple(links[f"body {b}"] for b in range(len(mechanism.bodies))),
+        joints=joints,
+        loops=tuple(_loop(scene, links, closure) for closure in mechanism.rigid_closures),
+        places=tuple(order.index(f"joint {j}") for j in range(len(joints))),
+        incoming=tuple(behind.index(joint.child_link.name) for joint in joints),
+    )
+    _settle(built)
+    return built
+
+
+def _branch(scene: Any, mechanism: Mechanism, branch: Sequence[int]) -> Any:
+    builder = scene.create_articulation_builder()
+    base = builder.create_link_builder()
+    base.set_name("world")
+    base.set_mass_and_inertia(1.0, sapien.Pose(), [1.0, 1.0, 1.0])
+    for b in branch:
+        _add_body(builder, mechanism, b)
+    return builder.build(fix_root_link=True)
+
+
+def _scene(mechanism: Mechanism, stepping: Stepping) -> Any:
+    config = physx.PhysxSceneConfig()
+    config.gravity = np.asarray(mechanism.gravity, np.float32)
+    config.enable_tgs = stepping.tgs
+    physx.set_scene_config(config)
+    bodies = physx.PhysxBodyConfig()
+    bodies.solver_position_iterations = stepping.position_iterations
+    bodies.solver_velocity_iterations = stepping.velocity_iterations
+    bodies.sleep_threshold = 0.0
+    physx.set_body_config(bodies)
+    scene = sapien.Scene([physx.PhysxCpuSystem()])
+    scene.set_timestep(stepping.step)
+    return scene
+
+
+def _add_body(builder: Any, mechanism: Mechanism, b: int) -> None:
+    """The links of a body: one behind each of its joints, the last of which has its mass."""
+    body, own = mechanism.bodies[b], mechanism.joints_of[b]
+    carrier = builder.link_builders[0]
+    if body.parent != WORLD:
+        carrier = next(link for link in builder.link_builders if link.name == f"body {body.parent}")
+    position, R = body.position, body.rotation
+    moments, axes = np.linalg.eigh(body.inertia)
+    axes = axes * np.linalg.det(axes)
+    moments = np.maximum(moments, NOTHING * max(moments.max(), 1e-12))
+    for k, j in enumerate(own or (-1,)):
+        link = builder.create_link_builder(carrier)
+        is_last = k >= len(own) - 1
+        link.set_name(f"body {b}" if is_last else f"body {b} before joint {j}")
+        if is_last:
+            link.set_mass_and_inertia(body.mass, _pose(body.center, axes), moments)
+        else:
+            link.set_mass_and_inertia(
+                NOTHING * body.mass, _pose(body.center, np.eye(3)), np.full(3, NOTHING * moments.max())
+            )
+        if j < 0:
+            link.set_joint_properties("fixed", [], _pose(position, R), sapien.Pose())
+            continue
+        joint = mechanism.joints[j]
+        frame = _frame_along(joint.axis)
+        link.set_joint_name(f"joint {j}")
+        ends = _pose(position + R @ joint.anchor, R @ frame), _pose(joint.anchor, frame)
+        link.set_joint_properties(KINDS[joint.kind], [[-UNLIMITED, UNLIMITED]], *ends, 0.0, 0.0)
+        carrier, position, R = link, np.zeros(3), np.eye(3)
+
+
+def _settle(built: Built) -> None:
+    """What the builder does not take: rotors, springs, dampers and friction of joints; no damping of links."""
+    friction = built.stepping.friction
+    for joint, own in zip(built.joints, built.mechanism.joints, strict=True):
+        joint.set_armature(np.full(1, own.armature, np.float32))
+        joint.set_drive_properties(own.stiffness, own.damping, UNLIMITED, "force")
+        joint.set_drive_target(float(own.spring_reference[0] - own.rest_position[0]))
+        if friction is not None:
+            joint.set_friction(friction)
+    for link in (link for articulation in built.articulations for link in articulation.links):
+        link.set_linear_damping(0.0)
+        link.set_angular_damping(0.0)
+
+
+def _loop(scene: Any, links: dict[str, Any], closure: RigidClosure) -> Any:
+    """A joint of six degrees of freedom between two links, of which those that a closure takes have no play."""
+    first, second = (links["world" if b == WORLD else f"body {b}"] for b in (closure.body1, closure.body2))
+    R = closure.rotation if isinstance(closure, WeldClosure) else np.eye(3)
+    loop = scene.create_drive(first, _pose(closure.point1, R), second, _pose(closure.point2, np.eye(3)))
+    for limit in (loop.set_limit_x, loop.set_limit_y, loop.set_limit_z):
+        limit(0, 0)
+    match closure:
+        case ConnectClosure():
+            pass
+        case WeldClosure():
+            loop.set_limit_twist(0, 0)
+            loop.set_limit_cone(0, 0)
+        case _:
+            assert_never(closure)
+    return loop
+
+
+def _frame_along(axis: Array) -> Array:
+    """Axes of which the first is a given one [-], shape (3, 3)."""
+    side = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    y = np.cross(axis, side)
+    y /= np.linalg.norm(y)
+    return np.stack([axis, y, np.cross(axis, y)], axis=1)
+
+
+def _pose(position: Array, R: Array) -> Any:
+    return sapien.Pose(position, np.roll(Rotation.from_matrix(R).as_quat(), 1))

@@ -1,0 +1,57 @@
+"""PhysX as its user steps it, driven along a motion by the drives of its joints."""
+
+from engines.as_is import finite
+from engines.own_drives import Gains, driven_by_own_drives
+from engines.physx._articulation import Built, Stepping, build, guarded
+from engines.physx._readings import reading_of
+from engines.physx._sapien import physx
+from engines.physx._stepping import PhysxDriven
+from engines.physx._support import want_carried
+from engines.silence import silenced
+from robots.efforts import EffortHistory
+from robots.motion import Motion
+from robots.robot import Case
+
+
+def efforts(source: str, case: Case, motion: Motion, stepping: Stepping) -> EffortHistory:
+    """What a route returns.
+
+    Args:
+        source: Name of the route.
+        case: The case.
+        motion: Its motion.
+        stepping: How PhysX steps.
+
+    Raises:
+        NotRepresentableError: If PhysX cannot carry the robot, or tells no effort of it.
+        EngineError: If PhysX fails.
+    """
+    mechanism = case.mechanism
+    want_carried(mechanism)
+    reading = reading_of(mechanism, tgs=stepping.tgs)
+    with finite(source):
+        gains = Gains.of_velocity(mechanism, motion, stepping.step)
+
+    def start(k: int) -> tuple[PhysxDriven, Gains]:
+        return PhysxDriven.from_state(mechanism, stepping, gains, (motion.q[k], motion.qd[k])), gains
+
+    with guarded(source), silenced():
+        settings = _settings(build(mechanism, stepping))
+        return driven_by_own_drives(source, case, motion, start, reading, settings)
+
+
+def _settings(built: Built) -> dict[str, str]:
+    """Every setting that matters, as PhysX has it."""
+    part, config = built.articulations[0], built.scene.physx_system.config
+    iterations = part.get_solver_position_iterations(), part.get_solver_velocity_iterations()
+    friction = " and ".join(sorted({f"{joint.friction:g}" for joint in built.joints}))
+    is_set = built.stepping.friction is not None
+    return {
+        "solver": f"{'TGS' if config.enable_tgs else 'PGS'}, {iterations[0]} position and {iterations[1]} velocity "
+        "iterations",
+        "PhysX": physx.version(),
+        "precision": "single",
+        "friction": f"{friction} of every joint, {'set after building' if is_set else 'as PhysX fills it in'}",
+        "loops": "create_drive with limits 0, 0; each branch an articulation of its own",
+        "damping": "of links 0",
+    }

@@ -1,0 +1,98 @@
+"""A robot in PhysX that its own drives hold, and what is read of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self, assert_never
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy.spatial.transform import Rotation
+
+from engines.own_drives import REACTION, REPORTED, Gains
+from engines.physx._articulation import UNLIMITED, Built, Stepping, build
+from robots.arrays import Array
+from robots.efforts import Deviation
+from robots.mechanism import ConnectClosure, Mechanism, WeldClosure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhysxDriven:
+    """See `engines.own_drives.Driven`."""
+
+    built: Built
+    driven: Sequence[int]
+    """The joint of each drive."""
+    precision: DTypeLike = np.float32
+
+    @classmethod
+    def from_state(cls, mechanism: Mechanism, stepping: Stepping, gains: Gains, state: tuple[Array, Array]) -> Self:
+        """The robot in a state.
+
+        Args:
+            mechanism: Robot.
+            stepping: How it is stepped.
+            gains: Of its drives.
+            state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,).
+
+        Raises:
+            NotRepresentableError: If PhysX cannot carry it.
+        """
+        built = build(mechanism, stepping)
+        built.put(*state)
+        driven = [drive.joints[0] for drive in mechanism.drives]
+        for j, stiffness, damping in zip(driven, gains.stiffness, gains.damping, strict=True):
+            built.joints[j].set_drive_properties(stiffness, damping, UNLIMITED, "force")
+        return cls(built=built, driven=driven)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """See `engines.own_drives.Driven.mechanism`."""
+        return self.built.mechanism
+
+    @property
+    def step(self) -> float:
+        """See `engines.own_drives.Driven.step`."""
+        return self.built.stepping.step
+
+    def state(self) -> tuple[Array, Array]:
+        """See `engines.own_drives.Driven.state`."""
+        return self.built.state()
+
+    def opening(self) -> Deviation:
+        """See `engines.own_drives.Driven.opening`."""
+        return opening(self.built)
+
+    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
+        """See `engines.own_drives.Driven.drive`."""
+        for j, position, velocity in zip(self.driven, target, rate, strict=True):
+            joint = self.built.joints[j]
+            joint.set_drive_target(float(position - self.mechanism.joints[j].rest_position[0]))
+            joint.set_drive_velocity_target(float(velocity))
+        self.built.load()
+        self.built.scene.step()
+        driven, wrenches = list(self.driven), self.built.wrenches()
+        along = {"slide": 0, "hinge": 3}  # the axis is x of the joint; forces stand before moments
+        reaction = [wrenches[j, along[self.mechanism.joints[j].kind]] for j in driven]
+        return {REACTION: np.array(reaction), REPORTED: self.built.along("qf")[driven]}
+
+
+def opening(built: Built) -> Deviation:
+    """How far the widest loop is open in the state.
+
+    Args:
+        built: The robot.
+    """
+    widest = Deviation()
+    for closure in built.mechanism.rigid_closures:
+        (p1, R1), (p2, R2) = (built.pose_of(body) for body in (closure.body1, closure.body2))
+        gap = p1 + R1 @ closure.point1 - p2 - R2 @ closure.point2
+        angle = 0.0
+        match closure:
+            case ConnectClosure():
+                pass
+            case WeldClosure():
+                angle = float(Rotation.from_matrix(R2.T @ R1 @ closure.rotation).magnitude())
+            case _:
+                assert_never(closure)
+        widest = widest.or_worse(Deviation(float(np.linalg.norm(gap)), angle))
+    return widest

@@ -1,0 +1,55 @@
+"""What PhysX can carry of a mechanism as SAPIEN gives it to Python, and in how many articulations."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from engines.refusal import want_representable
+from robots.mechanism import WORLD, Mechanism
+
+
+def want_carried(mechanism: Mechanism) -> None:
+    """Refuse a mechanism that would lose something.
+
+    Args:
+        mechanism: Robot.
+
+    Raises:
+        NotRepresentableError: If it has any such thing; the message names all of them.
+    """
+    want_representable("physx", (*_joints(mechanism), *_coupled(mechanism), *_loads(mechanism)))
+
+
+def branches(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
+    """Bodies of each branch that hangs on the world, each after its parent.
+
+    Args:
+        mechanism: Robot.
+    """
+    branch_of: list[int] = []
+    for b, body in enumerate(mechanism.bodies):
+        branch_of.append(b if body.parent == WORLD else branch_of[body.parent])
+    return tuple(tuple(np.flatnonzero(np.equal(branch_of, b)).tolist()) for b in dict.fromkeys(branch_of))
+
+
+def _joints(mechanism: Mechanism) -> Iterator[str]:
+    driven = mechanism.actuated_joints
+    for j, joint in enumerate(mechanism.joints):
+        if joint.kind not in ("hinge", "slide"):
+            yield f"{joint.kind} joint '{joint.name}': SAPIEN has hinges and slides"
+        elif j in driven and (joint.damping or joint.stiffness):
+            yield f"spring or damper of joint '{joint.name}', which is driven: a joint has one drive"
+
+
+def _coupled(mechanism: Mechanism) -> Iterator[str]:
+    for closure in mechanism.coordinate_closures:
+        yield f"equality '{closure.name}': couplers of PhysX are springs"
+    driven = [drive for drive in mechanism.drives if not drive.is_joint]
+    loaded = [tendon for tendon in mechanism.tendons if tendon.armature or tendon.damping or tendon.stiffness]
+    for name in dict.fromkeys([drive.name for drive in driven] + [tendon.name for tendon in loaded]):
+        yield f"tendon '{name}': its drives, springs and rotors are on single joints"
+
+
+def _loads(mechanism: Mechanism) -> Iterator[str]:
+    for spring in mechanism.point_springs:
+        yield f"spring '{spring.name}' between points"

@@ -1,0 +1,163 @@
+"""What PhysX has been given: read back from its links, joints and drives, in single precision.
+
+It tells no mass matrix and no Jacobian of loops. What its loops forbid follows from axes, anchors and ends of loops as
+it has them; its weights from the force by which it would hold them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engines.equations import names_of
+from engines.physx._articulation import Built, Stepping, build, guarded, position_and_axes
+from engines.physx._stepping import opening
+from engines.wrenches import wrenches
+from robots.arrays import Array
+from robots.errors import NotRepresentableError
+from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from robots.mechanism import WORLD, Mechanism, WeldClosure
+
+KINDS = {"revolute_unwrapped": "hinge", "prismatic": "slide"}
+"""Kind of a joint by SAPIEN's name of it."""
+ROUND_OFF = 1e-6
+"""Entries of rows below this part of the largest are its last digits [-]."""
+REBUILT = {
+    "J": "from axes, anchors and ends of loops as PhysX has them; the directions without play as asked for",
+    "force": "loads before each step",
+    "moment": "loads before each step",
+    "transmission": "drives act on joints; gears are taken off their readings",
+}
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    with guarded("physx"):
+        built = build(mechanism, Stepping())
+        built.put(q, np.zeros(mechanism.nv))
+        freedom, axis, anchor = _joints(built)
+        force, moment = _loads(built)
+        every = [np.asarray(part.compute_passive_force(True, True), float) for part in built.articulations]
+        stiffness = np.array([joint.stiffness for joint in built.joints])
+        reference = np.array([joint.drive_target for joint in built.joints]).reshape(-1) + mechanism.rest_position
+        Jt, Jr = _body_jacobians(built, axis, anchor)
+        weights = np.concatenate([np.zeros(0), *every])[list(built.places)]
+        springs = stiffness * (q - reference)
+        loads = np.einsum("bkv,bk->v", Jt, force) + np.einsum("bkv,bk->v", Jr, moment)
+        return Inventory(
+            **names_of(mechanism),
+            **_bodies(built),
+            freedom=freedom,
+            axis=axis,
+            anchor=anchor,
+            armature=np.diag([float(joint.armature[0]) for joint in built.joints]),
+            damping=np.diag([float(joint.damping) for joint in built.joints]),
+            friction=np.array([joint.friction for joint in built.joints]),
+            stiffness=stiffness,
+            spring_reference=np.where(stiffness > 0, reference, 0.0),
+            gravity=np.asarray(built.scene.physx_system.config.gravity, float),
+            force=force,
+            moment=moment,
+            rest_force=weights + springs - loads,
+            J=_loop_rows(built, axis, anchor),
+            opening=opening(built).largest,
+            transmission=mechanism.selection,
+            rebuilt=REBUILT,
+        )
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    raise NotRepresentableError("physx: it tells no mass matrix; SAPIEN's is Pinocchio's")
+
+
+def _bodies(built: Built) -> dict[str, Any]:
+    """Masses, mass centres and inertias as fields of `Inventory`."""
+    centers, inertias = [], []
+    for b, link in enumerate(built.links):
+        (p, R), (center, axes) = built.pose_of(b), position_and_axes(link.cmass_local_pose)
+        centers.append(p + R @ center)
+        inertias.append(R @ axes @ np.diag(np.asarray(link.inertia, float)) @ axes.T @ R.T)
+    moving = [link for part in built.articulations for link in part.links if link.name != "world"]
+    return {
+        "mass": np.array([link.mass for link in built.links]),
+        "total_mass": float(sum(link.mass for link in moving)),
+        "center": np.reshape(centers, (-1, 3)),
+        "moments": np.array([np.linalg.eigvalsh(inertia) for inertia in inertias]).reshape(-1, 3),
+        "inertia": np.reshape(inertias, (-1, 3, 3)),
+    }
+
+
+def _joints(built: Built) -> tuple[Array, Array, Array]:
+    """Freedom, axis and anchor of each joint as `Inventory` has them."""
+    freedom, axes, anchors = (np.zeros((len(built.joints), k)) for k in (2, 3, 3))
+    for j, joint in enumerate(built.joints):
+        kind = KINDS[joint.type]
+        freedom[j] = FREEDOM[kind]
+        p, R = position_and_axes(joint.child_link.entity_pose * joint.pose_in_child)
+        axes[j] = R[:, 0]
+        if kind == "hinge":
+            anchors[j] = off_axis(p, axes[j])
+    return freedom, axes, anchors
+
+
+def _loads(built: Built) -> tuple[Array, Array]:
+    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
+    force, moment = np.zeros((len(built.links), 3)), np.zeros((len(built.links), 3))
+    for load in wrenches(built.mechanism):
+        (_, R), (center, _) = built.pose_of(load.body), position_and_axes(built.links[load.body].cmass_local_pose)
+        force[load.body] += load.force
+        moment[load.body] += load.moment + np.cross(R @ (load.point - center), load.force)
+    return force, moment
+
+
+def _body_jacobians(built: Built, axis: Array, anchor: Array) -> tuple[Array, Array]:
+    """Velocity of each mass centre [m/rad or m/m] and turning of each body, per joint velocity, each (nb, 3, nv)."""
+    points = [p + R @ position_and_axes(link.cmass_local_pose)[0] for link, (p, R) in _posed(built)]
+    pairs = [_point_rows(built, b, point, axis, anchor) for b, point in enumerate(points)]
+    shape = (len(pairs), 3, built.mechanism.nv)
+    return np.reshape([pair[0] for pair in pairs], shape), np.reshape([pair[1] for pair in pairs], shape)
+
+
+def _posed(built: Built) -> list[tuple[Any, tuple[Array, Array]]]:
+    return [(link, built.pose_of(b)) for b, link in enumerate(built.links)]
+
+
+def _point_rows(built: Built, body: int, point: Array, axis: Array, anchor: Array) -> tuple[Array, Array]:
+    """Velocity of a point of a body and turning of it per joint velocity, world axes, each of shape (3, nv)."""
+    mechanism = built.mechanism
+    linear, angular = np.zeros((3, mechanism.nv)), np.zeros((3, mechanism.nv))
+    while body != WORLD:
+        for j in mechanism.joints_of[body]:
+            if mechanism.joints[j].kind == "hinge":
+                linear[:, j], angular[:, j] = np.cross(axis[j], point - anchor[j]), axis[j]
+            else:
+                linear[:, j] = axis[j]
+        body = mechanism.bodies[body].parent
+    return linear, angular
+
+
+def _loop_rows(built: Built, axis: Array, anchor: Array) -> Array:
+    """What opens the loops, per joint velocity, shape (nc, nv); which directions have no play SAPIEN does not tell."""
+    rows = [np.zeros((0, built.mechanism.nv))]
+    for loop, closure in zip(built.loops, built.mechanism.rigid_closures, strict=True):
+        ends = []
+        for body, pose in ((closure.body1, loop.pose_in_parent), (closure.body2, loop.pose_in_child)):
+            (p, R), (point, _) = built.pose_of(body), position_and_axes(pose)
+            ends.append(_point_rows(built, body, p + R @ point, axis, anchor))
+        linear, angular = (first - second for first, second in zip(*ends, strict=True))
+        rows.append(linear)
+        if isinstance(closure, WeldClosure):
+            rows.append(angular)
+    every = np.concatenate(rows)
+    return np.where(np.abs(every) < ROUND_OFF * np.abs(every).max(initial=0.0), 0.0, every)

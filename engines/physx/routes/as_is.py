@@ -1,0 +1,24 @@
+"""PhysX as its user runs it, by projected Gauss-Seidel: the drives of its joints, friction set to none."""
+
+from engines.physx._articulation import Stepping
+from engines.physx._as_is import efforts
+from robots.efforts import EffortHistory, Source
+from robots.motion import Motion
+from robots.robot import Case
+
+OWN = Stepping(tgs=False)
+"""The settings of the route."""
+
+
+class PhysxAsIs(Source):
+    """Efforts that PhysX says its joints passed on while its drives moved the robot, by projected Gauss-Seidel."""
+
+    name = "physx/as_is"
+
+    def __init__(self, stepping: Stepping = OWN) -> None:
+        """With the settings of the route, or with others."""
+        self.stepping = stepping
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        return efforts(self.name, case, motion, self.stepping)

@@ -1,0 +1,150 @@
+"""A robot held by an engine's own drives: the law where the step ends is what changed the momentum."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analytic.motion.prescribe import prescribe
+from engines.own_drives import Gains, Reading, driven_by_own_drives
+from robots.arrays import Array
+from robots.efforts import Deviation, EffortHistory
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+from tests.conftest import CaseMaker
+from validation.judge.as_is import settled
+
+INERTIA, LENGTH, STEP = 0.4, 0.3, 2e-3
+"""Of the pendulum about its axis [kg m²], distance of its mass centre [m], and the step of the plant [s]."""
+PENDULUM = f"""<mujoco><worldbody><body><joint name="hinge" axis="0 0 1"/>
+<inertial pos="{LENGTH} 0 0" mass="1" diaginertia="1 1 {INERTIA - LENGTH**2}"/></body></worldbody>
+<actuator><motor name="motor" joint="hinge" gear="-3"/></actuator></mujoco>"""
+READING = Reading(effort="applied", reason="of the test")
+
+
+@dataclass(slots=True)
+class Pendulum:
+    """A drive that is implicit in its force, on a pendulum that turns by the velocity at the end of a step."""
+
+    mechanism: Mechanism
+    gains: Gains
+    q: float
+    qd: float
+    step: float = STEP
+    precision: type[np.floating] = np.float64
+    drawn: list[float] = field(default_factory=list)
+    """Momentum that the drive has given, over the step [N m]."""
+
+    def state(self) -> tuple[Array, Array]:
+        return np.array([self.q]), np.array([self.qd])
+
+    def opening(self) -> Deviation:
+        return Deviation()
+
+    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
+        k, d, h = self.gains.stiffness[0], self.gains.damping[0], self.step
+        momentum = INERTIA * self.qd + h * (k * (target[0] - self.q) + d * rate[0])
+        after = momentum / (INERTIA + h * d + h * h * k)
+        self.drawn.append(INERTIA * (after - self.qd) / h)
+        self.q, self.qd = self.q + h * after, after
+        return {"reported": np.full(1, 7.0)}
+
+
+@pytest.fixture
+def case(tmp_path: Path, model_case: CaseMaker) -> Case:
+    (tmp_path / "pendulum.xml").write_text(PENDULUM, encoding="utf-8")
+    return model_case(tmp_path / "pendulum.xml", amplitude=0.3)
+
+
+def history_of(case: Case, motion: Motion, gains: Gains, plants: list[Pendulum], reading: Reading) -> EffortHistory:
+    def start(k: int) -> tuple[Pendulum, Gains]:
+        plants.append(Pendulum(case.mechanism, gains, float(motion.q[k, 0]), float(motion.qd[k, 0])))
+        return plants[-1], gains
+
+    return driven_by_own_drives("test/as_is", case, motion, start, reading, {})
+
+
+@pytest.mark.parametrize("stiffness", [0.0, 4e3])
+def test_what_changed_the_momentum_is_the_law_at_the_end_of_the_step(case: Case, stiffness: float) -> None:
+    motion, plants = prescribe(case), list[Pendulum]()
+    gains = replace(Gains.of_velocity(case.mechanism, motion, STEP), stiffness=np.full(1, stiffness))
+    history = history_of(case, motion, gains, plants, READING)
+    assert history.as_is is not None
+    log = history.as_is.log
+    np.testing.assert_allclose(-3 * log.effort[:, 0], plants[0].drawn, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(-3 * log.readings["reported"], 7.0)
+    assert np.abs(log.readings["commanded"] - log.effort).max() > 0.05 * np.abs(log.effort).max()
+    assert history.as_is.following.max() < 0.05
+    left = settled(case.mechanism, history.as_is)
+    assert (left.rms / left.scale).max() < 1e-5  # a horizontal pendulum of a constant inertia: nothing else is left
+    assert "commanded" in left.note
+
+
+def test_the_route_says_which_reading_is_the_effort(case: Case) -> None:
+    motion = prescribe(case)
+    gains = Gains.of_velocity(case.mechanism, motion, STEP)
+    history = history_of(case, motion, gains, [], Reading(effort="reported", reason="of the test"))
+    assert history.as_is is not None
+    np.testing.assert_allclose(-3 * history.as_is.log.effort, 7.0)
+    assert {"applied", "commanded"} <= set(history.as_is.log.readings)
+    assert history.settings["effort"] == "reported: of the test"
+
+
+def test_velocities_that_are_no_rates_are_named(case: Case) -> None:
+    motion = prescribe(case)
+    gains = Gains.of_velocity(case.mechanism, motion, STEP)
+
+    class Drifting(Pendulum):
+        def state(self) -> tuple[Array, Array]:
+            return np.array([self.q]), np.array([self.qd + 0.05])
+
+    def note(kind: type[Pendulum]) -> str:
+        def start(k: int) -> tuple[Pendulum, Gains]:
+            return kind(case.mechanism, gains, float(motion.q[k, 0]), float(motion.qd[k, 0])), gains
+
+        return driven_by_own_drives("test/as_is", case, motion, start, READING, {}).note
+
+    assert not note(Pendulum)
+    off = 0.05 / np.abs(motion.qd).max()
+    figure = float(note(Drifting).removeprefix("its velocities are no rates of its positions: off by up to "))
+    assert figure == pytest.approx(off, rel=0.1)
+
+
+def test_velocities_are_told_in_the_digits_of_the_engine(case: Case) -> None:
+    """A law with targets that the engine never had would be wrong by their last digits times its gains."""
+    motion, orders = prescribe(case), list[float]()
+
+    class Single(Pendulum):
+        def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
+            orders.extend([*target, *rate])
+            return {}
+
+    gains = Gains.of_velocity(case.mechanism, motion, STEP)
+    driven_by_own_drives(
+        "test/as_is",
+        case,
+        motion,
+        lambda k: (Single(case.mechanism, gains, float(motion.q[k, 0]), 0.0, precision=np.float32), gains),
+        READING,
+        {},
+    )
+    np.testing.assert_array_equal(orders, np.array(orders, np.float32))
+
+
+def test_a_drive_that_blows_up_is_an_error(case: Case) -> None:
+    motion = prescribe(case)
+    gains = Gains.of_velocity(case.mechanism, motion, STEP)
+
+    class Broken(Pendulum):
+        def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
+            self.q = np.nan
+            return {}
+
+    with pytest.raises(EngineError, match="test/as_is: the simulation is not finite any more"):
+        driven_by_own_drives(
+            "test/as_is", case, motion, lambda k: (Broken(case.mechanism, gains, 0.0, 0.0), gains), READING, {}
+        )

@@ -1,0 +1,162 @@
+"""What is PhysX's own: its readings, what it fills in, and what it loses; all but the first part asks for SAPIEN."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.motion.prescribe import prescribe
+from engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
+from engines.physx._readings import reading_of
+from engines.physx._support import branches, want_carried
+from robots.efforts import EffortHistory, Source
+from robots.errors import NotRepresentableError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case, load, representative_case
+from tests.conftest import MODELS, CaseMaker
+from validation.judge.as_is import Settled, settled
+from validation.judge.audit import audit, expected_terms
+
+FULLY_ACTUATED = ("four_bar", "3prr", "6spu")
+ROTOR = 0.05
+"""Inertia of a rotor on the crank of the four-bar [kg m²]."""
+
+
+def with_rotor(mechanism: Mechanism) -> Mechanism:
+    first, *others = mechanism.joints
+    return replace(mechanism, joints=(replace(first, armature=ROTOR), *others))
+
+
+def case_of(name: str) -> Case:
+    return representative_case(load(name))
+
+
+def test_branches_are_what_hangs_on_the_world() -> None:
+    assert branches(case_of("four_bar").mechanism) == ((0, 1), (2,))
+    assert [len(branch) for branch in branches(case_of("3rrr").mechanism)] == [5, 3, 3]
+
+
+def test_a_rotor_and_a_loop_within_a_branch_take_the_effort_off_the_joint() -> None:
+    plain = case_of("four_bar").mechanism
+    assert reading_of(plain, tgs=True).effort == reading_of(plain, tgs=False).effort == "reaction"
+    assert reading_of(with_rotor(plain), tgs=False).effort == "applied"
+    with pytest.raises(NotRepresentableError, match="joint 'crank' lacks what its rotor takes"):
+        reading_of(with_rotor(plain), tgs=True)
+    with pytest.raises(NotRepresentableError, match="which joins two links of one articulation"):
+        reading_of(case_of("2t1r").mechanism, tgs=True)
+
+
+def test_all_that_is_lost_is_named_at_once(model_case: CaseMaker) -> None:
+    with pytest.raises(NotRepresentableError, match=r"physx: free joint 'base'.*; ball joint 'neck'.*; tendon 'both'"):
+        want_carried(model_case(MODELS / "floating_rotors.xml", amplitude=0.1).mechanism)
+
+
+@cache
+def ran(route: str, name: str) -> tuple[Case, EffortHistory]:
+    case = case_of(name)
+    return case, engines.load(f"physx/{route}").compute_efforts(case, prescribe(case))
+
+
+def left_of(case: Case, history: EffortHistory) -> Settled:
+    assert history.as_is is not None
+    left = settled(case.mechanism, history.as_is, most=100)
+    assert not left.reason
+    return left
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FULLY_ACTUATED)
+@pytest.mark.parametrize("route", ["as_is", "as_is_tgs"])
+def test_the_force_that_a_joint_passes_on_is_the_effort(route: str, name: str) -> None:
+    """By both solvers; what else is taken for it is off by more than the floor."""
+    pytest.importorskip("sapien")
+    case, history = ran(route, name)
+    sound = left_of(case, history)
+    assert (sound.rms / sound.scale).max() < 5e-3
+    assert history.settings["effort"].startswith("reaction")
+    misreadings = [applied_twice, one_step_late, reading_as_effort("commanded")]
+    if route == "as_is_tgs":
+        assert "no rates of its positions" in history.note
+        misreadings.append(reading_as_effort("applied"))
+    for wrong in misreadings:
+        left = left_of(case, Misread(Ran(history), wrong).compute_efforts(case, prescribe(case)))
+        assert (left.rms > np.maximum(left.floor, 1.5 * sound.rms)).any(), wrong
+
+
+class Ran(Source):
+    """A route that has run."""
+
+    name = "physx/as_is"
+
+    def __init__(self, history: EffortHistory) -> None:
+        self.history = history
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        return self.history
+
+
+@pytest.mark.slow
+def test_friction_that_is_filled_in_is_seen() -> None:
+    pytest.importorskip("sapien")
+    case, history = ran("as_is", "four_bar")
+    sound, left = (
+        left_of(case, one)
+        for one in (
+            history,
+            engines.faults("physx/as_is")["default friction"](1.0).compute_efforts(case, prescribe(case)),
+        )
+    )
+    assert left.rms[0] > 5 * sound.rms[0]
+
+
+@pytest.mark.slow
+def test_a_reaction_is_seen_where_a_rotor_takes_a_part() -> None:
+    pytest.importorskip("sapien")
+    case = case_of("four_bar")
+    case = replace(case, mechanism=with_rotor(case.mechanism))
+    history = engines.load("physx/as_is").compute_efforts(case, prescribe(case))
+    left, reaction = (
+        left_of(case, one)
+        for one in (
+            history,
+            Misread(Ran(history), reading_as_effort("reaction")).compute_efforts(case, prescribe(case)),
+        )
+    )
+    assert left.rms / left.scale < 1e-2
+    assert reaction.rms > 10 * left.rms
+
+
+@pytest.mark.parametrize("name", ["four_bar", "3prr", "6spu", "bricard"])
+def test_what_is_simulated_is_the_model(name: str) -> None:
+    pytest.importorskip("sapien")
+    case = case_of(name)
+    rows = audit(case, expected_terms(case, prescribe(case)), "physx")
+    assert {row["verdict"] for row in rows if row["tier"] == "static"} == {"agree"}
+    assert [row["quantity"] for row in rows if row["verdict"] != "agree"] == ["terms of the equations"]
+
+
+def test_friction_that_is_filled_in_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As SAPIEN's builder leaves it: the audit says that it is another robot."""
+    pytest.importorskip("sapien")
+    from engines.physx import audit as module
+    from engines.physx._articulation import Stepping
+
+    case = case_of("four_bar")
+    monkeypatch.setattr(module, "Stepping", lambda: Stepping(friction=None))
+    rows = audit(case, expected_terms(case, prescribe(case)), "physx")
+    off = {row["quantity"]: row["found"] for row in rows if row["verdict"] == "disagree"}
+    assert off == {"dry friction": pytest.approx(0.05)}
+
+
+def test_single_precision_is_no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mass that is off by three times the tolerance is no round-off."""
+    pytest.importorskip("sapien")
+    case = case_of("four_bar")
+    terms = expected_terms(case, prescribe(case))
+    first, *others = case.mechanism.bodies
+    heavier = replace(case.mechanism, bodies=(replace(first, mass=first.mass * 1.0003), *others))
+    rows = audit(replace(case, mechanism=heavier), terms, "physx")
+    assert "mass" in {row["quantity"] for row in rows if row["verdict"] == "disagree"}
