@@ -24,10 +24,9 @@ from robots.errors import MechanismError, NotFoundError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
 from robots.motion import Motion
-from robots.robot import Case, MotionSpec, Robot, make_case
-from tests.conftest import MODELS
+from robots.robot import CATALOGUE, Case, MotionSpec, Robot, make_case
 
-SERIAL = MODELS / "serial"
+LEGS = CATALOGUE / "legs"
 PAIRS = ("knee", "ankle")
 Changed = Callable[..., Path]
 
@@ -37,7 +36,7 @@ def changed(tmp_path: Path) -> Changed:
     """Writes a model of the folder with other text in it."""
 
     def write(name: str, *changes: tuple[str, str]) -> Path:
-        text = (SERIAL / f"{name}.xml").read_text(encoding="utf-8")
+        text = (LEGS / f"{name}.xml").read_text(encoding="utf-8")
         for old, new in changes:
             assert old in text
             text = text.replace(old, new)
@@ -49,7 +48,7 @@ def changed(tmp_path: Path) -> Changed:
 
 
 def read(path: Path | str) -> Mechanism:
-    return read_mechanism(ModelFile(path=SERIAL / f"{path}.xml" if isinstance(path, str) else path))
+    return read_mechanism(ModelFile(path=LEGS / f"{path}.xml" if isinstance(path, str) else path))
 
 
 def twin_of(closed: Path | str, serial: Path | str, hold: tuple[str, ...] = (), **given: str) -> Twin:
@@ -64,7 +63,7 @@ def twin(request: pytest.FixtureRequest) -> Twin:
 
 def moving(name: str) -> tuple[Case, Motion]:
     robot = Robot(
-        name=name, folder=SERIAL, title="", mjcf=f"{name}.xml", motion=MotionSpec(law="automatic"), source="test"
+        name=name, folder=LEGS, title="", mjcf=f"{name}.xml", motion=MotionSpec(law="automatic"), source="test"
     )
     case = make_case(robot, variant="default", mode="home", configuration="horizontal")
     return case, prescribe(case, dt=0.1)
