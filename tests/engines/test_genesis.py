@@ -26,7 +26,7 @@ def case_of(name: str) -> Case:
 
 def test_a_loop_that_ends_on_the_world_is_refused_with_what_mends_it() -> None:
     with pytest.raises(
-        NotRepresentableError, match="equality 's1', .*'s6' on the world.*into one body without a joint"
+        NotRepresentableError, match=r"equality 's1', .*'s6' on the world.*into one body without a joint"
     ):
         want_carried(case_of("6spu").mechanism)
     want_carried(case_of("3prr").mechanism)
