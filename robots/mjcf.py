@@ -137,7 +137,7 @@ def read_mechanism(model: ModelFile) -> Mechanism:
             model=model,
             bodies=tuple(_body(m, i) for i in range(1, m.nbody)),
             joints=tuple(_joint(m, i) for i in range(m.njnt)),
-            closures=tuple(_closure(m, i) for i in range(m.neq) if m.eq_active0[i] and _equality_enabled(m)),
+            closures=tuple(_closure(m, i) for i in range(m.neq) if m.eq_active0[i] and equalities_enabled(m)),
             actuators=tuple(_actuator(m, i) for i in range(_actuators(m))),
             sites=tuple(_site(m, i) for i in range(m.nsite)),
             keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
@@ -424,7 +424,8 @@ def _site(m: Any, i: int) -> Site:
     )
 
 
-def _equality_enabled(m: Any) -> bool:
+def equalities_enabled(m: Any) -> bool:
+    """Whether the options of a compiled model let its equalities act."""
     off = mujoco.mjtDisableBit.mjDSBL_EQUALITY | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     return not m.opt.disableflags & off
 

@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 
 import engines
-from robots.errors import NotFoundError
+from engines.ladder import outlines, sourced
+from robots.errors import EngineNotInstalledError, NotFoundError
 from robots.motion import Motion
 from robots.robot import Case, load
 from tests.house import ROOT
@@ -36,6 +37,7 @@ from validation.execution.environments import (
     environments,
     is_there,
 )
+from validation.execution.frames import dumps, loads
 from validation.execution.interpreter import LostCallError, call, end
 from validation.execution.journal import Task, keys
 from validation.execution.workers import TaskLog, WorkerFailure, Workers, worker_pool
@@ -43,6 +45,8 @@ from validation.judge import sources
 from validation.judge.evaluate import evaluate
 from validation.studies import study as study_module
 from validation.studies.run.study import Run
+from validation.studies.sweep.cases import COMPUTED, Variation, compute_cases
+from validation.studies.tune.engine import AskedTuning, tuning_of
 
 LIMIT = 30.0
 SCRIPTS = ("scripts",)
@@ -212,6 +216,29 @@ def test_an_engine_gives_the_same_efforts_there(python: Path, prr: Case, prr_mot
     there = call(python, evaluate, (prr, motion, "mujoco/kkt"), LIMIT).history
     here = sources.load("mujoco/kkt").compute_efforts(prr, motion)
     assert there.effort.tobytes() == here.effort.tobytes()
+
+
+@pytest.mark.slow
+def test_studies_ask_an_engine_there(environment: Environment, prr: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a tuning nor a sweep imports the engine here."""
+    variation = Variation(robot="four_bar", sources=("mujoco/kkt",), motions=("pose",))
+    wanted = tuning_of("mujoco").given(prr.mechanism)
+    monkeypatch.setattr(engines, "installed", lambda name: False)
+    with pytest.raises(EngineNotInstalledError):
+        sources.load("mujoco/kkt")
+    with worker_pool(Workers(1, time_limit=LIMIT)) as pool:
+        assert AskedTuning(engine="mujoco", pool=pool).given(prr.mechanism) == wanted
+    rows = compute_cases(variation, (0,)).to_pylist()
+    assert {(row["source"], row["result"]) for row in rows} == {("analytic/noc", COMPUTED), ("mujoco/kkt", COMPUTED)}
+
+
+def test_an_outline_of_a_ladder_finds_what_does_it(prr_motion: Motion) -> None:
+    crossing = loads(dumps(outlines("mujoco", prr_motion)))
+    assert not any(trial.source for ladder in crossing for trial in ladder.trials)
+    for ladder in crossing:
+        trials = sourced(ladder, prr_motion).trials
+        assert [trial.value for trial in trials] == [trial.value for trial in ladder.trials]
+        assert all(trial.source for trial in trials)
 
 
 def test_a_key_names_what_computes(not_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

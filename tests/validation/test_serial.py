@@ -1,6 +1,8 @@
 """`loopcheck serial`: errors before and after, limits against a search, and files that do what they say."""
 
+import ctypes
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analytic.transmission.joint_space import joint_efforts, moved
 from analytic.transmission.twin import make_twin, sound_poses, workspace
+from robots.arrays import Array
 from robots.errors import MechanismError, NotFoundError, ToleranceError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
@@ -20,7 +24,12 @@ from tests.analytic.test_transmission import crank_angle
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 from validation.execution.workers import Workers
+from validation.judge.results import read as results_in
 from validation.report import deferred, pages
+from validation.report.blocks import Section
+from validation.studies.check.closed_twins import possible_twins
+from validation.studies.run.sections.robots import robots
+from validation.studies.serial.beside import closed_twin
 from validation.studies.serial.comparison import MotionEfforts, pace_of, random_efforts
 from validation.studies.serial.making import write_stand_in
 from validation.studies.serial.study import Serial
@@ -180,6 +189,51 @@ def test_the_exported_file_needs_numpy_alone(knee: Comparison) -> None:
     assert [float(value) for value in done.stdout.split()] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
+def test_the_c_is_the_closed_model(knee: Comparison, ankle: Comparison, tmp_path: Path) -> None:
+    """Against planar trigonometry, and against the equations of all bodies."""
+    library = compiled_map(knee[0], tmp_path / "knee.so")
+    x, y, T = np.array([0.3]), np.zeros(1), np.zeros(1)
+    assert library.joint_map(*addresses(x, y, T)) == 0
+    step = 1e-5
+    slope = (crank_angle(x + step) - crank_angle(x - step)) / (2 * step)
+    assert y == pytest.approx(crank_angle(x), abs=1e-9)
+    assert pytest.approx(slope, abs=1e-7) == T
+    y[:] = T[:] = 7.0
+    for outside in (0.71, -0.51, np.nan):
+        assert library.joint_map(*addresses(np.array([outside]), y, T)) == 1
+    assert (y[0], T[0]) == (7.0, 7.0)
+    library = compiled_map(ankle[0], tmp_path / "ankle.so")
+    closed, serial = map(read, ANKLE)
+    twin = make_twin(closed, closed.rest_position, serial, serial.rest_position, {})
+    x, xd, xdd = np.array([[0.2, -0.1]]), np.array([[2.0, -3.0]]), np.array([[-20.0, 30.0]])
+    expected = [
+        joint_efforts(space, q, *moved(space, q, xd, xdd))[0]
+        for space in (twin.closed, twin.serial)
+        for q in (sound_poses(space, x)[0],)
+    ]
+    tau = np.zeros(2)
+    assert library.joint_map_missing_efforts(*addresses(x, xd, xdd, tau)) == 0
+    assert tau == pytest.approx(expected[0] - expected[1], abs=1e-8 * np.abs(expected).max())
+    accuracy = json.loads((ankle[0] / "run.json").read_text(encoding="utf-8"))["accuracy"]
+    assert len([name for name in accuracy if "joint_map.c" in name]) == 3
+    assert max(accuracy.values()) < 1e-8
+
+
+def compiled_map(folder: Path, library: Path) -> ctypes.CDLL:
+    """The file of a comparison, with its warnings as errors."""
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+    subprocess.run(["cc", *flags, "-o", library, folder / "joint_map.c", "-lm"], check=True)
+    functions = ctypes.CDLL(str(library))
+    functions.joint_map.argtypes = [ctypes.c_void_p] * 3
+    functions.joint_map_missing_efforts.argtypes = [ctypes.c_void_p] * 4
+    return functions
+
+
+def addresses(*arrays: Array) -> list[int]:
+    return [array.ctypes.data for array in arrays]
+
+
 def test_dropping_the_mass_of_rods_is_seen(tmp_path: Path) -> None:
     """Beside the same mechanism, whose rod is as heavy, and one whose rod weighs next to nothing."""
     light = tmp_path / "knee_light.xml"
@@ -278,3 +332,40 @@ def both_on_one_body(folder: Path) -> Path:
     path = folder / "ankle_of_one.xml"
     path.write_text(text.replace(pitch, "").replace(roll, pitch + roll), encoding="utf-8")
     return path
+
+
+def test_a_check_says_what_a_file_loses_against_its_closed_twin(
+    loopcheck: Command, tmp_path: Path, knee: Comparison, tables_only: None
+) -> None:
+    with in_this_process():
+        status, out, err = loopcheck(
+            "check", KNEE[1], "--source", "analytic/lagrange", "--dt", "0.1", "--out", tmp_path
+        )
+    assert (status, err) == (0, ""), out
+    plain = rows_of(knee[1]["serial"], quantity="effort at motor", motion="random 0")["plain_rms"].item()
+    said = " ".join(out.split())
+    assert f"closed twin: against knee.xml efforts of motors are off by {100 * plain:.2g} % rms" in said
+    assert "more by loopcheck serial knee.xml knee_serial.xml" in said
+    (robot,) = (section for section in robots(results_in(tmp_path)).blocks if isinstance(section, Section))
+    assert any("Its closed twin: knee.xml" in block for block in robot.blocks if isinstance(block, str))
+
+
+def test_a_closed_twin_has_the_same_joints_on_the_same_bodies(tmp_path: Path) -> None:
+    for path in KNEE:
+        shutil.copy(path, tmp_path)
+    (tmp_path / "broken.xml").write_text('<mujoco><connect a="1"/> name="knee"', encoding="utf-8")
+    (tmp_path / "other.xml").write_text(ANKLE[0].read_text(encoding="utf-8"), encoding="utf-8")
+    closed, serial = (case_of(tmp_path / path.name) for path in KNEE)
+    assert possible_twins(closed.mechanism) == ()
+    candidates = possible_twins(serial.mechanism)
+    assert [path.name for path in candidates] == ["broken.xml", "knee.xml"]
+    twin = closed_twin(serial, candidates)
+    assert (twin["file"], twin["model"]) == ("knee.xml", "knee_serial.xml")
+    assert twin["motors"][0]["at the limits here, of its own [-]"] > 1.5
+    text = (tmp_path / "knee.xml").read_text(encoding="utf-8")
+    (tmp_path / "knee.xml").write_text(text.replace('body name="shank"', 'body name="calf"'), encoding="utf-8")
+    assert closed_twin(serial, candidates) == {}
+    idle = text.replace('<motor name="knee_motor" joint="crank" forcerange="-60 60"/>', "")
+    assert idle != text
+    (tmp_path / "knee.xml").write_text(idle, encoding="utf-8")
+    assert "want" in closed_twin(serial, candidates)["reason"]

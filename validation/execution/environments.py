@@ -52,6 +52,11 @@ class Environment:
         """Executable file of its Python."""
         return interpreter_in(self.folder)
 
+    @property
+    def description(self) -> Path:
+        """The file that describes it."""
+        return self.folder / MARKER
+
     def write(self) -> None:
         """Say that it is whole.
 
@@ -59,7 +64,7 @@ class Environment:
             OSError: If it cannot be written.
         """
         content = {name: value for name, value in asdict(self).items() if name != "folder"}
-        (self.folder / MARKER).write_text(json.dumps(content, indent=2), encoding="utf-8")
+        self.description.write_text(json.dumps(content, indent=2), encoding="utf-8")
 
     def packages(self) -> str:
         """Digest of the versions of all that it holds: what is computed there rests on nothing else of it."""

@@ -76,6 +76,19 @@ class Lines:
         """See `Display.show`."""
 
 
+class NoDisplay:
+    """Shows nothing."""
+
+    is_live = False
+
+    def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterable[T]:
+        """See `Display.track`."""
+        return sequence
+
+    def show(self, above: RenderableType | None) -> None:
+        """See `Display.show`."""
+
+
 @contextmanager
 def display() -> Iterator[Display]:
     """Bars on the terminal of stderr, or lines where it is none."""

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 def command(model: Path, running: Running, certificate: Path | None, **of_file: Any) -> int:
     """Check any MJCF: move it, compute every source, compare them, and write tables and report.
 
-    Without a motion it makes its own: smooth, from rest, inside the joint limits, away from singularities. With a
+    Without a motion it makes its own: smooth, from rest, inside the joint limits, away from singularities. Of a model
+    without loops it says what it loses against the same robot with loops, if that lies in the same folder. With a
     certificate, exit status 1 says that file, engine or a figure no longer fits it.
 
     \b
@@ -40,13 +41,16 @@ def command(model: Path, running: Running, certificate: Path | None, **of_file: 
       loopcheck check my_robot.xml --junit loopcheck.xml --tolerance mujoco/as_is=0.05
     """
     from validation.studies.check.cases import cases_of_file
+    from validation.studies.check.closed_twins import possible_twins
 
     if certificate is not None:
         execution = running.execution
         if execution.out == RESULTS:  # which may hold the same file's check
             execution = replace(execution, out=RESULTS / "certificate")
         return execution.run(_verified(model, certificate))
-    return running.run(cases_of_file(model, **of_file))
+    cases = cases_of_file(model, **of_file)
+    twins = possible_twins(cases[0].mechanism)
+    return running.run(cases, {cases[0].robot.name: twins} if twins else {})
 
 
 def _verified(model: Path, certificate: Path) -> "Study":

@@ -45,14 +45,19 @@ class Running:
     junit: Path | None
     limits: Mapping[str, float]
 
-    def run(self, cases: "list[Case]") -> int:
-        """Run cases, write tables, report and JUnit file, print the summary; returns the exit status."""
+    def run(self, cases: "list[Case]", twins: Mapping[str, tuple[Path, ...]] | None = None) -> int:
+        """Run cases, write tables, report and JUnit file, print the summary; returns the exit status.
+
+        Args:
+            cases: What to run.
+            twins: Files that may be closed twins of robots, by the robot's name.
+        """
         from validation.execution.files import want_writable
         from validation.studies.run.study import Run, results_of
 
         if self.junit:
             want_writable(self.junit.parent)
-        study = Run(cases=cases, sources=self.sources, dt=self.dt, limits=self.limits)
+        study = Run(cases=cases, sources=self.sources, dt=self.dt, limits=self.limits, twins=twins or {})
         result, conclusion = self.execution.compute(study)
         if self.junit:
             from validation.studies.run.junit import write_junit

@@ -60,6 +60,10 @@ class Run(Study):
     """The user's own limits of the relative error by source [-], instead of the registered ones."""
     writes_logs: bool = True
     """Whether the logs behind simulations as they are go into the folder."""
+    twins: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    """Files that may be closed twins of robots, by the robot's name."""
+    draws: bool = True
+    """Whether robots that move out of a plane are drawn."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
@@ -71,6 +75,8 @@ class Run(Study):
         if self.writes_logs:
             _write_logs(output.outcomes, folder / LOGS)
         results = collect(self.cases, output, request)
+        for robot, twin in _closed_twins(self, pool).items():
+            results.run["robots"][robot]["closed_twin"] = twin
         return Computed({name: getattr(results, name) for name in TABLES}, results.run)
 
     @staticmethod
@@ -166,8 +172,32 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
         audited=rows,
         resolutions=_resolutions(outcomes, evidence, motions, pool),
         beside=originals,
-        movies=NO_MOVIES if pool.log.interrupted else movies(cases, motions, pool),
+        movies=NO_MOVIES if pool.log.interrupted or not study.draws else movies(cases, motions, pool),
     )
+
+
+def _closed_twins(study: Run, pool: WorkerPool) -> Mapping[str, Any]:
+    """What robots lose against their closed twins, of those that have one."""
+    if not study.twins:
+        return {}
+    from validation.studies.serial.beside import closed_twin
+
+    cases = {case.robot.name: case for case in reversed(study.cases) if case.robot.name in study.twins}
+    tasks = [
+        Task(
+            closed_twin,
+            (case, study.twins[name]),
+            partial(_no_twin, study.twins[name]),
+            (*_files(case), *study.twins[name]),
+        )
+        for name, case in cases.items()
+    ]
+    results = zip(cases, pool.results(tasks, "closed twins"), strict=True)
+    return {robot: twin for robot, twin in results if twin}
+
+
+def _no_twin(paths: Sequence[Path], reason: str) -> Mapping[str, Any]:
+    return {"file": ", ".join(path.name for path in paths), "motors": [], "reason": reason}
 
 
 def _as_they_come(

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from textwrap import shorten
 from typing import Any
 
+import pandas as pd
 from rich.console import RenderableType
 from rich.markup import escape
 
@@ -12,6 +13,7 @@ from validation.judge.independence import bases
 from validation.judge.results import Results
 from validation.judge.verdicts import CaseVerdict, about_robots, case_verdicts, verdict_counts
 from validation.report.terminal import table, verdict_cell
+from validation.studies.check.closed_twins import AS_IT_IS, AT_LIMITS, REPAIRED
 from validation.studies.run.views import absent_in_words
 
 EXPLAINED = ("disagree", "not comparable", "not run")
@@ -79,6 +81,20 @@ def _is_explained(finding: CaseVerdict) -> bool:
     return finding.verdict in EXPLAINED or (finding.verdict == "informational" and math.isnan(finding.error))
 
 
+def _twin_in_words(twin: Mapping[str, Any]) -> str:
+    """What a robot without loops loses against its closed twin, in a line."""
+    if not twin["motors"]:
+        return f"closed twin: {twin['file']}, not compared: {twin['reason']}"
+    figures = pd.DataFrame(twin["motors"]).max(numeric_only=True)
+    plain, repaired = (100 * figures[name] for name in (AS_IT_IS, REPAIRED))
+    asked = figures.get(AT_LIMITS, 0.0)
+    limits = f"; at the limits here a motor needs {asked:.3g} times what it has" if asked > 1 else ""
+    return (
+        f"closed twin: against {twin['file']} efforts of motors are off by {plain:.2g} % rms of their peak, by "
+        f"{repaired:.2g} % with the best constants{limits}; more by loopcheck serial {twin['file']} {twin['model']}"
+    )
+
+
 def _about(robot: Mapping[str, Any]) -> Iterator[str]:
     """What kind of mechanism a robot is, what is unactuated, odd or left out, a line each."""
     if robot.get("in_words"):
@@ -92,3 +108,5 @@ def _about(robot: Mapping[str, Any]) -> Iterator[str]:
     ):
         if robot.get(key):
             yield f"{text}: {'; '.join(robot[key])}"
+    if twin := robot.get("closed_twin"):
+        yield escape(_twin_in_words(twin))

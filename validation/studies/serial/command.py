@@ -35,9 +35,9 @@ def command(
 
     Compared are efforts, inertia, damping, springs and weights at the joints that both have, over the workspace and
     along motions. Written are serial.csv, serial_workspace.csv, serial_limits.csv, serial_pairs.csv, serial.html,
-    serial_repaired.xml, which differs from SERIAL.xml in armature, damping and limits of its joints only, and
-    joint_map.py: transmission and all that the stand-in lacks as functions of the pose, for NumPy alone. Errors are
-    measured, exit status 0; with --accuracy they are judged.
+    serial_repaired.xml, which differs from SERIAL.xml in armature, damping, springs and limits of its joints and in
+    the inertia of their links only, and joint_map.py and joint_map.c: transmission and all that the stand-in lacks as
+    functions of the pose, for NumPy or C alone. Errors are measured, exit status 0; with --accuracy they are judged.
 
     \b
     Examples:

@@ -74,10 +74,10 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
         yield Section(title="Over the workspace", anchor="workspace", blocks=pictures)
     if len(tables["serial_limits"]):
         yield Section(title="Limits", anchor="limits", blocks=[table(tables["serial_limits"])])
-    if "module" in record:
-        accuracy = {name: f"{error:.1e} of the peak" for name, error in record["module"].items()}
+    if "accuracy" in record:
+        accuracy = {name: f"{error:.1e} of the peak" for name, error in record["accuracy"].items()}
         box = {f"{name} from, to": ends for name, ends in record["box"].items()}
-        yield Section(title="joint_map.py", anchor="map", blocks=[facts({**accuracy, **box})])
+        yield Section(title="joint_map.py and joint_map.c", anchor="map", blocks=[facts({**accuracy, **box})])
     if "constants" in record:
         yield Section(title="What serial_repaired.xml has", anchor="constants", blocks=[facts(record["constants"])])
 

@@ -26,6 +26,7 @@ from validation.studies.serial.comparison import (
     random_efforts,
     sampled_workspace,
 )
+from validation.studies.serial.exporting import MODULE, SOURCE, write_functions
 from validation.studies.serial.rows import (
     CONSTANT,
     FUNCTION,
@@ -38,14 +39,7 @@ from validation.studies.serial.rows import (
     term_rows,
     workspace_rows,
 )
-from validation.studies.serial.writing import (
-    FUNCTIONS,
-    REPAIRED,
-    accuracy_of_module,
-    module_of,
-    repair,
-    write_text,
-)
+from validation.studies.serial.writing import REPAIRED, repair
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE, WORKSPACE, LIMITS, PAIRS = "serial", "serial_workspace", "serial_limits", "serial_pairs"
@@ -148,7 +142,7 @@ class Serial(Study):
     def _remove_old(self, folder: Path) -> None:
         """Files of an earlier command must not pass for those of this one."""
         models = {case.mechanism.model.path.resolve() for case in (self.closed, self.serial)}
-        for path in (folder / REPAIRED, folder / FUNCTIONS):
+        for path in (folder / REPAIRED, folder / MODULE, folder / SOURCE):
             if path.resolve() not in models:
                 path.unlink(missing_ok=True)
 
@@ -180,14 +174,12 @@ class Serial(Study):
             record["least"] = least_of_constants(moved)
             notes.append(f"no constants leave less than {100 * record['least']:.2g} % rms of the worst motor's peak")
         if functions is not None:
-            module = module_of(functions)
-            write_text(folder / FUNCTIONS, module)
-            record["module"] = accuracy_of_module(module, twin, functions, self.seed + 1)
+            record["accuracy"], written_functions = write_functions(twin, functions, self.seed + 1, folder)
             record["box"] = {
                 name: [float(low), float(high)]
                 for name, low, high in zip(functions.joints, functions.low, functions.high, strict=True)
             }
-            notes.append(f"wrote {FUNCTIONS}: off by {max(record['module'].values()):.1e} of the peaks at most")
+            notes += written_functions
         repaired = joint_terms(constants.space(twin.serial), samples.serial_q)
         rows = [dict(row) for motion in motions for row in self._rows(twin, motion, constants, functions)]
         frames = {

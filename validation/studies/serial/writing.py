@@ -1,44 +1,23 @@
-"""What repairs a stand-in, as files: its MJCF with other attributes of its joints, and a module of functions."""
+"""What repairs a stand-in, as a file: its MJCF with other joints and inertias."""
 
-import inspect
-import subprocess
-import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from analytic.transmission import joint_map
 from analytic.transmission.constants import Constants, Pace, best_constants
-from analytic.transmission.fit import FIELDS, fields
-from analytic.transmission.joint_map import JointMap
 from analytic.transmission.limits import Box
 from analytic.transmission.regressor import links
 from analytic.transmission.twin import Twin, Workspace
-from robots.arrays import Array
 from robots.errors import HarnessError, MechanismError, OutputError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import is_in_degrees, read_mechanism
 from robots.mjcf_patch import Patch, patched
 
-REPAIRED, FUNCTIONS = "serial_repaired.xml", "joint_map.py"
+REPAIRED = "serial_repaired.xml"
 SAME, LIKE = 1e-9, 1e-6
 """Relative difference of a joint's and a link's value that was written from one that is read again [-]; MuJoCo turns
 inertias to their principal axes and back."""
 JOINT_ATTRIBUTES = ("armature", "damping", "stiffness")
-ASK = """
-import sys
-import numpy as np
-sys.path.insert(0, sys.argv[1])
-from joint_map import MAP
-x = np.load(sys.argv[1] + "/x.npy")
-parts = (MAP.motor_positions, MAP.transmission, MAP.armature, MAP.damping, MAP.force)
-values = np.concatenate([part(x).reshape(len(x), -1) for part in parts], axis=1)
-unknown = {name.split(".")[0] for name in sys.modules} & {"robots", "analytic", "engines", "validation", "scipy"}
-assert not unknown, unknown
-np.save(sys.argv[1] + "/values.npy", values)
-"""
-"""A program that evaluates the module where nothing of ours is."""
 
 
 def repair(twin: Twin, samples: Workspace, pace: Pace, limits: Box | None, folder: Path) -> tuple[Constants, str]:
@@ -125,55 +104,6 @@ def _inertials(twin: Twin, constants: Constants) -> dict[str, dict[str, str]]:
             "fullinertia": " ".join(repr(float(x)) for x in moments),
         }
     return inertials
-
-
-def module_of(functions: JointMap) -> str:
-    """The text of a module of the functions, which needs NumPy alone.
-
-    Args:
-        functions: The functions.
-    """
-    shape = functions.coefficients.shape
-    numbers = ", ".join(repr(float(value)) for value in functions.coefficients.ravel())
-    low, high = ([float(value) for value in side] for side in (functions.low, functions.high))
-    return (
-        f"{inspect.getsource(joint_map)}\n\n"
-        f"MAP = JointMap(\n    joints={functions.joints!r},\n    motors={functions.motors!r},\n"
-        f"    low=np.array({low!r}),\n    high=np.array({high!r}),\n"
-        f"    coefficients=np.array([{numbers}]).reshape{shape!r},  # noqa: E501\n)\n"
-    )
-
-
-def accuracy_of_module(text: str, twin: Twin, functions: JointMap, seed: int) -> dict[str, float]:
-    """Errors of the module's functions, run in an interpreter of its own, against the closed mechanism's equations.
-
-    Args:
-        text: Of the module.
-        twin: The mechanisms.
-        functions: What it was made of.
-        seed: Of the poses.
-
-    Returns:
-        Largest error of each kind of function over its peak [-].
-
-    Raises:
-        OutputError: If the module does not run.
-    """
-    generator = np.random.default_rng(seed)
-    x = generator.uniform(functions.low, functions.high, (256, len(functions.low)))
-    exact, sizes = fields(twin, x)
-    with TemporaryDirectory() as place:
-        Path(place, "joint_map.py").write_text(text, encoding="utf-8")
-        np.save(Path(place, "x.npy"), x)
-        program = [sys.executable, "-I", "-c", ASK, place]
-        done = subprocess.run(program, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise OutputError(f"{FUNCTIONS}: does not run by itself: {done.stderr.strip().splitlines()[-1]}")
-        values: Array = np.load(Path(place, "values.npy"))
-    error = np.abs(values - exact).max(axis=0) / np.where(sizes > 0, sizes, 1.0)
-    na, n = len(functions.motors), len(functions.joints)
-    ends = np.cumsum([0, na, na * n, n * n, n * n, n])
-    return {name: float(error[begin:end].max()) for name, begin, end in zip(FIELDS, ends[:-1], ends[1:], strict=True)}
 
 
 def write_text(path: Path, text: str) -> None:

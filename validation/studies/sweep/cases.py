@@ -13,6 +13,8 @@ from robots.arrays import Array
 from robots.errors import HarnessError, MechanismError
 from robots.motion import Motion
 from robots.robot import DEFAULT, Case, load, representative_case
+from validation.execution.environments import Environment, environment_of
+from validation.execution.interpreter import LostCallError, call
 from validation.judge import sources
 from validation.judge.compare import largest_of_acting, relative_error
 from validation.judge.evaluate import Outcome, attempt, evaluate
@@ -29,6 +31,8 @@ RESULTS: Mapping[str, str] = {
 }
 """What can come of a source on a case."""
 _ONE_AT_A_TIME = threading.Lock()
+LONGEST = threading.TIMEOUT_MAX / 2
+"""How long a source may take in an environment of its own: the time limit is that of the task [s]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +172,21 @@ def _rows(variation: Variation, robot: Nominal, number: int) -> list[Mapping[str
 def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
     if len(motion.t) < 2 and sources.simulates(source):
         return _failed(case, source, "not comparable", "it simulates, and a single state has no time to do so")
+    if (environment := environment_of(sources.engine_of(source))) is not None:
+        return _evaluated_in(environment, case, motion, source)
     needs_scale, is_redundant = source == sources.REFERENCE, case.mechanism.na > drives
     if needs_scale or is_redundant or sources.is_as_is(source):  # compared is what moves the robot, or the run's own
         return evaluate(case, motion, source)
     return attempt(case, source, lambda: sources.load(source).compute_efforts(case, motion))
+
+
+def _evaluated_in(environment: Environment, case: Case, motion: Motion, source: str) -> Outcome:
+    """What a source makes of a case in the environment of its engine, which ends with this worker."""
+    try:
+        outcome: Outcome = call(environment.interpreter, evaluate, (case, motion, source), LONGEST)
+    except LostCallError as error:
+        return _failed(case, source, "not run", str(error))
+    return outcome
 
 
 def _failed(case: Case, source: str, result: str, note: str) -> Outcome:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from robots.errors import MechanismError, NotFoundError
 from validation.execution.cluster import cluster
+from validation.execution.environments import environment_of
 from validation.execution.errors import internal_errors
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
@@ -93,7 +94,7 @@ def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) ->
     """Number and rows of each part, as they come."""
     failed = []
     with _on_cluster(pool, study.scheduler) as many:
-        tasks = [Task(compute_cases, (study.variation, cases)) for cases in parts]
+        tasks = [Task(compute_cases, (study.variation, cases), files=_environments(study.variation)) for cases in parts]
         for k, rows in many.completed(tasks, "cases, some at a time"):
             if isinstance(rows, WorkerFailure):
                 failed.append(k)
@@ -117,7 +118,10 @@ def _one_by_one(
 ) -> Iterator[tuple[int, pa.Table]]:
     """Rows of parts, each once all of its cases have come to an end; those that fail again say why."""
     cases = [(k, case) for k, of_part in parts.items() for case in of_part]
-    tasks = [Task(compute_cases, (variation, (case,)), partial(lost_cases, variation, (case,))) for _, case in cases]
+    files = _environments(variation)
+    tasks = [
+        Task(compute_cases, (variation, (case,)), partial(lost_cases, variation, (case,)), files) for _, case in cases
+    ]
     tables: dict[int, dict[int, pa.Table]] = {k: {} for k in parts}
     for number, rows in pool.completed(tasks, "cases, one at a time"):
         k, case = cases[number]
@@ -127,10 +131,17 @@ def _one_by_one(
             yield k, pa.concat_tables([of_part[case] for case in parts[k]])
 
 
+def _environments(variation: Variation) -> tuple[Path, ...]:
+    """What describes the environments in which its sources compute: where one is updated, all is computed again."""
+    places = (environment_of(sources.engine_of(source)) for source in variation.sources)
+    return tuple(dict.fromkeys(environment.description for environment in places if environment is not None))
+
+
 def _want_known(variation: Variation) -> None:
     sources.want_known(variation.sources)
     for name in variation.sources:
-        sources.load(name)
+        if environment_of(sources.engine_of(name)) is None:
+            sources.load(name)
     for kind in variation.motions:
         if kind not in motions.KINDS:
             raise NotFoundError("kind of motion", kind, motions.KINDS)

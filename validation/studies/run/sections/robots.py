@@ -30,6 +30,7 @@ def robots(results: Results) -> Section:
         }
         for heading, items in lists.items():
             blocks += [heading, list(map(plain, items))] if items else []
+        blocks += _closed_twin(about.get("closed_twin") or {})
         if about.get("errata"):
             blocks += ["Errata of the source, corrected here:", table(pd.DataFrame(about["errata"]))]
         parts.append(
@@ -51,6 +52,17 @@ def robots(results: Results) -> Section:
             )
         )
     return Section(title="Robots", anchor="robots", blocks=parts)
+
+
+def _closed_twin(twin: Mapping[str, Any]) -> list[Block]:
+    """What a robot without loops loses against the one with loops that it stands for."""
+    if not twin:
+        return []
+    heading = (
+        f"Its closed twin: {twin['file']} has the same joints and closes loops. Errors of its motors' efforts along a "
+        "random motion, as this file is and with the best constants in it; loopcheck serial says more."
+    )
+    return [heading, table(pd.DataFrame(twin["motors"])) if twin["motors"] else f"Not compared: {twin['reason']}."]
 
 
 def _pictures_of(robot: str, about: Mapping[str, Any], results: Results, first: tuple[str, str]) -> list[Block]:

@@ -1,0 +1,1 @@
+"""Public models of closed-loop robots, each held against the equations of motion."""

@@ -1,0 +1,127 @@
+"""Fetches the files of a model into the user's cache, each held against the hash that the manifest has of it."""
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from filelock import FileLock
+
+from robots.errors import HarnessError
+from validation.execution.user_folder import user_folder
+from validation.studies.atlas import git
+from validation.studies.atlas.git import SCHEMES, Item
+from validation.studies.atlas.manifest import Entry
+
+FOLDER = "atlas"
+"""Of the models, in the user's cache."""
+PUBLIC = "https://github.com"
+"""Where repositories are unless something else is said."""
+REMOTE = re.compile(rf"({'|'.join(SCHEMES)})://[^\s\x00-\x1f-][^\s\x00-\x1f]*")
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""How a file begins that stands for a large one elsewhere."""
+LARGEST = 2**28
+"""Largest file that is taken [bytes]."""
+LINK, SUBMODULE = "120000", "160000"
+
+
+class FetchError(HarnessError):
+    """A model cannot be had as the manifest says; the message names the file."""
+
+
+def want_remote(remote: str) -> str:
+    """The beginning of addresses of repositories, checked.
+
+    Args:
+        remote: To which `/OWNER/NAME` is added.
+
+    Raises:
+        FetchError: If it is none, or of a kind that could start a program.
+    """
+    if not REMOTE.fullmatch(remote):
+        known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+        raise FetchError(f"remote: want an address that begins with one of {known}, got {remote!r}")
+    return remote.rstrip("/")
+
+
+def fetched(entry: Entry, remote: str = PUBLIC) -> Path:
+    """Path of a model's MJCF in the user's cache, where all it needs lies as in its repository.
+
+    What the cache holds as the manifest says is not fetched again.
+
+    Args:
+        entry: The model.
+        remote: Beginning of the address, as `https://github.com` or `file:///folder/of/bare/repositories`.
+
+    Raises:
+        FetchError: If a file is not there, no file, a pointer to a large one, or another than the manifest says.
+        GitError: If git cannot get the commit.
+    """
+    place = user_folder(FOLDER) / entry.repository.repository
+    folder = place / entry.repository.commit
+    place.mkdir(parents=True, exist_ok=True)
+    with FileLock(place / ".lock"):
+        missing = [path for path in entry.model.every_file if not _is_whole(folder / path, _digest(entry, path))]
+        if missing:
+            _fetch(entry, missing, place / "objects.git", f"{want_remote(remote)}/{entry.repository.repository}")
+    return folder / entry.model.path
+
+
+def _fetch(entry: Entry, paths: Sequence[str], repository: Path, url: str) -> None:
+    """Get files that the cache lacks; each is written when it has been checked."""
+    commit = entry.repository.commit
+    if not git.has(repository, commit):
+        git.fetch_commit(repository, url, commit)
+    known = git.items(repository, commit)
+    names = {path: _object(entry, path, known) for path in paths}
+    objects = list(dict.fromkeys(names.values()))
+    git.fetch_objects(repository, url, commit, objects)
+    sizes = git.sizes(repository, objects)
+    for path, name in names.items():
+        if sizes[name] > LARGEST:
+            raise FetchError(f"{_where(entry, path)}: want at most {LARGEST} bytes, got {sizes[name]}")
+        content = git.content(repository, name)
+        _want_content(entry, path, content)
+        _write(repository.parent / commit / path, content)
+
+
+def _object(entry: Entry, path: str, known: Mapping[str, Item]) -> str:
+    """Name of the object under a path, which must be a plain file, reached through no link."""
+    parents = ["/".join(path.split("/")[:k]) for k in range(1, path.count("/") + 1)]
+    for parent in (*parents, path):
+        item = known.get(parent)
+        if item is not None and item.mode in (LINK, SUBMODULE):
+            kind = "link" if item.mode == LINK else "submodule"
+            raise FetchError(f"{_where(entry, path)}: want a file, '{parent}' is a {kind}")
+    if path not in known:
+        raise FetchError(f"{_where(entry, path)}: there is no such file in the commit")
+    return known[path].name
+
+
+def _want_content(entry: Entry, path: str, content: bytes) -> None:
+    if content.startswith(POINTER):
+        raise FetchError(f"{_where(entry, path)}: want the file, got a pointer to a large file that is elsewhere")
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != _digest(entry, path):
+        raise FetchError(f"{_where(entry, path)}: want the SHA-256 {_digest(entry, path)}, got {digest}")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Put a file into the cache, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+    Path(file.name).replace(path)
+
+
+def _is_whole(path: Path, digest: str) -> bool:
+    return path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
+
+
+def _digest(entry: Entry, path: str) -> str:
+    return entry.repository.files[path]
+
+
+def _where(entry: Entry, path: str) -> str:
+    return f"{entry.repository.repository}@{entry.repository.commit[:12]}:{path}"

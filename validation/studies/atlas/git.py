@@ -1,0 +1,198 @@
+"""The program git: objects of a commit, fetched without a work tree.
+
+Nothing of a repository is checked out, so that neither its hooks nor its attributes, filters, links and submodules do
+anything, and names of its files are bytes that meet no shell.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from robots.errors import HarnessError
+
+SECONDS = 300.0
+"""How long one call may take [s]."""
+SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "fetch.recurseSubmodules=no",
+    "fetch.negotiationAlgorithm=noop",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.version=2",
+    "protocol.allow=never",
+)
+SCHEMES = ("https", "http", "ssh", "file")
+"""How a repository may be reached; others can start programs."""
+HIDDEN = re.compile(r"GIT_(?!SSL_|SSH|HTTP_|CURL_|TERMINAL_)")
+"""Surroundings that would point git elsewhere."""
+
+
+class GitError(HarnessError):
+    """What git was asked for it has not done; the message is its own."""
+
+
+class Item(NamedTuple):
+    """What stands under a path in a commit."""
+
+    mode: str
+    """As git writes it: `120000` is a link, `160000` a submodule."""
+    name: str
+    """Of the object, in hexadecimal digits."""
+
+
+def git(folder: Path, arguments: Sequence[str], *, url: str = "", standard_input: bytes = b"") -> bytes:
+    """What git prints.
+
+    Args:
+        folder: A bare repository.
+        arguments: Of its command line.
+        url: What `origin` is meanwhile; without one, nothing is fetched.
+        standard_input: What it reads.
+
+    Raises:
+        GitError: If it is not installed, fails, or takes too long.
+    """
+    program = shutil.which("git")
+    if program is None:
+        raise GitError("git is not installed, with which models are fetched")
+    settings = [*SETTINGS, *(_origin(url) if url else ())]
+    options = [part for setting in settings for part in ("-c", setting)]
+    surroundings = {name: text for name, text in os.environ.items() if not HIDDEN.match(name)}
+    surroundings |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            [program, *options, f"--git-dir={folder}", *arguments],
+            cwd=folder,
+            env=surroundings,
+            input=standard_input,
+            capture_output=True,
+            check=False,
+            timeout=SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise GitError(f"git {arguments[0]} did not come to an end within {SECONDS:g} s") from error
+    except OSError as error:
+        raise GitError(f"git cannot be started: {error.strerror}") from error
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").split("\n")
+        reasons = [line.removeprefix("fatal: ") for line in lines if line and not line.startswith(("warning", "hint"))]
+        raise GitError(" ".join(" ".join(reasons).split()) or f"git {arguments[0]} ended with {done.returncode}")
+    return done.stdout
+
+
+def fetch_commit(folder: Path, url: str, commit: str) -> None:
+    """Get a commit with its trees into a bare repository, and with what they hold where the server knows no filters.
+
+    Args:
+        folder: The repository, made if it is not there.
+        url: Of the remote one.
+        commit: Name of the commit.
+
+    Raises:
+        GitError: If it cannot be had.
+    """
+    if not (folder / "HEAD").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        git(folder, ["init", "--quiet", "--bare", "--template=", "--", str(folder)])
+    shallow = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1"]
+    try:
+        git(folder, [*shallow, "--filter=blob:none", "--", "origin", commit], url=url)
+    except GitError:
+        git(folder, [*shallow, "--", "origin", commit], url=url)
+
+
+def fetch_objects(folder: Path, url: str, commit: str, names: Sequence[str]) -> None:
+    """Get objects of a commit into a repository, but those that are there.
+
+    Args:
+        folder: The repository, which has the commit.
+        url: Of the remote one.
+        commit: Its name.
+        names: Of the objects.
+
+    Raises:
+        GitError: If they cannot be had.
+    """
+    listing = git(folder, ["rev-list", "--objects", "--missing=print", commit]).decode(errors="replace")
+    absent = {line[1:] for line in listing.splitlines() if line.startswith("?")}
+    missing = [name for name in names if name in absent]
+    if missing:
+        options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin"]
+        git(folder, ["fetch", *options, "--", "origin"], url=url, standard_input=_lines(missing))
+
+
+def items(folder: Path, commit: str) -> Mapping[str, Item]:
+    """All that a commit holds, by path.
+
+    Args:
+        folder: A repository that has its trees.
+        commit: Its name.
+
+    Raises:
+        GitError: If it does not have them.
+    """
+    listing = git(folder, ["ls-tree", "-r", "-z", "--full-tree", commit])
+    return dict(map(_item, filter(None, listing.split(b"\0"))))
+
+
+def sizes(folder: Path, names: Sequence[str]) -> dict[str, int]:
+    """How large objects are [bytes].
+
+    Args:
+        folder: A repository that has them.
+        names: Of the objects.
+
+    Raises:
+        GitError: If it does not.
+    """
+    lines = git(folder, ["cat-file", "--batch-check"], standard_input=_lines(names)).decode().splitlines()
+    absent = [line.split()[0] for line in lines if line.endswith("missing")]
+    if absent:
+        raise GitError(f"the server does not give {', '.join(absent)}")
+    return {name: int(line.split()[2]) for name, line in zip(names, lines, strict=True)}
+
+
+def content(folder: Path, name: str) -> bytes:
+    """What an object holds.
+
+    Args:
+        folder: A repository that has it.
+        name: Its name.
+
+    Raises:
+        GitError: If it does not.
+    """
+    return git(folder, ["cat-file", "blob", name])
+
+
+def has(folder: Path, commit: str) -> bool:
+    """Whether a repository has a commit."""
+    if not (folder / "HEAD").exists():
+        return False
+    try:
+        git(folder, ["cat-file", "-e", f"{commit}^{{tree}}"])
+    except GitError:
+        return False
+    return True
+
+
+def _origin(url: str) -> Iterator[str]:
+    yield f"remote.origin.url={url}"
+    yield "remote.origin.promisor=true"
+    yield "remote.origin.partialclonefilter=blob:none"
+    yield f"protocol.{url.split(':', 1)[0]}.allow=always"
+
+
+def _item(line: bytes) -> tuple[str, Item]:
+    about, path = line.split(b"\t", 1)
+    mode, _, name = about.decode().split()
+    return os.fsdecode(path), Item(mode, name)
+
+
+def _lines(names: Sequence[str]) -> bytes:
+    return "".join(f"{name}\n" for name in names).encode()

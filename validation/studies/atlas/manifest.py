@@ -1,0 +1,140 @@
+"""The manifest: which public models there are, where they are, and what every file of theirs must hold."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from robots.errors import MechanismError, NotFoundError
+
+MANIFEST = Path(__file__).with_name("models")
+"""One file a repository."""
+UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\\]")
+"""What no path may hold: control characters, and what separates folders elsewhere."""
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path stays in the folder that it is relative to, whatever it is called.
+
+    Args:
+        path: With `/` between its parts.
+    """
+    parts = PurePosixPath(path).parts
+    hidden = any(part.lower() == ".git" for part in parts)
+    return bool(parts) and not (path.startswith("/") or ".." in parts or hidden or UNWRITABLE.search(path))
+
+
+class Model(BaseModel):
+    """An MJCF in a repository."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)
+    """Its name in tables and options."""
+    path: str
+    """Of the MJCF in the repository."""
+    licence: str = ""
+    """As SPDX writes it; empty where the repository says nothing."""
+    mesh_licence: str = ""
+    """Of its meshes; `none` where it has none."""
+    files: tuple[str, ...] = ()
+    """What it needs besides: parts that it includes, and meshes."""
+    actuated: tuple[str, ...] = ()
+    """Joints that get a motor each, where the file has no actuators."""
+    start: str = ""
+    """Keyframe that it starts from; by default the first, or qpos0 where there is none."""
+
+    @property
+    def every_file(self) -> tuple[str, ...]:
+        """The MJCF and what it needs besides."""
+        return (self.path, *self.files)
+
+
+class Repository(BaseModel):
+    """A repository at a commit, and the models that are taken from it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repository: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9._-]*$")
+    """OWNER/NAME."""
+    commit: str = Field(pattern=r"^[0-9a-f]{40}$")
+    models: tuple[Model, ...]
+    files: dict[str, str]
+    """SHA-256 of every file that a model needs, by its path."""
+
+    @field_validator("files")
+    @classmethod
+    def _lie_inside(cls, files: dict[str, str]) -> dict[str, str]:
+        for path, digest in files.items():
+            if not is_inside(path):
+                raise ValueError(f"want paths that stay in the repository, got {path!r}")
+            if not re.fullmatch(r"[0-9a-f]{64}", digest):
+                raise ValueError(f"want the SHA-256 of '{path}', got {digest!r}")
+        return files
+
+    @model_validator(mode="after")
+    def _are_pinned(self) -> "Repository":
+        missing = [path for model in self.models for path in model.every_file if path not in self.files]
+        if missing:
+            raise ValueError(f"want a SHA-256 of every file that a model needs, none is there of {', '.join(missing)}")
+        return self
+
+
+class Entry(BaseModel):
+    """A model with the repository that it is taken from."""
+
+    model_config = ConfigDict(frozen=True)
+
+    repository: Repository
+    model: Model
+
+    @property
+    def sha256(self) -> str:
+        """Of its MJCF."""
+        return self.repository.files[self.model.path]
+
+
+def entries(patterns: Sequence[str] = (), folder: Path = MANIFEST) -> list[Entry]:
+    """The models of a manifest.
+
+    Args:
+        patterns: Of their names or repositories, as `*cassie*` or `OWNER/*`; by default all.
+        folder: Of the manifest.
+
+    Raises:
+        MechanismError: If a file of the manifest is bad, or two models have one name.
+        NotFoundError: If a pattern fits none.
+    """
+    every = [Entry(repository=one, model=model) for one in repositories(folder) for model in one.models]
+    names = [entry.model.id for entry in every]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise MechanismError(f"{folder}: want a name of its own for each model, got twice: {', '.join(twice)}")
+    for pattern in patterns:
+        if not any(_fits(entry, pattern) for entry in every):
+            raise NotFoundError("model of the atlas", pattern, names)
+    return [entry for entry in every if not patterns or any(_fits(entry, pattern) for pattern in patterns)]
+
+
+def repositories(folder: Path) -> Iterator[Repository]:
+    """The repositories of a manifest.
+
+    Raises:
+        MechanismError: If there is none, or a file of it is bad.
+    """
+    paths = sorted(folder.glob("*.toml"))
+    if not paths:
+        raise MechanismError(f"{folder}: want a folder with a file NAME.toml for each repository, got none")
+    for path in paths:
+        try:
+            yield Repository.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:  # a ValidationError is one
+            reason = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
+            place = ".".join(map(str, reason["loc"]))
+            raise MechanismError(f"{path}: {f'{place}: ' if place else ''}{reason['msg']}") from error
+
+
+def _fits(entry: Entry, pattern: str) -> bool:
+    return fnmatchcase(entry.model.id, pattern) or fnmatchcase(entry.repository.repository, pattern)

@@ -1,0 +1,123 @@
+"""Reads a model of the atlas: what kind of mechanism it is when it is compiled, and the case it is tried in."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from analytic.kinematics.mobility import mobility
+from analytic.motion.laws import AUTOMATIC
+from robots.errors import HarnessError, MechanismError, NotFoundError
+from robots.mechanism import ModelFile
+from robots.mjcf import CONNECT, SITE, WELD, compile_model, equalities_enabled, files_of
+from robots.robot import DEFAULT, GIVEN, Case, MotionSpec, Robot, make_case, modes
+from validation.studies.atlas.manifest import Model
+
+LOOPS, COUPLINGS, NONE = "loops", "couplings", "none"
+CLASSES = (LOOPS, COUPLINGS, NONE)
+"""What closes a model: connect or weld, joint or tendon alone, nothing."""
+DIGITS = 5
+"""Digits in which numbers of two models agree that are one mechanism."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a model is."""
+
+    kind: str
+    """One of `CLASSES`."""
+    bodies: int
+    actuators: int
+    fingerprint: str
+    """Digest of its masses, joints and closures, whatever they are called."""
+    loops: int | None = None
+    """Independent ones, None where the equations of motion cannot carry the model."""
+    case: Case | None = None
+    """In the gravity of its file, None where it cannot be computed."""
+    reason: str = ""
+    """Why it cannot."""
+
+
+def read_model(model: Model, path: Path) -> Reading:
+    """What a model is; runs in a worker process.
+
+    Args:
+        model: As the manifest says.
+        path: Of its MJCF.
+
+    Raises:
+        MechanismError: If the MJCF does not compile, or names a file outside its repository.
+    """
+    root = path.parents[model.path.count("/")]
+    _want_inside(path, root)
+    compiled = compile_model(ModelFile(path=path))
+    facts = Reading(
+        kind=_kind(compiled),
+        bodies=int(compiled.nbody) - 1,  # MuJoCo counts the world as body 0
+        actuators=len(model.actuated) or int(compiled.nu),
+        fingerprint=_fingerprint(compiled),
+    )
+    try:
+        case = _case(model, path)
+    except HarnessError as error:
+        return replace(facts, reason=str(error))
+    return replace(facts, loops=mobility(case.mechanism, case.guess).loops, case=case)
+
+
+def _case(model: Model, path: Path) -> Case:
+    robot = Robot(
+        name=model.id,
+        folder=path.parent,
+        title=path.name,
+        mjcf=path.name,
+        motion=MotionSpec(law=AUTOMATIC),
+        source=f"the file {path.name}",
+        actuated=model.actuated,
+    )
+    mechanism = robot.mechanism()
+    known = modes(mechanism)
+    mode = model.start or next(iter(known))
+    if mode not in known:
+        raise NotFoundError(f"keyframe of {path.name}", mode, known)
+    gravity = tuple(map(float, mechanism.gravity))
+    robot = robot.model_copy(update={"gravities": {GIVEN: gravity}})
+    return make_case(robot, variant=DEFAULT, mode=mode, configuration=GIVEN)
+
+
+def _want_inside(path: Path, root: Path) -> None:
+    """Refuse a model that names a file outside its repository, before it is opened."""
+    for name in files_of(path):
+        if not (path.parent / name).resolve().is_relative_to(root.resolve()):
+            raise MechanismError(f"{path}: want files of its own repository, it names '{name}'")
+
+
+def _kind(compiled: Any) -> str:
+    """What closes a compiled model: a weld to a body that is moved by hand is no loop."""
+    active = [i for i in range(compiled.neq) if compiled.eq_active0[i] and equalities_enabled(compiled)]
+    rigid = [i for i in active if compiled.eq_type[i] in (CONNECT, WELD)]
+    if any(not any(compiled.body_mocapid[b] >= 0 for b in _bodies(compiled, i)) for i in rigid):
+        return LOOPS
+    return COUPLINGS if len(active) > len(rigid) else NONE
+
+
+def _bodies(compiled: Any, equality: int) -> list[int]:
+    ids = [int(compiled.eq_obj1id[equality]), int(compiled.eq_obj2id[equality])]
+    return [int(compiled.site_bodyid[k]) for k in ids] if compiled.eq_objtype[equality] == SITE else ids
+
+
+def _fingerprint(compiled: Any) -> str:
+    """Digest of the numbers that make a mechanism, in an order that does not depend on how its bodies are listed."""
+    closures = [i for i in range(compiled.neq) if compiled.eq_active0[i]]
+    numbers = (
+        sorted(_text(mass) for mass in compiled.body_mass if mass > 0),
+        sorted(
+            (int(kind), *(_text(abs(x)) for x in axis))
+            for kind, axis in zip(compiled.jnt_type, compiled.jnt_axis, strict=True)
+        ),
+        sorted((int(compiled.eq_type[i]), *(_text(abs(x)) for x in compiled.eq_data[i][:6])) for i in closures),
+    )
+    return hashlib.sha256(repr(numbers).encode()).hexdigest()
+
+
+def _text(number: float) -> str:
+    return f"{round(float(number), DIGITS + 3):.{DIGITS}g}"

@@ -1,0 +1,51 @@
+"""What it costs to bring a model to an accuracy: the search of `loopcheck tune`, in one worker process."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from robots.robot import Case
+from validation.execution.journal import Task
+from validation.execution.progress import NoDisplay
+from validation.execution.workers import WorkerPool
+from validation.studies.tune.study import AS_IS, TABLE, Tune
+
+ACCURACY = 0.01
+"""Accuracy that settings are searched for [-]."""
+
+
+class Cost(NamedTuple):
+    """What the cheapest settings cost."""
+
+    ratio: float = float("nan")
+    """Solver iterations of a simulated second over those of the file as it is [-]."""
+    accuracy: float = float("nan")
+    """What they reach [-]."""
+    reason: str = ""
+    """Why there are none."""
+
+
+class _Here(NamedTuple):
+    """Computes tasks in the process that asks."""
+
+    def outcomes(self, tasks: Sequence[Task], _: float) -> Iterator[tuple[int, Any]]:
+        """See `validation.execution.workers.Executor.outcomes`; the task around them has the time limit."""
+        return ((k, task.function(*task.args)) for k, task in enumerate(tasks))
+
+
+def tuned_cost(case: Case) -> Cost:
+    """The cost of the cheapest settings that reach the accuracy and are proven to; runs in a worker process.
+
+    Args:
+        case: A case that moves.
+    """
+    pool = WorkerPool(executor=_Here(), progress=NoDisplay(), time_limit=float("inf"))
+    with tempfile.TemporaryDirectory() as folder:
+        tables, record, _ = Tune(case=case, accuracy=ACCURACY).compute(pool, Path(folder))
+    rows = tables[TABLE]
+    if record["verdict"] != "agree":
+        return Cost(reason=str(record["answer"]))
+    before = rows.loc[rows["phase"] == AS_IS, "cost"].iloc[0]
+    after = rows.loc[rows["chosen"], "cost"].iloc[0]
+    return Cost(ratio=float(after / before), accuracy=ACCURACY)

@@ -1,0 +1,87 @@
+"""What a serial model loses against its closed twin, in a few figures, for `loopcheck check`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from analytic.transmission.constants import best_constants
+from analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
+from robots.errors import HarnessError
+from robots.mechanism import DOFS, Mechanism
+from robots.robot import Case
+from validation.studies.check.cases import cases_of_file
+from validation.studies.check.closed_twins import AS_IT_IS, AT_LIMITS, REPAIRED
+from validation.studies.serial.comparison import found_box, pace_of, random_efforts, sampled_workspace
+from validation.studies.serial.rows import AT_MOTOR, BROKEN, effort_rows, limit_rows
+
+POSES = 32
+"""Of the workspace."""
+
+
+def closed_twin(serial: Case, paths: Sequence[Path]) -> dict[str, Any]:
+    """The closed twin of a serial model among some files, and what the model loses against it.
+
+    A file is one that closes loops and has all joints of the model, by their names and kinds, on bodies of the same
+    names.
+
+    Args:
+        serial: The serial model.
+        paths: Files that may be it.
+
+    Returns:
+        Nothing if there is none; else `file`, `model`, `motors`: figures of each, and `reason` if there are none.
+    """
+    for path in paths:
+        try:
+            closed = cases_of_file(path)[0]
+        except HarnessError:
+            continue  # not a model that can be read
+        if _is_closed_twin(closed.mechanism, serial.mechanism):
+            names = {"file": path.name, "model": serial.mechanism.model.path.name}
+            try:
+                return {**names, "motors": _figures(closed, serial)}
+            except HarnessError as error:
+                return {**names, "motors": [], "reason": str(error)}
+    return {}
+
+
+def _is_closed_twin(closed: Mechanism, serial: Mechanism) -> bool:
+    joints = [
+        {
+            (joint.name, joint.kind, mechanism.bodies[joint.body].name)
+            for joint in mechanism.joints
+            if DOFS[joint.kind] == 1
+        }
+        for mechanism in (closed, serial)
+    ]
+    return bool(closed.rigid_closures) and joints[1] <= joints[0]
+
+
+def _figures(closed: Case, serial: Case) -> list[Mapping[str, Any]]:
+    """Errors of the motors' efforts on a random motion, and what the model's limits ask of them."""
+    twin = make_twin(closed.mechanism, closed.guess, serial.mechanism, serial.guess, {})
+    want_driven(twin)
+    samples, box = sampled_workspace(twin, POSES, 0), found_box(twin)
+    if isinstance(samples, str) or isinstance(box, str):
+        raise HarnessError(samples if isinstance(samples, str) else str(box))
+    motion = random_efforts(twin, box, 0)
+    if isinstance(motion, str):
+        raise HarnessError(motion)
+    constants = best_constants(twin, samples, pace_of(box))
+    rows = [row for row in effort_rows(twin, motion, constants, None, None) if row["quantity"] == AT_MOTOR]
+    asked = _asked(twin, samples)
+    return [
+        {
+            "motor": row["part"],
+            "peak": float(row["peak"]),
+            "unit": row["unit"],
+            AS_IT_IS: float(row["plain_rms"]),
+            REPAIRED: float(row["constant_rms"]),
+            **({AT_LIMITS: asked[row["part"]]} if row["part"] in asked else {}),
+        }
+        for row in rows
+    ]
+
+
+def _asked(twin: Twin, samples: Workspace) -> Mapping[str, float]:
+    return {row["part"]: row["ratio"] for row in limit_rows(twin, samples, {}) if row["kind"] == BROKEN}

@@ -1,0 +1,194 @@
+"""Functions of the pose as files that need nothing of ours: a module for NumPy, and C; both are run to be measured."""
+
+import ctypes
+import inspect
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from analytic.transmission import joint_map
+from analytic.transmission.fit import FIELDS, fields
+from analytic.transmission.joint_map import JointMap
+from analytic.transmission.joint_map_in_c import c_source
+from analytic.transmission.joint_space import joint_efforts, moved
+from analytic.transmission.twin import Twin, sound_poses
+from robots.arrays import Array
+from robots.errors import OutputError
+from validation.studies.serial.writing import write_text
+
+MODULE, SOURCE = "joint_map.py", "joint_map.c"
+POSES = 256
+"""At which the functions are measured."""
+PACE = 5.0
+"""Rates and accelerations there, over the half width of the box [1/s and 1/s²]."""
+COMPILERS = ("cc", "gcc", "clang")
+ASK = """
+import sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from joint_map import MAP
+x = np.load(sys.argv[1] + "/x.npy")
+parts = (MAP.motor_positions, MAP.transmission, MAP.armature, MAP.damping, MAP.force)
+values = np.concatenate([part(x).reshape(len(x), -1) for part in parts], axis=1)
+unknown = {name.split(".")[0] for name in sys.modules} & {"robots", "analytic", "engines", "validation", "scipy"}
+assert not unknown, unknown
+np.save(sys.argv[1] + "/values.npy", values)
+"""
+"""A program that evaluates the module where nothing of ours is."""
+
+
+def write_functions(twin: Twin, functions: JointMap, seed: int, folder: Path) -> tuple[dict[str, float], list[str]]:
+    """Write the functions as a module and as C, and measure both.
+
+    Args:
+        twin: The mechanisms.
+        functions: What the stand-in lacks.
+        seed: Of the poses at which they are measured.
+        folder: Where they go.
+
+    Returns:
+        Largest error of each function over its peak, by the file and what it gives [-], and what there is to say.
+
+    Raises:
+        OutputError: If a file cannot be written, or the module does not run.
+    """
+    module, source = module_of(functions), c_source(functions)
+    write_text(folder / MODULE, module)
+    write_text(folder / SOURCE, source)
+    errors = accuracy_of_module(module, twin, functions, seed)
+    compiled, reason = dict[str, float](), f"there is no compiler ({', '.join(COMPILERS)})"
+    try:
+        compiled = accuracy_of_c(source, twin, functions, seed)
+    except OutputError as error:
+        reason = str(error)
+    accuracy = {f"{name}, {MODULE}": error for name, error in errors.items()}
+    accuracy |= {f"{name}, {SOURCE}": error for name, error in compiled.items()}
+    notes = [f"wrote {MODULE}: off by {max(errors.values()):.1e} of the peaks at most"]
+    if compiled:
+        notes.append(f"wrote {SOURCE}: off by {max(compiled.values()):.1e} of the peaks at most")
+    else:
+        notes.append(f"wrote {SOURCE}: not measured, {reason}")
+    return accuracy, notes
+
+
+def module_of(functions: JointMap) -> str:
+    """The text of a module of the functions, which needs NumPy alone.
+
+    Args:
+        functions: The functions.
+    """
+    shape = functions.coefficients.shape
+    numbers = ", ".join(repr(float(value)) for value in functions.coefficients.ravel())
+    low, high = ([float(value) for value in side] for side in (functions.low, functions.high))
+    return (
+        f"{inspect.getsource(joint_map)}\n\n"
+        f"MAP = JointMap(\n    joints={functions.joints!r},\n    motors={functions.motors!r},\n"
+        f"    low=np.array({low!r}),\n    high=np.array({high!r}),\n"
+        f"    coefficients=np.array([{numbers}]).reshape{shape!r},  # noqa: E501\n)\n"
+    )
+
+
+def accuracy_of_module(text: str, twin: Twin, functions: JointMap, seed: int) -> dict[str, float]:
+    """Errors of the module's functions, run in an interpreter of its own, against the closed mechanism's equations.
+
+    Args:
+        text: Of the module.
+        twin: The mechanisms.
+        functions: What it was made of.
+        seed: Of the poses.
+
+    Returns:
+        Largest error of each kind of function over its peak [-].
+
+    Raises:
+        OutputError: If the module does not run.
+    """
+    x = _positions(functions, seed)
+    exact, sizes = fields(twin, x)
+    with TemporaryDirectory() as place:
+        Path(place, MODULE).write_text(text, encoding="utf-8")
+        np.save(Path(place, "x.npy"), x)
+        program = [sys.executable, "-I", "-c", ASK, place]
+        done = subprocess.run(program, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise OutputError(f"{MODULE}: does not run by itself: {done.stderr.strip().splitlines()[-1]}")
+        values: Array = np.load(Path(place, "values.npy"))
+    error = np.abs(values - exact).max(axis=0) / np.where(sizes > 0, sizes, 1.0)
+    na, n = len(functions.motors), len(functions.joints)
+    ends = np.cumsum([0, na, na * n, n * n, n * n, n])
+    return {name: float(error[begin:end].max()) for name, begin, end in zip(FIELDS, ends[:-1], ends[1:], strict=True)}
+
+
+def accuracy_of_c(source: str, twin: Twin, functions: JointMap, seed: int) -> dict[str, float]:
+    """Errors of the functions in C, compiled and run, against the closed mechanism's equations.
+
+    Args:
+        source: The C.
+        twin: The mechanisms.
+        functions: What it was made of.
+        seed: Of the poses.
+
+    Returns:
+        Largest error of each kind of function over its peak [-]; empty without a compiler.
+
+    Raises:
+        OutputError: If it does not compile, or refuses a pose of its box.
+    """
+    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
+    if compiler is None:
+        return {}
+    x = _positions(functions, seed)
+    generator, half = np.random.default_rng(seed), (functions.high - functions.low) / 2
+    xd, xdd = (PACE * half * generator.uniform(-1, 1, x.shape) for _ in range(2))
+    efforts = [_efforts(space, x, xd, xdd) for space in (twin.closed, twin.serial)]
+    exact, sizes = fields(twin, x)
+    na, n = len(functions.motors), len(functions.joints)
+    with TemporaryDirectory() as place:
+        values = [np.concatenate(row) for row in _run(compiler, source, Path(place), (x, xd, xdd), na)]
+    kinematic = np.array(values)[:, : na * (1 + n)]
+    error = np.abs(kinematic - exact[:, : na * (1 + n)]).max(axis=0) / sizes[: na * (1 + n)]
+    missing = np.array(values)[:, na * (1 + n) :]
+    peak = np.abs(efforts[0]).max()
+    return {
+        FIELDS[0]: float(error[:na].max()),
+        FIELDS[1]: float(error[na:].max()),
+        "effort of a motion": float(np.abs(missing - (efforts[0] - efforts[1])).max() / peak),
+    }
+
+
+def _positions(functions: JointMap, seed: int) -> Array:
+    return np.random.default_rng(seed).uniform(functions.low, functions.high, (POSES, len(functions.low)))
+
+
+def _efforts(space: Any, x: Array, xd: Array, xdd: Array) -> Array:
+    q = sound_poses(space, x)[0]
+    return joint_efforts(space, q, *moved(space, q, xd, xdd))
+
+
+def _run(
+    compiler: str, source: str, folder: Path, motion: tuple[Array, Array, Array], na: int
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Motor positions, transmission and missing efforts at each sample, by compiled C."""
+    text, library = folder / SOURCE, folder / "joint_map.so"
+    text.write_text(source, encoding="utf-8")
+    program = [compiler, "-std=c99", "-O1", "-shared", "-fPIC", "-o", str(library), str(text), "-lm"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OutputError(f"{SOURCE}: does not compile: {(done.stderr.strip().splitlines() or ['no reason'])[0]}")
+    functions, pointer = ctypes.CDLL(str(library)), ctypes.c_void_p
+    functions.joint_map.argtypes = [pointer] * 3
+    functions.joint_map_missing_efforts.argtypes = [pointer] * 4
+    n = motion[0].shape[1]
+    for x, xd, xdd in zip(*map(np.ascontiguousarray, motion), strict=True):
+        y, T, tau = np.zeros(na), np.zeros(na * n), np.zeros(n)
+        refused = functions.joint_map(*(values.ctypes.data for values in (x, y, T)))
+        refused |= functions.joint_map_missing_efforts(*(values.ctypes.data for values in (x, xd, xdd, tau)))
+        if refused:
+            raise OutputError(f"{SOURCE}: refuses a pose of its box")
+        yield y, T, tau
