@@ -1,6 +1,7 @@
 """The documentation site: the README files, and the docstrings of all rooms. `CONTRIBUTING.md` says how to build it."""
 
 import importlib.metadata
+import importlib.util
 import pkgutil
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import pandas as pd
 from docutils import nodes
 from sphinx.application import Sphinx
 
+import engines
 from analytic import papers
 
 project = "loopcheck"
@@ -51,6 +53,11 @@ apidoc_modules = [
     {"path": f"../{room}", "destination": f"docs/api/{room}", "module_first": True, "max_depth": 1} for room in ROOMS
 ]
 autodoc_member_order = "bysource"
+autodoc_mock_imports = sorted(
+    package
+    for package in {package for name in engines.engine_names() for package in engines.engine(name).packages}
+    if importlib.util.find_spec(package) is None
+)  # those of engines that are elsewhere
 toc_object_entries = (
     False  # each page lists all others at its side: with every object in those lists this takes minutes
 )

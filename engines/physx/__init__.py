@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, Faults
+from engines.contract import Audit, Causes, Engine, Faults
 
 
 class Physx(Engine):
@@ -34,6 +34,12 @@ class Physx(Engine):
         from engines.physx import faults
 
         return faults
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.physx import causes
+
+        return causes
 
 
 ENGINE = Physx()
