@@ -16,9 +16,9 @@ class Mjx(Engine):
     packages = frozenset({"jax", "mujoco"})
     lineage = "MuJoCo"
     shares = ("loads", "gravity")
-    simulating = frozenset({"forward", "forward_single"})
+    simulating = frozenset({"as_is", "as_is_single", "forward", "forward_single"})
     on_request: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("forward", "forward_single", "kkt", "kkt_single"),
+        ("as_is", "as_is_single", "forward", "forward_single", "kkt", "kkt_single"),
         "as a port of MuJoCo it is not an independent lineage, and to compile it takes some 10 to 30 s a robot",
     )
 

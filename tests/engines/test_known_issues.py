@@ -295,7 +295,7 @@ def _hard_in_single_precision(error: Callable[..., float]) -> float:
 
 
 def _late_velocity_term(case: Case, motion: Motion) -> float:
-    """J̇v is a square of the velocities: one rate that is of the state before makes it -2 instead of 4 times as large."""
+    """A square of the velocities: with one rate of the state before it is -2 instead of 4 times as large."""
     mujoco, port = pytest.importorskip("mujoco"), pytest.importorskip("mujoco_warp")
     from engines.mujoco.as_is import compiled
 
