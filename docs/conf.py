@@ -1,7 +1,6 @@
 """The documentation site: the README files, and the docstrings of all rooms. `CONTRIBUTING.md` says how to build it."""
 
 import importlib.metadata
-import importlib.util
 import pkgutil
 import re
 from pathlib import Path
@@ -49,15 +48,19 @@ suppress_warnings = ["ref.python"]  # a type may have the name of another one el
 
 myst_heading_anchors = 3
 
+ELSEWHERE = [f"../engines/{name}/**" for name in engines.engine_names() if not engines.installed(name)]
+"""Modules of engines that cannot be imported here."""
 apidoc_modules = [
-    {"path": f"../{room}", "destination": f"docs/api/{room}", "module_first": True, "max_depth": 1} for room in ROOMS
+    {
+        "path": f"../{room}",
+        "destination": f"docs/api/{room}",
+        "module_first": True,
+        "max_depth": 1,
+        "exclude_patterns": ELSEWHERE if room == "engines" else [],
+    }
+    for room in ROOMS
 ]
 autodoc_member_order = "bysource"
-autodoc_mock_imports = sorted(
-    package
-    for package in {package for name in engines.engine_names() for package in engines.engine(name).packages}
-    if importlib.util.find_spec(package) is None
-)  # those of engines that are elsewhere
 toc_object_entries = (
     False  # each page lists all others at its side: with every object in those lists this takes minutes
 )

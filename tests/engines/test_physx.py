@@ -19,6 +19,7 @@ from robots.robot import Case, load, representative_case
 from tests.conftest import MODELS, CaseMaker
 from validation.judge.as_is import Settled, settled
 from validation.judge.audit import audit, expected_terms
+from validation.studies.budget.parts import budget
 
 FULLY_ACTUATED = ("four_bar", "3prr", "6spu")
 ROTOR = 0.05
@@ -127,6 +128,17 @@ def test_a_reaction_is_seen_where_a_rotor_takes_a_part() -> None:
     )
     assert left.rms / left.scale < 1e-2
     assert reaction.rms > 10 * left.rms
+
+
+@pytest.mark.slow
+def test_an_error_is_taken_apart() -> None:
+    """Steps make most of it, last digits little; what is left is less than a tenth."""
+    pytest.importorskip("sapien")
+    rows = {row["part"]: row for row in budget(case_of("four_bar"), "physx/as_is")}
+    shares = {name: row["share"] for name, row in rows.items() if row.get("share") is not None and name != "all"}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["step"] > 0.5
+    assert rows["precision"]["rms"] < rows["rest"]["rms"] < 0.1 * rows["all"]["rms"]
 
 
 @pytest.mark.parametrize("name", ["four_bar", "3prr", "6spu", "bricard"])
