@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from engines.contract import Audit, Causes, Engine, Faults
+from engines.tuning import Tuning
 
 
 class Physx(Engine):
@@ -40,6 +41,12 @@ class Physx(Engine):
         from engines.physx import causes
 
         return causes
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.physx import tuning
+
+        return tuning
 
 
 ENGINE = Physx()

@@ -1,7 +1,9 @@
 """What is PhysX's own: its readings, what it fills in, and what it loses; all but the first part asks for SAPIEN."""
 
+import runpy
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -139,6 +141,30 @@ def test_an_error_is_taken_apart() -> None:
     assert sum(shares.values()) == pytest.approx(1)
     assert shares["step"] > 0.5
     assert rows["precision"]["rms"] < rows["rest"]["rms"] < 0.1 * rows["all"]["rms"]
+
+
+def test_a_script_of_settings_sets_what_was_tried(tmp_path: Path) -> None:
+    """Run as its user does, and read back from SAPIEN."""
+    sapien = pytest.importorskip("sapien")
+    from engines.physx import tuning
+    from engines.physx._articulation import Stepping, build
+
+    settings = {"timestep": "0.002", "enable_tgs": "True", "position_iterations": "7", "velocity_iterations": "3"}
+    mechanism = case_of("four_bar").mechanism
+    (path, content), *_ = tuning.files(mechanism, settings).items()
+    assert path.name == "tuned_physx.py"
+    (tmp_path / path.name).write_bytes(content)
+    calls = runpy.run_path(str(tmp_path / path.name))
+    built = build(mechanism, Stepping(friction=None))
+    calls["configure"]()
+    calls["apply"](built.scene, built.articulations[0])
+    wanted = tuning.prepared(mechanism, settings)
+    part = built.articulations[0]
+    assert sapien.physx.get_scene_config().enable_tgs is wanted.tgs is True
+    assert built.scene.timestep == pytest.approx(wanted.step)
+    assert part.get_solver_position_iterations() == wanted.position_iterations
+    assert part.get_solver_velocity_iterations() == wanted.velocity_iterations
+    assert [joint.friction for joint in part.active_joints] == [wanted.friction] * 2
 
 
 @pytest.mark.parametrize("name", ["four_bar", "3prr", "6spu", "bricard"])
