@@ -1,8 +1,12 @@
-"""The documentation site: the README files, and the docstrings of all rooms. `CONTRIBUTING.md` says how to build it."""
+"""The site: the atlas and the gallery from tables, the README files, and the docstrings of all rooms.
+
+`CONTRIBUTING.md` says how to build it.
+"""
 
 import importlib.metadata
 import pkgutil
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +17,27 @@ from sphinx.application import Sphinx
 import engines
 from analytic import papers
 
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))  # for the extension that is ours
+
 project = "loopcheck"
 author = "The loopcheck authors"
 copyright = author
 version = release = importlib.metadata.version("loopcheck")
 
 ROOMS = ("robots", "analytic", "engines", "validation")
-ROOT = Path(__file__).parent.parent
 READMES = [
     path.relative_to(ROOT).with_suffix("").as_posix()
-    for room in (*ROOMS, "tests")
+    for room in (*ROOMS, "tests", "docs")
     for path in sorted((ROOT / room).rglob("README.md"))
 ]
-REPORTS = [path.relative_to(ROOT).with_suffix("").as_posix() for path in sorted((ROOT / "docs/reports").glob("*.md"))]
+REPORTS = [
+    path.relative_to(ROOT).with_suffix("").as_posix()
+    for path in sorted((ROOT / "docs/reports").glob("*.md"))
+    if path.stem != "README"
+]
 CONTENTS = {
+    "Atlas": ["docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines"],
     "Robots": [page for page in READMES if page.startswith("robots/")],
     "Rooms": [page for page in READMES if not page.startswith("robots/")],
     "Reference": ["docs/errata", "CONTRIBUTING", "CHANGELOG"],
@@ -41,8 +52,14 @@ constants: dict[str, list[str]] = {}
 
 
 extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions += ["sphinx_design", "docs.site.extension"]
 root_doc = "README"
-include_patterns = ["README.md", *(f"{page}.*" for pages in CONTENTS.values() for page in pages), "docs/api/**"]
+include_patterns = [
+    "README.md",
+    *(f"{page}.*" for pages in CONTENTS.values() for page in pages),
+    "docs/api/**",
+    "docs/pages/**.md",
+]
 exclude_patterns = ["docs/api/*/modules.rst"]
 suppress_warnings = ["ref.python"]  # a type may have the name of another one elsewhere
 
@@ -60,6 +77,7 @@ apidoc_modules = [
     }
     for room in ROOMS
 ]
+viewcode_follow_imported_members = False  # its links back to what is documented where it is imported lead nowhere
 autodoc_member_order = "bysource"
 toc_object_entries = (
     False  # each page lists all others at its side: with every object in those lists this takes minutes

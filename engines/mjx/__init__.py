@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, Refinements
+from engines.contract import Audit, Batch, Engine, Refinements
 
 
 class Mjx(Engine):
@@ -33,6 +33,12 @@ class Mjx(Engine):
         from engines.mjx import refinements
 
         return refinements
+
+    def batch(self) -> Batch:
+        """See `Engine.batch`."""
+        from engines.mjx import batch
+
+        return batch
 
 
 ENGINE = Mjx()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine
+from engines.contract import Audit, Engine, Faults
 
 
 class Newton(Engine):
@@ -31,6 +31,12 @@ class Newton(Engine):
         from engines.newton import audit
 
         return audit
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.newton import faults
+
+        return faults
 
 
 ENGINE = Newton()
