@@ -1,17 +1,22 @@
 """What an error is made of: parts add up to it, and removing their causes leaves next to nothing."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import engines
 from analytic.motion.prescribe import prescribe
 from engines.contract import LEFT_OUT
 from engines.mujoco import causes as causes_of_mujoco
 from robots.arrays import Array
 from robots.errors import NotFoundError
-from robots.robot import load, representative_case
+from robots.log import Log
+from robots.motion import Motion
+from robots.robot import Case, load, representative_case
 from tests.conftest import CaseMaker
 from validation.execution.journal import Task
 from validation.studies.budget.parts import (
@@ -19,8 +24,10 @@ from validation.studies.budget.parts import (
     BOTH,
     FLOOR,
     LARGE,
+    NO_DIGITS,
     PRECISION,
     REST,
+    SHAKEN,
     SOFTNESS,
     STEP,
     _of_actuator,
@@ -88,6 +95,29 @@ def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatc
     assert not notes[FLOOR]
     assert 0 < rms[PRECISION] < 1e-6 * rms["all"]
     assert np.isnan(shares[PRECISION])
+
+
+@pytest.mark.slow
+def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their size is known: noise of a known deviation in all runs but the one as it is, whose mean leaves its root."""
+    sigma, rng, log = 0.3, np.random.default_rng(0), causes_of_mujoco.log
+    motions = []
+
+    def noisy(case: Case, motion: Motion, removed: Collection[str]) -> Log:
+        motions.append(motion)
+        exact = log(case, motion, removed)
+        return replace(exact, effort=exact.effort + rng.normal(0, sigma, exact.effort.shape))
+
+    monkeypatch.setattr(causes_of_mujoco, "FINER", 2)
+    monkeypatch.setattr(causes_of_mujoco, "log", noisy)
+    monkeypatch.setattr(type(engines.engine("mujoco")), "single_precision", True)
+    rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
+    rms, shares = (rows[name].astype(float).to_dict() for name in ("rms", "share"))
+    assert rms[PRECISION] == pytest.approx(sigma / np.sqrt(SHAKEN), rel=0.15)
+    assert sum(shares[name] for name in (PRECISION, STEP, SOFTNESS, "solver", REST)) == pytest.approx(1)
+    assert rows["setting"].to_dict()[f"without {PRECISION}"] == NO_DIGITS
+    moves = np.abs(motions[1].q - motions[0].q)
+    assert np.median(moves[moves > 0]) > 1e-8  # by digits of single precision
 
 
 @pytest.mark.slow
