@@ -190,8 +190,8 @@ def _closure_acceleration(
 ) -> QuantityCheck:
     """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed.
 
-    It is the difference of what two points do, whose own accelerations it is seen beside: a loop that its links lock, on
-    a robot that flies, has none at all.
+    It is the difference of what two points do, whose own accelerations it is seen beside: a loop that its links lock,
+    on a robot that flies, has none at all.
 
     Redundant closures that do not quite fit contradict each other in it: of theirs counts what accelerations meet.
     """
