@@ -45,7 +45,7 @@ constants: dict[str, list[str]] = {}
 
 
 extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-extensions += ["sphinx_design", "docs.site.extension"]
+extensions += ["docs.site.extension"]
 root_doc = "README"
 include_patterns = [
     "README.md",
