@@ -30,11 +30,13 @@ READMES = [
     for room in (*ROOMS, "tests", "docs")
     for path in sorted((ROOT / room).rglob("README.md"))
 ]
+REPORTS = [path.relative_to(ROOT).with_suffix("").as_posix() for path in sorted((ROOT / "docs/reports").glob("*.md"))]
 CONTENTS = {
     "Atlas": ["docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines"],
     "Robots": [page for page in READMES if page.startswith("robots/")],
     "Rooms": [page for page in READMES if not page.startswith("robots/")],
     "Reference": ["docs/errata", "CONTRIBUTING", "CHANGELOG"],
+    "Reports for other projects": REPORTS,
     "Docstrings": [f"docs/api/{room}/{room}" for room in ROOMS],
 }
 """Pages by the caption under which the side lists them; before them come the sections of the README, the first page."""

@@ -112,8 +112,7 @@ def balancing_efforts(poses: Sequence[Pose], W: Array, scale: Array) -> Array:
 
     Args:
         poses: The poses, with the forces, all with as many rows of the loops.
-        W: Rates of drives that are independent along the motion, per joint velocity [-, or m per
-            rad], shape (drives, nv).
+        W: Rates of drives that are independent along the motion, per joint velocity [-], shape (drives, nv).
         scale: Effort of each actuator that counts as one [N or N m], shape (na,).
 
     Returns:

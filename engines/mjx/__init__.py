@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, Refinements
+from engines.contract import Audit, Batch, Engine, Refinements
 
 
 class Mjx(Engine):
@@ -16,9 +16,9 @@ class Mjx(Engine):
     packages = frozenset({"jax", "mujoco"})
     lineage = "MuJoCo"
     shares = ("loads", "gravity")
-    simulating = frozenset({"forward", "forward_single"})
+    simulating = frozenset({"as_is", "as_is_single", "forward", "forward_single"})
     on_request: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("forward", "forward_single", "kkt", "kkt_single"),
+        ("as_is", "as_is_single", "forward", "forward_single", "kkt", "kkt_single"),
         "as a port of MuJoCo it is not an independent lineage, and to compile it takes some 10 to 30 s a robot",
     )
 
@@ -33,6 +33,12 @@ class Mjx(Engine):
         from engines.mjx import refinements
 
         return refinements
+
+    def batch(self) -> Batch:
+        """See `Engine.batch`."""
+        from engines.mjx import batch
+
+        return batch
 
 
 ENGINE = Mjx()

@@ -22,13 +22,13 @@ class _WithoutVelocityTerm(MujocoForward):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         with (
-            patch.object(mujoco, "mj_forward", _forward_without_velocity_term),
+            patch.object(mujoco, "mj_forward", forward_without_velocity_term),
             patch.object(forward, "stepping", Stepping),
         ):
             return super().compute_efforts(case, motion)
 
 
-def _forward_without_velocity_term(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+def forward_without_velocity_term(model: mujoco.MjModel, data: mujoco.MjData) -> None:
     """The stages of `mj_forward`, with a_ref = -B v - K·imp·r set anew before the constraints are solved."""
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)

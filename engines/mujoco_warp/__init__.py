@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine
+from engines.contract import Audit, Batch, Engine
 
 
 class MujocoWarp(Engine):
@@ -27,6 +27,12 @@ class MujocoWarp(Engine):
         from engines.mujoco_warp import audit
 
         return audit
+
+    def batch(self) -> Batch:
+        """See `Engine.batch`."""
+        from engines.mujoco_warp import batch
+
+        return batch
 
 
 ENGINE = MujocoWarp()

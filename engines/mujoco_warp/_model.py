@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from engines.mujoco_warp._warp import mujoco_warp, warp
@@ -43,6 +44,24 @@ def _dropped(model: Any) -> Iterator[str]:
         yield f"option actuatorgroupdisable {' '.join(groups)} is dropped, so that these actuators act"
 
 
+def placed(model: Any, data: Any, *, worlds: int = 1) -> Any:
+    """A state on the device, in as many worlds, with room for all rows that its constraints have there.
+
+    What MuJoCo Warp makes of data that are not computed has room for 64 rows, and it drops those above.
+
+    Args:
+        model: MuJoCo's.
+        data: Its data with the state.
+        worlds: How many [-].
+    """
+    scratch = mujoco.MjData(model)
+    for name in ("qpos", "qvel", "act"):
+        getattr(scratch, name)[:] = getattr(data, name)
+    mujoco.mj_fwdPosition(model, scratch)
+    least = int(mujoco_warp.put_data(model, data).njmax)
+    return mujoco_warp.put_data(model, data, nworld=worlds, njmax=max(least, scratch.nefc))
+
+
 def options_changed(model: Any, on_device: Any) -> str:
     """Options that the device has otherwise than the file, in words; empty if there are none.
 
@@ -52,10 +71,10 @@ def options_changed(model: Any, on_device: Any) -> str:
     """
     changed = []
     for field in dataclasses.fields(on_device.opt):
-        asked = getattr(model.opt, field.name, None)
+        expected = getattr(model.opt, field.name, None)
         value = _read(getattr(on_device.opt, field.name))
-        if asked is not None and not np.allclose(value, asked, rtol=1e-6, atol=0):
-            changed.append(f"{field.name} {value.item():g} instead of {float(asked):g}")
+        if expected is not None and not np.allclose(value, expected, rtol=1e-6, atol=0):
+            changed.append(f"{field.name} {value.item():g} instead of {float(expected):g}")
     return ", ".join(changed)
 
 

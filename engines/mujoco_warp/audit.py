@@ -16,7 +16,7 @@ from engines.mujoco.model import (
     wrench_forces,
 )
 from engines.mujoco.signatures import inertia_matrix
-from engines.mujoco_warp._model import NAME, put, read_back
+from engines.mujoco_warp._model import NAME, placed, put, read_back
 from engines.mujoco_warp._warp import guarded, mujoco_warp
 from robots.arrays import Array
 from robots.inventory import Inventory, Matrices
@@ -73,9 +73,9 @@ def _computed(mechanism: Mechanism, model: Any, on_device: Any, state: tuple[Arr
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = state
     apply_wrenches(mechanism, model, data)
-    on_device_data = mujoco_warp.put_data(model, data)
-    mujoco_warp.forward(on_device, on_device_data)
-    mujoco_warp.get_data_into(data, model, on_device_data)
+    on_board = placed(model, data)
+    mujoco_warp.forward(on_device, on_board)
+    mujoco_warp.get_data_into(data, model, on_board)
     return data
 
 
@@ -91,7 +91,7 @@ def _at_state(mechanism: Mechanism, model: Any, on_device: Any, state: tuple[Arr
 
 def _closure_bias(model: Any, on_device: Any, data: Any) -> Array:
     """J̇ q̇ in the rows of the equalities, by what the device's bodies do while no joint accelerates, (rows,)."""
-    at_state = mujoco_warp.put_data(model, data)
+    at_state = placed(model, data)
     mujoco_warp.fwd_position(on_device, at_state)
     mujoco_warp.fwd_velocity(on_device, at_state)
     at_state.qacc.zero_()

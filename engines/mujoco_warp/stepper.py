@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from engines.mujoco.as_is import RUNGE_KUTTA
-from engines.mujoco_warp._model import put
+from engines.mujoco_warp._model import placed, put
 from engines.mujoco_warp._warp import guarded, mujoco_warp
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError
@@ -32,7 +32,7 @@ class WarpStepper:
     def begin(self, data: Any) -> None:
         """See `engines.mujoco.stepper.Stepper.begin`."""
         with guarded(self.source):
-            self._data = mujoco_warp.put_data(self.model, data)
+            self._data = placed(self.model, data)
         for name in ("qpos", "qvel", "act"):
             getattr(data, name)[:] = self._read(name)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.linalg import null_space
+from scipy.spatial import ConvexHull
 
 from analytic.dynamics.lagrange import Lagrange
 from analytic.dynamics.powers import tree_inertia
@@ -14,7 +15,7 @@ from analytic.kinematics.state import State
 from analytic.motion.prescribe import prescribe
 from analytic.transmission.fit import fitted_map, sound_box
 from analytic.transmission.joint_space import joint_efforts, joint_motions, moved, reached_poses
-from analytic.transmission.limits import Box, largest_alone, largest_box, most
+from analytic.transmission.limits import Box, effort_facets, effort_ranges, largest_alone, largest_box, most
 from analytic.transmission.terms import joint_terms, motor_efforts
 from analytic.transmission.twin import Twin, make_twin, sound_poses, want_driven, workspace
 from robots.arrays import Array
@@ -236,6 +237,55 @@ def test_the_largest_box_is_that_of_a_dense_search() -> None:
     for k in range(2):
         safe = np.abs(sides[:, k, None] * rows[:, k]).max(axis=1) <= 30
         assert alone.high[k] == pytest.approx(sides[safe, k].max(), abs=0.2)
+
+
+def test_what_more_motors_than_joints_can_give_is_the_hull_of_a_dense_search(changed: Changed) -> None:
+    """The ankle with a third motor at its pitch, of uneven limits: efforts of 9,261 choices of the motors."""
+    third = changed(
+        "ankle",
+        ("</actuator>", '<motor name="third" joint="pitch" forcerange="-5 12" forcelimited="true"/></actuator>'),
+    )
+    space = twin_of(third, "ankle_serial").closed
+    T = joint_terms(space, sound_poses(space, np.array([[0.3, 0.2], [-0.4, -0.1]]))[0]).transmission
+    limits = effort_ranges(space, range(3))
+    assert (limits.low[2], limits.high[2]) == (-5, 12)
+    facets = effort_facets(T, limits)
+    ways = np.array(list(product(*(np.linspace(*ends, 21) for ends in zip(limits.low, limits.high, strict=True)))))
+    hulls = [ConvexHull(ways @ ratios) for ratios in T]
+    around = np.stack([np.cos(np.linspace(0, 2 * np.pi, 60)), np.sin(np.linspace(0, 2 * np.pi, 60))], axis=1)
+    for hull, rows, low, high in zip(hulls, facets.rows, facets.low, facets.high, strict=True):
+        farthest = 1 / (hull.equations[:, :2] / -hull.equations[:, 2:]).dot(around.T).max(axis=0)
+        along = rows @ around.T
+        reached = 1 / np.maximum(along / high[:, None], along / low[:, None]).max(axis=0)
+        assert reached == pytest.approx(farthest, rel=1e-9)
+    box = largest_box(facets.rows.reshape(-1, 2), facets.low.ravel(), facets.high.ravel())
+    corners = np.array(list(product(*zip(box.low, box.high, strict=True))))
+    over = [(corners @ hull.equations[:, :2].T + hull.equations[:, 2]).max() for hull in hulls]
+    assert max(over) == pytest.approx(0, abs=1e-6 * box.high.max())
+    generator = np.random.default_rng(0)
+    for _ in range(500):
+        sides = np.abs([box.low, box.high]) * np.exp(generator.uniform(-0.3, 0.3, (2, 2)))
+        other = np.array(list(product(*zip(-sides[0], sides[1], strict=True))))
+        scale = max((other @ (hull.equations[:, :2] / -hull.equations[:, 2:]).T).max() for hull in hulls)
+        assert np.prod(sides.sum(axis=0) / scale) <= np.prod(box.high - box.low) * (1 + 1e-6)
+
+
+def test_motors_that_pull_alike_make_no_facet_of_their_own(changed: Changed) -> None:
+    """Two motors on one joint give what one of their sum does."""
+    text = '<motor name="knee_motor" joint="crank" forcerange="-60 60"/>'
+    twice = changed("knee", (text, text + '<motor name="second" joint="crank" gear="2" forcerange="-5 10"/>'))
+    space = twin_of(twice, "knee_serial").closed
+    T = joint_terms(space, sound_poses(space, np.array([[0.3]]))[0]).transmission
+    facets = effort_facets(T, effort_ranges(space, range(2)))
+    both = np.sort([-70 * T[0, 0, 0], 80 * T[0, 0, 0]])
+    ends = np.sort([facets.low[0, 0] / facets.rows[0, 0, 0], facets.high[0, 0] / facets.rows[0, 0, 0]])
+    assert ends == pytest.approx(both)
+    spatial = np.array([[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]])
+    limits = Box(low=np.array([-1.0, -2.0, -3.0]), high=np.array([4.0, 5.0, 6.0]))
+    facets = effort_facets(spatial, limits)
+    box = largest_box(facets.rows[0], facets.low[0], facets.high[0])
+    assert box.low == pytest.approx([-3, -3])
+    assert box.high == pytest.approx([9, 6])
 
 
 def test_no_random_box_within_uneven_limits_is_larger() -> None:

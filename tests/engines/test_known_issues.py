@@ -1,5 +1,6 @@
 """Every entry of the ledger is measured again: one that no longer reproduces fails here."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +21,8 @@ from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import Source
 from robots.motion import Motion
-from robots.robot import Case, load
-from tests.conftest import MODELS, CaseMaker
+from robots.robot import Case, load, representative_case
+from tests.conftest import MODELS, CaseMaker, want_engine
 from tests.engines.mechanisms import OPEN_FOUR_BAR, SPATIAL
 from validation.judge.audit import audit, expected_terms
 from validation.judge.compare import relative_error
@@ -42,6 +43,9 @@ LINK = """<robot name="link">
 </link>
 </robot>"""
 
+
+REPORTS = Path(__file__).parents[2] / "docs" / "reports"
+"""Texts for the authors of engines, each with a file that shows what it says."""
 
 BALL = """
 import sys
@@ -94,6 +98,8 @@ def measures(
         "pinocchio-stale-constraint-frames": partial(_jacobian_off, prr, prr_motion),
         "mjx-velocity-term": partial(_velocity_term, prr, prr_motion),
         "mjx-hard-loops-in-single-precision": partial(_hard_in_single_precision, error),
+        "mujoco-warp-velocity-term": partial(_late_velocity_term, prr, prr_motion),
+        "mujoco-warp-rows": _rows_left,
         "pybullet-torque-not-reported": partial(_torque_reported, prr, prr_motion),
         "pybullet-default-damping": partial(_error_with_damping, error),
         "pybullet-residual-threshold": partial(_error_with_threshold, error),
@@ -106,6 +112,10 @@ def measures(
         "drake-inverse-dynamics": partial(_inverse_dynamics_off, prr, prr_motion),
         "drake-start": partial(_start_left, prr, prr_motion),
         "drake-ball-to-world": _part_that_crashes,
+        **{
+            key: partial(_last_number, key)
+            for key in ("physx-dropped-friction", "physx-tgs-velocity", "physx-incoming-joint-force")
+        },
         "simbody-point-of-an-open-loop": partial(_directions_of_an_open_loop, model_case, tmp_path),
     }
 
@@ -115,12 +125,28 @@ def measures(
 def test_a_known_issue_reproduces(
     issue: Issue, measures: Mapping[str, Callable[[], float]], request: pytest.FixtureRequest, record_property: Any
 ) -> None:
-    if not engines.installed(issue.engine) and not request.config.getoption("--require-engines"):
-        pytest.skip(f"{issue.engine} is not installed")
+    want_engine(issue.engine, request.config)
     measured = measures[issue.key]()
     record_property("measured", measured)
     low, high = issue.size
     assert low <= measured <= high, f"{issue.title}: want {issue.quantity} in [{low:g}, {high:g}], got {measured:g}"
+
+
+def test_a_report_is_an_entry_with_a_short_file() -> None:
+    """Whose text says the version of the entry and its figure."""
+    issues = {issue.key: issue for issue in known_issues()}
+    texts = [path for path in REPORTS.glob("*.md") if path.stem != "README"]
+    assert {path.stem for path in texts} == {path.stem for path in REPORTS.glob("*.py")}
+    for path in texts:
+        text, issue = path.read_text(encoding="utf-8"), issues[path.stem]
+        assert len(path.with_suffix(".py").read_text(encoding="utf-8").splitlines()) < 40
+        assert re.search(rf"Seen in .*{re.escape(re.findall(r'[0-9.]+[0-9]', issue.versions)[0])}", text), path
+        figures = [
+            float(figure) for figure in re.findall(r"[0-9.]+[0-9]", text.split("Measured: ")[1].split("\n\n")[0])
+        ]
+        assert any(issue.size[0] <= figure * factor <= issue.size[1] for figure in figures for factor in (1, 0.01)), (
+            path
+        )
 
 
 def test_every_measurement_belongs_to_an_entry(measures: Mapping[str, Callable[[], float]]) -> None:
@@ -268,6 +294,35 @@ def _hard_in_single_precision(error: Callable[..., float]) -> float:
     return error(MjxForwardSingle(replace(OWN, compliances=(1.0, 2.0))))
 
 
+def _late_velocity_term(case: Case, motion: Motion) -> float:
+    """A square of the velocities: with one rate of the state before it is -2 instead of 4 times as large."""
+    mujoco, port = pytest.importorskip("mujoco"), pytest.importorskip("mujoco_warp")
+    from engines.mujoco.as_is import compiled
+
+    model = compiled(case.mechanism)
+    model.eq_solref[:] = 0
+    data, on_device = mujoco.MjData(model), port.put_model(model)
+    data.qpos[:], data.qvel[:] = motion.q[37], motion.qd[37]
+    world = port.put_data(model, data)
+    port.forward(on_device, world)
+    port.forward(on_device, world)
+    right = world.efc.aref.numpy()[0].copy()
+    world.qvel.assign(-2 * world.qvel.numpy())
+    port.forward(on_device, world)
+    late = world.efc.aref.numpy()[0]
+    return float(late @ right / (right @ right) / 4)
+
+
+def _rows_left() -> float:
+    mujoco, port = pytest.importorskip("mujoco"), pytest.importorskip("mujoco_warp")
+    case = representative_case(load("n_four_bar_40"))
+    model = mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
+    data = mujoco.MjData(model)
+    room = int(port.put_data(model, data).njmax)
+    mujoco.mj_forward(model, data)
+    return room / int(data.nefc)
+
+
 def _error_with_damping(error: Callable[..., float]) -> float:
     return error(engines.faults("pybullet/forward")["default damping"](1.0))
 
@@ -410,6 +465,12 @@ def _start_left(prr: Case, motion: Motion) -> float:
         for lead in (5, 10)
     )
     return float(five / ten)
+
+
+def _last_number(report: str) -> float:
+    """What the file of a report prints last: in a process of its own, as whoever is sent it runs it."""
+    command = [sys.executable, "-W", "ignore", str(REPORTS / f"{report}.py")]
+    return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()[-1])
 
 
 def _part_that_crashes() -> float:

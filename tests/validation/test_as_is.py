@@ -229,7 +229,7 @@ def test_noise_of_the_log_is_no_start() -> None:
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_start_that_alternates_is_waited_for(sign: float) -> None:
     t = np.arange(0, 2, 1e-3)
-    start = 0.1 * np.power(sign, np.arange(1000)) * np.exp(-(t[1000:] - 1) / 0.05)
+    start: Array = 0.1 * np.array([sign**k for k in range(1000)]) * np.exp(-(t[1000:] - 1) / 0.05)
     window, _ = start_window(series(t, 0.01 * np.ones(len(t))), t[1000:], (0.01 + start)[:, None])
     assert window == pytest.approx(0.05 * np.log(100), abs=2e-3)
 

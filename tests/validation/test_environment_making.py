@@ -131,6 +131,7 @@ def test_what_is_cut_short_is_made_anew(
     ("arguments", "complaint"),
     [
         (("add", "ode"), "unknown engine 'ode': known are dart"),
+        (("add", "no-engine"), "unknown engine 'no-engine'"),
         (("add", "drake>=1"), "want ENGINE or ENGINE==VERSION, got 'drake>=1'"),
         (("add", "drake==1.*"), "want ENGINE or ENGINE==VERSION, got 'drake==1.*'"),
         (("add", "drake", "--find-links", "/nowhere"), "/nowhere: want a folder of wheels, there is none"),

@@ -118,12 +118,13 @@ def parsed(requirement: str) -> tuple[str, str]:
         want = Requirement(requirement)
     except InvalidRequirement as error:
         raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'") from error
-    if want.name not in engines.engine_names():
+    name = want.name.replace("-", "_")  # as a package index writes what Python imports
+    if name not in engines.engine_names():
         raise NotFoundError("engine", want.name, engines.engine_names())
     version = next(iter(want.specifier)).version if want.specifier else ""
     if requirement.replace(" ", "") != f"{want.name}{'==' if version else ''}{version}" or "*" in version:
         raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'")
-    return want.name, version
+    return name, version
 
 
 def engine_of_folder(folder: Path) -> str:

@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from analytic.kinematics.mobility import mobility
 from analytic.motion.laws import AUTOMATIC
+from robots.arrays import Array
 from robots.errors import HarnessError, MechanismError, NotFoundError
 from robots.mechanism import ModelFile
 from robots.mjcf import CONNECT, SITE, WELD, compile_model, equalities_enabled, files_of
@@ -114,9 +117,18 @@ def _fingerprint(compiled: Any) -> str:
             (int(kind), *(_text(abs(x)) for x in axis))
             for kind, axis in zip(compiled.jnt_type, compiled.jnt_axis, strict=True)
         ),
-        sorted((int(compiled.eq_type[i]), *(_text(abs(x)) for x in compiled.eq_data[i][:6])) for i in closures),
+        sorted((int(compiled.eq_type[i]), *(_text(abs(x)) for x in _places(compiled, i))) for i in closures),
     )
     return hashlib.sha256(repr(numbers).encode()).hexdigest()
+
+
+def _places(compiled: Any, equality: int) -> Array:
+    """Numbers of an equality: where it is, or the polynomial between two coordinates."""
+    if compiled.eq_objtype[equality] != SITE:
+        return np.asarray(compiled.eq_data[equality][:10])
+    return np.concatenate(
+        [compiled.site_pos[compiled.eq_obj1id[equality]], compiled.site_pos[compiled.eq_obj2id[equality]]]
+    )
 
 
 def _text(number: float) -> str:

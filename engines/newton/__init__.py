@@ -1,0 +1,42 @@
+"""Newton, from a model built through its API from the `Mechanism`; in single precision, on the CPU."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from engines.contract import Audit, Engine, Faults
+
+
+class Newton(Engine):
+    """See `engines.contract.Engine`."""
+
+    name = "newton"
+    requires = "newton"
+    extra = "newton"
+    distribution = "newton"
+    packages = frozenset({"newton", "warp"})
+    lineage = "Newton"
+    shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
+    single_precision = True
+    simulating = frozenset({"as_is_kamino", "as_is_mujoco", "as_is_steel"})
+    on_request: ClassVar[Mapping[str, str]] = {
+        "kkt_single": "single precision settles nothing that others leave open, and Newton compiles for half a minute",
+        **dict.fromkeys(
+            ("as_is_kamino", "as_is_mujoco", "as_is_steel"),
+            "there are no files of Newton's with drives to take as they are: it steps what we build",
+        ),
+    }
+
+    def audit(self) -> Audit:
+        """See `Engine.audit`."""
+        from engines.newton import audit
+
+        return audit
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.newton import faults
+
+        return faults
+
+
+ENGINE = Newton()

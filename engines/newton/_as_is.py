@@ -1,0 +1,285 @@
+"""Newton as its user steps it: its own drives on the driven joints, one of its solvers, the step of its examples."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from engines.computed_torque import drive_matrices
+from engines.newton._equations import equations, opening
+from engines.newton._model import Tree, build, guarded, numbers, poses_of
+from engines.newton._newton import newton
+from engines.newton._support import want_simulated
+from engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Reading, driven_by_own_drives
+from engines.projection import loop_motions
+from engines.silence import silenced
+from engines.wrenches import wrenches
+from robots.arrays import AnyArray, Array
+from robots.efforts import Deviation, EffortHistory
+from robots.errors import NotRepresentableError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+STEP = 2e-3
+"""Step that its examples come near to: 60 to 100 Hz in 4 to 10 sub-steps [s]."""
+BANDWIDTH = 0.2 / STEP
+"""Of the drives, critically damped [rad/s]: their dampers, over a step, stay far below the inertia they act on. Stiffer
+ones open the loops of MuJoCo, and the last digits of a velocity are more of their force."""
+MAXIMAL = frozenset({"kamino"})
+"""Solvers whose state is that of the bodies."""
+EXPLICIT_SPRINGS = frozenset({"mujoco"})
+"""Solvers in which the stiffness of a drive acts at the beginning of a step, its damping at the end."""
+
+
+def drive_gains(mechanism: Mechanism, motion: Motion) -> Gains:
+    """Of drives that each hold what moves with them, in the middle of a motion.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+
+    Raises:
+        NotRepresentableError: If some drives move the others, so that all together would fight.
+    """
+    terms, k = equations(mechanism), len(motion.t) // 2
+    loop = loop_motions(terms.jacobian(motion.q[k]), mechanism.rates_of(mechanism.drives))
+    if len(loop.W) < len(mechanism.drives):
+        raise NotRepresentableError(f"newton: {len(mechanism.drives)} drives of {len(loop.W)} dof: they would fight")
+    M = terms.tree_terms(motion.q[k], motion.qd[k])[0]
+    inertia = np.diag(loop.D.T @ M @ loop.D)
+    return Gains(stiffness=BANDWIDTH**2 * inertia, damping=2 * BANDWIDTH * inertia)
+
+
+@dataclass(slots=True, kw_only=True)
+class NewtonDriven:
+    """See `engines.own_drives.Driven`."""
+
+    gains: Gains
+    """Of the drives."""
+    tree: Tree
+    """The robot without drives, in whose joints states are told."""
+    solver_name: str
+    solver: Any
+    control: Any
+    states: list[Any]
+    """Before and after a step."""
+    dofs: tuple[int, ...]
+    """Those of the drives among the dofs of the model that is stepped."""
+    places: tuple[int, ...]
+    """Where they stand among its positions."""
+    observables: Any
+    """What the solver reports of a step; None if nothing."""
+    q: Array
+    """Joint positions now [m or rad], shape (nq,)."""
+    step: float = STEP
+    precision: type[np.floating] = np.float32
+
+    @classmethod
+    def from_state(cls, mechanism: Mechanism, gains: Gains, solver: str, state: tuple[Array, Array]) -> Self:
+        """The robot in a state.
+
+        Args:
+            mechanism: Robot.
+            gains: Of its drives.
+            solver: Name of the solver.
+            state: Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,).
+
+        Raises:
+            NotRepresentableError: If the mechanism has something that the solver cannot carry.
+        """
+        want_simulated(mechanism, solver)
+        tree = build(mechanism)
+        tree.put(*state)
+        simulated = build(mechanism, gains, floats=solver in MAXIMAL, stands=tree)
+        start = simulated.model.state()
+        _copy_state(tree, start, has_joints=solver not in MAXIMAL)
+        made = SOLVERS[solver](simulated.model)
+        kinds = {"qfrc_actuator", "body_parent_f"} & made.supported_observables
+        return cls(
+            gains=gains,
+            tree=tree,
+            solver_name=solver,
+            solver=made,
+            control=simulated.model.control(),
+            states=[start, simulated.model.state()],
+            dofs=_of_drives(mechanism, simulated.model.joint_qd_start.numpy()),
+            places=_of_drives(mechanism, simulated.model.joint_q_start.numpy()),
+            observables=made.observables(kinds) if kinds else None,
+            q=state[0],
+        )
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """See `engines.own_drives.Driven.mechanism`."""
+        return self.tree.mechanism
+
+    def state(self) -> tuple[Array, Array]:
+        """See `engines.own_drives.Driven.state`."""
+        tree, state, nq, nv = self.tree, self.states[0], self.mechanism.nq, self.mechanism.nv
+        if self.solver_name not in MAXIMAL:
+            return numbers(state.joint_q)[:nq] + tree.rest, numbers(state.joint_qd)[:nv]
+        newton.eval_ik(tree.model, state, tree.state.joint_q, tree.state.joint_qd)
+        q = numbers(tree.state.joint_q)[:nq] + tree.rest
+        turns = np.array([joint.kind == "hinge" for joint in self.mechanism.joints])
+        whole = np.round((self.q - q) / (2 * np.pi)) if np.isfinite(q).all() else 0
+        self.q = q + 2 * np.pi * np.where(turns, whole, 0)
+        return self.q, numbers(tree.state.joint_qd)[:nv]
+
+    def opening(self) -> Deviation:
+        """See `engines.own_drives.Driven.opening`."""
+        return opening(self.mechanism, poses_of(self.states[0]))
+
+    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
+        """See `engines.own_drives.Driven.drive`."""
+        before, after = self.states
+        positions = self._along_drives()[0]
+        for values, places, orders in (
+            (self.control.joint_target_q, self.places, target - self.drive_matrices[0] @ self.tree.rest),
+            (self.control.joint_target_qd, self.dofs, rate),
+        ):
+            array = values.numpy()
+            array[list(places)] = orders
+            values.assign(array)
+        before.clear_forces()
+        _load(self.mechanism, before, numbers(self.tree.model.body_com))
+        observed = {} if self.observables is None else {"observables": self.observables}
+        self.solver.step(before, after, self.control, None, self.step, **observed)
+        self.states.reverse()
+        rates = self._along_drives()[1]
+        reached = positions if self.solver_name in EXPLICIT_SPRINGS else positions + self.step * rates
+        return {APPLIED: self.gains.force(target, rate, reached, rates), **self._readings(before)}
+
+    def _along_drives(self) -> tuple[Array, Array]:
+        """Where the drives are [m or rad] and how fast they go [m/s or rad/s], each of shape (drives,)."""
+        A, W = self.drive_matrices
+        q, qd = self.state()
+        return A @ q, W @ qd
+
+    @property
+    def drive_matrices(self) -> tuple[Array, Array]:
+        """What takes positions and velocities of the joints to those of the drives."""
+        return drive_matrices(self.mechanism, range(len(self.mechanism.drives)))
+
+    def _readings(self, before: Any) -> Mapping[str, Array]:
+        """What the solver tells of the last step along each drive [N or N m], of shape (drives,)."""
+        if self.solver_name == "kamino":
+            return {REPORTED: multipliers(self.solver, self.mechanism)}
+        motions = newton.eval_jacobian(self.tree.model, before)
+        readings = {REACTION: self._reactions(numbers(motions)[0], numbers(self.observables.body_parent_f))}
+        if self.solver_name == "mujoco":
+            readings[REPORTED] = numbers(self.observables.qfrc_actuator)[list(self.dofs)]
+        return readings
+
+    def _reactions(self, motions: Array, wrenches_at_joints: Array) -> Array:
+        """Along each drive, by how its unit rate moves its body: force at the mass centre, and moment."""
+        mechanism = self.mechanism
+        bodies = [mechanism.joints[drive.joints[0]].body for drive in mechanism.drives]
+        return np.array(
+            [motions[6 * b : 6 * b + 6, dof] @ wrenches_at_joints[b] for b, dof in zip(bodies, self.dofs, strict=True)]
+        )
+
+
+def multipliers(solver: Any, mechanism: Mechanism) -> Array:
+    """What Kamino's solver finds for the drives in a step, less what rotors and dampers of their joints take.
+
+    Newton gives them out only by parts of Kamino that it calls its own.
+
+    Args:
+        solver: Newton's `SolverKamino`.
+        mechanism: Robot.
+
+    Returns:
+        Forces along the drives [N or N m], shape (drives,); NaN of a joint with several axes.
+    """
+    kamino = solver._solver_kamino
+    values, starts = numbers(kamino._data.joints.lambda_dyn_j), kamino._model.joints.dynamic_cts_offset.numpy()
+    forces = []
+    for drive in mechanism.drives:
+        body = mechanism.joints[drive.joints[0]].body
+        alone = len(mechanism.joints_of[body]) == 1
+        forces.append(values[starts[body]] if alone else np.nan)
+    return np.array(forces)
+
+
+def _load(mechanism: Mechanism, state: Any, centers: Array) -> None:
+    """Let external wrenches and what holds weights act on the bodies in the next step."""
+    loads = list(wrenches(mechanism))
+    if not loads:
+        return
+    R, forces = poses_of(state)[1], np.zeros((len(mechanism.bodies), 6))
+    for load in loads:
+        lever = R[load.body] @ (load.point - centers[load.body])
+        forces[load.body] += [*load.force, *(load.moment + np.cross(lever, load.force))]
+    state.body_f.assign(forces)
+
+
+def _copy_state(tree: Tree, start: Any, *, has_joints: bool) -> None:
+    start.body_q.assign(tree.state.body_q)
+    start.body_qd.assign(tree.state.body_qd)
+    if has_joints:
+        start.joint_q.assign(tree.state.joint_q)
+        start.joint_qd.assign(tree.state.joint_qd)
+
+
+def _of_drives(mechanism: Mechanism, starts: AnyArray) -> tuple[int, ...]:
+    """Where the drives stand among dofs or positions of a model, whose joints are in the order of the bodies.
+
+    Args:
+        mechanism: Robot.
+        starts: Where each joint of the model begins [-], shape (joints + 1,).
+    """
+    places = []
+    for drive in mechanism.drives:
+        body = mechanism.joints[drive.joints[0]].body
+        places.append(int(starts[body]) + mechanism.joints_of[body].index(drive.joints[0]))
+    return tuple(places)
+
+
+SOLVERS: Mapping[str, Callable[[Any], Any]] = {
+    "kamino": newton.solvers.SolverKamino,
+    "mujoco": lambda model: newton.solvers.SolverMuJoCo(model, use_mujoco_cpu=True),
+    "steel": newton.solvers.SolverSteel,
+}
+"""By name, with its own settings."""
+SETTINGS: Mapping[str, str] = {
+    "kamino": "SolverKamino as it comes: PADMM to 1e-6, 200 iterations at most",
+    "mujoco": "SolverMuJoCo as it comes, by MuJoCo's C library: implicitfast, loops as soft as by default",
+    "steel": "SolverSteel as it comes: projected Gauss-Seidel, 12 iterations, regularization 1e-6, Baumgarte 0.2",
+}
+"""What these are, in words."""
+READING = Reading(
+    effort=APPLIED,
+    reason="no solver of Newton's gives an effort out; the law at the velocity where the step ends acted",
+)
+
+
+def held_by_drives(source: str, case: Case, motion: Motion, solver: str) -> EffortHistory:
+    """What a route returns.
+
+    Args:
+        source: Name of the route.
+        case: The case.
+        motion: Its motion.
+        solver: Name of the solver.
+
+    Raises:
+        NotRepresentableError: If the mechanism has something that the solver cannot carry.
+        EngineError: If Newton fails, or its state is not finite any more.
+    """
+    mechanism = case.mechanism
+    want_simulated(mechanism, solver)
+
+    with guarded(source), silenced():
+        gains = drive_gains(mechanism, motion)
+
+    def start(k: int) -> tuple[NewtonDriven, Gains]:
+        return NewtonDriven.from_state(mechanism, gains, solver, (motion.q[k], motion.qd[k])), gains
+
+    settings = {"solver": SETTINGS[solver], "precision": "single: Newton has no other", "loops": CLOSURES}
+    with guarded(source), silenced():
+        return driven_by_own_drives(source, case, motion, start, READING, settings)
+
+
+CLOSURES = "joints outside of the articulation: ball for connect, fixed for weld"

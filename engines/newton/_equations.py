@@ -1,0 +1,140 @@
+"""Newton's equations of motion at any state: terms of the spanning tree, rows of the loops."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.differences import slope_along
+from engines.newton._model import Tree, build, numbers
+from engines.newton._newton import newton, warp
+from engines.wrenches import wrenches
+from robots.arrays import Array
+from robots.efforts import Deviation
+from robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
+
+STEP = 0.1
+"""Largest change of a joint from one point of a difference to the next [rad or m]: round-off of single precision counts
+as much as truncation."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonEquations:
+    """See `engines.equations.Equations`; in single precision."""
+
+    tree: Tree
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """See `engines.equations.Equations.mechanism`."""
+        return self.tree.mechanism
+
+    def jacobian(self, q: Array) -> Array:
+        """See `engines.equations.Equations.jacobian`, along the world's axes."""
+        self.tree.put(q, np.zeros(self.mechanism.nv))
+        links = _links(self.tree)
+        rows = [np.zeros((0, self.mechanism.nv))]
+        rows += [_of_closure(self.tree, closure, links) for closure in self.mechanism.rigid_closures]
+        return np.concatenate(rows)
+
+    def opening(self, q: Array) -> Deviation:
+        """See `engines.equations.Equations.opening`."""
+        self.tree.put(q, np.zeros(self.mechanism.nv))
+        return opening(self.mechanism, self.tree.body_poses())
+
+    def closure_bias(self, q: Array, qd: Array) -> Array:
+        """See `engines.equations.Equations.closure_bias`: Newton has no rate of a Jacobian, J q̇ is differenced."""
+        return slope_along(lambda move: self.jacobian(q + move) @ qd, qd, STEP)
+
+    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+        """See `engines.equations.Equations.tree_terms`."""
+        tree, nv = self.tree, self.mechanism.nv
+        tree.put(q, qd)
+        model = tree.model
+        size = model.max_dofs_per_articulation
+        M = warp.zeros((model.articulation_count, size, size), dtype=float)
+        weights, velocity_terms = (warp.zeros(model.joint_dof_count, dtype=float) for _ in range(2))
+        newton.eval_inverse_dynamics_passive(
+            model, tree.state, mass_matrix=M, gravity_force=weights, coriolis_force=velocity_terms
+        )
+        stiffness, damping, rest = (
+            numbers(values)[:nv] for values in (model.joint_stiffness, model.joint_damping, model.joint_rest_q)
+        )
+        passive = stiffness * (rest - (q - tree.rest)) - damping * qd + _loads(tree)
+        return numbers(M)[0, :nv, :nv], (numbers(weights) + numbers(velocity_terms))[:nv], passive
+
+
+def equations(mechanism: Mechanism) -> NewtonEquations:
+    """The equations of motion of a mechanism.
+
+    Args:
+        mechanism: Robot.
+
+    Raises:
+        NotRepresentableError: If it has something that Newton cannot carry.
+    """
+    return NewtonEquations(build(mechanism))
+
+
+def opening(mechanism: Mechanism, poses: tuple[Array, Array]) -> Deviation:
+    """How far the widest loop is open.
+
+    Args:
+        mechanism: Robot.
+        poses: Origins of the bodies [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3).
+    """
+    widest = Deviation()
+    for closure in mechanism.rigid_closures:
+        (p1, R1), (p2, R2) = (
+            (point, np.eye(3)) if body == WORLD else (poses[0][body] + poses[1][body] @ point, poses[1][body])
+            for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2))
+        )
+        widest = widest.or_worse(Deviation(float(np.linalg.norm(p1 - p2))))
+        match closure:
+            case ConnectClosure():
+                continue
+            case WeldClosure():
+                turned = Rotation.from_matrix(R2.T @ R1 @ closure.rotation)
+                widest = widest.or_worse(Deviation(0.0, float(turned.magnitude())))
+            case _:
+                assert_never(closure)
+    return widest
+
+
+def _links(tree: Tree) -> Array:
+    """Velocity of each body's mass centre and its angular velocity, per joint velocity, shape (nb, 6, nv)."""
+    nb, nv = len(tree.mechanism.bodies), tree.mechanism.nv
+    return numbers(newton.eval_jacobian(tree.model, tree.state))[0].reshape(-1, 6, nv)[:nb, :, :nv]
+
+
+def _of_closure(tree: Tree, closure: RigidClosure, links: Array) -> Array:
+    first = _of_end(tree, closure.body1, closure.point1, links)
+    second = _of_end(tree, closure.body2, closure.point2, links)
+    match closure:
+        case ConnectClosure():
+            return first[:3] - second[:3]
+        case WeldClosure():
+            return first - second
+        case _:
+            assert_never(closure)
+
+
+def _of_end(tree: Tree, body: int, point: Array, links: Array) -> Array:
+    """Linear and angular rows of a point of a body, world axes, shape (6, nv)."""
+    if body == WORLD:
+        return np.zeros((6, tree.mechanism.nv))
+    R = tree.body_poses()[1][body]
+    linear, angular = links[body][:3], links[body][3:]
+    lever = R @ (point - numbers(tree.model.body_com)[body])
+    return np.concatenate([linear + np.cross(angular.T, lever).T, angular])
+
+
+def _loads(tree: Tree) -> Array:
+    """Generalized force of external wrenches and of what holds weights [N or N m], shape (nv,)."""
+    force, links = np.zeros(tree.mechanism.nv), None
+    for load in wrenches(tree.mechanism):
+        links = _links(tree) if links is None else links
+        rows = _of_end(tree, load.body, load.point, links)
+        force += rows.T @ np.concatenate([load.force, load.moment])
+    return force

@@ -1,0 +1,196 @@
+"""A mechanism as Newton's model: its tree as one articulation, its closures as joints outside of it.
+
+A body with several joints gets one joint of Newton's (D6) that slides, then turns. All numbers there are of single
+precision.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.newton._newton import newton, warp
+from engines.newton._support import is_floating, want_carried
+from engines.own_drives import Gains
+from robots.arrays import AnyArray, Array
+from robots.errors import EngineError
+from robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, RigidClosure, WeldClosure
+
+NOTHING = np.zeros(3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A mechanism in Newton; positions there are counted from where joints are at rest."""
+
+    mechanism: Mechanism
+    model: Any
+    """Newton's `Model`."""
+    state: Any
+    """Its `State`."""
+
+    @property
+    def rest(self) -> Array:
+        """Positions of the joints that Newton counts from [m or rad], shape (nq,)."""
+        return self.mechanism.rest_position
+
+    def put(self, q: Array, qd: Array) -> None:
+        """Set the state of the tree, and from it that of the bodies.
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+            qd: Joint velocities [m/s or rad/s], shape (nv,).
+        """
+        n, state = self.mechanism.nq, self.state
+        positions, velocities = state.joint_q.numpy(), state.joint_qd.numpy()
+        positions[:n], velocities[:n] = q - self.rest, qd
+        state.joint_q.assign(positions)
+        state.joint_qd.assign(velocities)
+        newton.eval_fk(self.model, state.joint_q, state.joint_qd, state)
+
+    def body_poses(self) -> tuple[Array, Array]:
+        """Origins of the bodies [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3), by Newton's kinematics."""
+        return poses_of(self.state)
+
+
+def poses_of(state: Any) -> tuple[Array, Array]:
+    """Origins of the bodies of a state [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3)."""
+    poses = state.body_q.numpy().astype(float)
+    return poses[:, :3], Rotation.from_quat(poses[:, 3:]).as_matrix()
+
+
+def build(
+    mechanism: Mechanism, gains: Gains | None = None, *, floats: bool = False, stands: Tree | None = None
+) -> Tree:
+    """The mechanism in Newton, in the gravity of the mechanism.
+
+    Args:
+        mechanism: Robot.
+        gains: Of Newton's drives on the joints that have a motor; by default there are none.
+        floats: Whether a body that its joints leave free gets a free joint instead, as Kamino has no other for it.
+        stands: The same in a state with closed loops, where closures are to be measured; by default nowhere.
+
+    Raises:
+        NotRepresentableError: If something of the mechanism has no counterpart.
+    """
+    want_carried(mechanism)
+    builder = newton.ModelBuilder(gravity=tuple(mechanism.gravity), up_axis=newton.Axis.Z)
+    links = [
+        builder.add_link(
+            mass=body.mass, com=tuple(body.center), inertia=body.inertia, lock_inertia=True, label=body.name
+        )
+        for body in mechanism.bodies
+    ]
+    joints = [_add_joint(builder, mechanism, b, gains, floats=floats) for b in links]
+    builder.add_articulation(joints)
+    for closure in mechanism.rigid_closures:
+        _close(builder, closure)
+    if stands is not None:
+        _stand(builder, stands, floats=floats)
+    model = builder.finalize(device="cpu")
+    return Tree(mechanism=mechanism, model=model, state=model.state())
+
+
+@contextmanager
+def guarded(route: str) -> Iterator[None]:
+    """Turn what Newton raises into an `EngineError`."""
+    try:
+        yield
+    except (ValueError, RuntimeError, TypeError, NotImplementedError) as error:
+        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
+
+
+def numbers(array: Any) -> AnyArray:
+    """What an array of Warp's holds, in double precision."""
+    return np.array(array.numpy(), dtype=float)
+
+
+def _stand(builder: Any, stands: Tree, *, floats: bool) -> None:
+    """Let the model begin in a state: some solvers measure there what a closure is to keep."""
+    mechanism, poses = stands.mechanism, stands.state.body_q.numpy()
+    positions, starts = stands.state.joint_q.numpy(), stands.model.joint_q_start.numpy()
+    for b, own in enumerate(mechanism.joints_of):
+        builder.body_q[b] = warp.transform(*poses[b])
+        begin = builder.joint_q_start[b]
+        values = poses[b] if floats and is_floating(mechanism, b) else positions[starts[b] :][: len(own)]
+        builder.joint_q[begin : begin + len(values)] = values.tolist()
+
+
+def _add_joint(builder: Any, mechanism: Mechanism, b: int, gains: Gains | None, *, floats: bool) -> int:
+    """The joint of a body; its number."""
+    body, own = mechanism.bodies[b], [mechanism.joints[j] for j in mechanism.joints_of[b]]
+    hinges = [joint for joint in own if joint.kind == "hinge"]
+    anchor = hinges[0].anchor if hinges else NOTHING
+    place = {
+        "parent_xform": _pose(body.position + body.rotation @ anchor, body.rotation),
+        "child_xform": _pose(anchor, np.eye(3)),
+        "label": body.name,
+    }
+    if not own:
+        return int(builder.add_joint_fixed(body.parent, b, **place))
+    if floats and is_floating(mechanism, b):
+        return int(builder.add_joint_free(b, parent=body.parent, label=body.name))
+    driven = {drive.joints[0]: k for k, drive in enumerate(mechanism.drives)} if gains else {}
+    linear, angular = (
+        [
+            _axis(mechanism.joints[j], _law(gains, driven.get(j)))
+            for j in mechanism.joints_of[b]
+            if mechanism.joints[j].kind == kind
+        ]
+        for kind in ("slide", "hinge")
+    )
+    if len(own) > 1:
+        return int(builder.add_joint_d6(body.parent, b, linear_axes=linear, angular_axes=angular, **place))
+    add = builder.add_joint_prismatic if linear else builder.add_joint_revolute
+    return int(add(body.parent, b, axis=(linear or angular)[0], **place))
+
+
+def _law(gains: Gains | None, drive: int | None) -> dict[str, Any]:
+    """What makes a joint one with a drive."""
+    if gains is None or drive is None:
+        return {}
+    return {
+        "target_ke": float(gains.stiffness[drive]),
+        "target_kd": float(gains.damping[drive]),
+        "actuator_mode": newton.JointTargetMode.POSITION_VELOCITY,
+    }
+
+
+def _axis(joint: Joint, law: dict[str, Any]) -> Any:
+    """One of the axes of a joint, without limits and dry friction."""
+    return newton.ModelBuilder.JointDofConfig(
+        axis=tuple(joint.axis),
+        armature=joint.armature,
+        damping=joint.damping,
+        stiffness=joint.stiffness,
+        rest_q=float((joint.spring_reference - joint.rest_position)[0]),
+        friction=0.0,
+        **law,
+    )
+
+
+def _close(builder: Any, closure: RigidClosure) -> None:
+    """A joint outside of the articulation: its child must be a body of it."""
+    (parent, at_parent), (child, at_child) = (closure.body1, closure.point1), (closure.body2, closure.point2)
+    turn = closure.rotation if isinstance(closure, WeldClosure) else np.eye(3)
+    if child == WORLD:
+        (parent, at_parent), (child, at_child), turn = (child, at_child), (parent, at_parent), turn.T
+    place = {
+        "parent_xform": _pose(at_parent, turn),
+        "child_xform": _pose(at_child, np.eye(3)),
+        "label": closure.name,
+    }
+    match closure:
+        case ConnectClosure():
+            builder.add_joint_ball(parent, child, **place)
+        case WeldClosure():
+            builder.add_joint_fixed(parent, child, **place)
+        case _:
+            assert_never(closure)
+
+
+def _pose(position: Array, R: Array) -> Any:
+    return warp.transform(tuple(position), tuple(Rotation.from_matrix(R).as_quat()))

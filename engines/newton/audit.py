@@ -1,0 +1,108 @@
+"""What Newton has been given and computes, in single precision: read back from its model."""
+
+from typing import Any
+
+import numpy as np
+
+from engines.equations import equation_fields, matrices_along, names_of
+from engines.newton._equations import equations
+from engines.newton._model import Tree, guarded, numbers
+from engines.newton._newton import newton, warp
+from engines.silence import silenced
+from engines.wrenches import wrenches
+from robots.arrays import Array
+from robots.inventory import Inventory, Matrices, off_axis
+from robots.mechanism import Mechanism
+
+REBUILT = {
+    "force": "loads before each step",
+    "moment": "loads before each step",
+    "transmission": "drives act on joints; gears are taken off their readings",
+}
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    with guarded("newton"), silenced():
+        terms = equations(mechanism)
+        tree, fields = terms.tree, equation_fields(terms, q)
+        freedom, axis, anchor = _joints(tree)
+        force, moment = _loads(tree)
+        nv, model = mechanism.nv, tree.model
+        stiffness = numbers(model.joint_stiffness)[:nv]
+        reference = numbers(model.joint_rest_q)[:nv] + tree.rest
+        return Inventory(
+            **names_of(mechanism),
+            **fields,
+            **_bodies(tree),
+            freedom=freedom,
+            axis=axis,
+            anchor=anchor,
+            armature=np.diag(numbers(model.joint_armature)[:nv]),
+            friction=numbers(model.joint_friction)[:nv],
+            stiffness=stiffness,
+            spring_reference=np.where(stiffness != 0, reference, 0.0),
+            gravity=numbers(model.gravity).reshape(-1, 3)[0],
+            force=force,
+            moment=moment,
+            transmission=mechanism.selection,
+            rebuilt=REBUILT,
+        )
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    with guarded("newton"), silenced():
+        return matrices_along(equations(mechanism), q, qd)
+
+
+def _bodies(tree: Tree) -> dict[str, Any]:
+    """Masses, mass centres and inertias as fields of `Inventory`."""
+    p, R = tree.body_poses()
+    mass, center, inertia = (
+        numbers(values) for values in (tree.model.body_mass, tree.model.body_com, tree.model.body_inertia)
+    )
+    return {
+        "mass": mass,
+        "total_mass": float(mass.sum()),
+        "center": p + (R @ center[..., None])[..., 0],
+        "moments": np.linalg.eigvalsh(inertia),
+        "inertia": R @ inertia @ R.swapaxes(1, 2),
+    }
+
+
+def _joints(tree: Tree) -> tuple[Array, Array, Array]:
+    """Freedom, axis and anchor of each joint as `Inventory` has them, by the motion that Newton gives each dof.
+
+    That is a velocity of the point of the body at the origin of the world, and an angular velocity.
+    """
+    model = tree.model
+    motion = warp.zeros(model.joint_dof_count, dtype=warp.spatial_vector)
+    newton.eval_jacobian(model, tree.state, joint_S_s=motion)
+    linear, angular = np.split(numbers(motion)[: tree.mechanism.nv], 2, axis=1)
+    turns = np.linalg.norm(angular, axis=1) > 0.5
+    axis = np.where(turns[:, None], angular, linear)
+    anchor = [off_axis(np.cross(*pair), pair[0]) for pair in zip(angular, linear, strict=True)]
+    return np.stack([turns, ~turns], axis=1).astype(float), axis, np.where(turns[:, None], anchor, 0.0)
+
+
+def _loads(tree: Tree) -> tuple[Array, Array]:
+    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
+    center, R = numbers(tree.model.body_com), tree.body_poses()[1]
+    force, moment = np.zeros(center.shape), np.zeros(center.shape)
+    for load in wrenches(tree.mechanism):
+        force[load.body] += load.force
+        lever = R[load.body] @ (load.point - center[load.body])
+        moment[load.body] += load.moment + np.cross(lever, load.force)
+    return force, moment

@@ -1,0 +1,16 @@
+"""Newton as its user runs it with its solver Kamino: the step of its examples, and its own drives."""
+
+from engines.newton._as_is import held_by_drives
+from robots.efforts import EffortHistory, Source
+from robots.motion import Motion
+from robots.robot import Case
+
+
+class NewtonAsIsKamino(Source):
+    """Efforts of Newton's own drives while they held the robot along the motion, stepped by Kamino."""
+
+    name = "newton/as_is_kamino"
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        return held_by_drives(self.name, case, motion, "kamino")
