@@ -1,4 +1,4 @@
-"""Keep what the site shows of our own robots: `python -m docs.catalogue DIR`, where DIR holds a run of the catalogue.
+"""Keep what the site shows of our own robots: `python -m docs.catalogue_tables DIR`, where DIR holds a run of them.
 
 Writes `docs/catalogue`: the tables of the run from which pages are made, and a table of models like the atlas's.
 """
