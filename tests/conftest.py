@@ -1,6 +1,7 @@
 """Options and fixtures of all tests."""
 
 import os
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+import engines
 from analytic.motion.prescribe import prescribe
 from robots.motion import Motion
 from robots.robot import Case, Robot, load, make_case
@@ -20,6 +22,24 @@ ZOO = tuple(sorted(path.stem for path in MODELS.glob("*.xml")))
 """Small mechanisms with what no robot of the catalogue has."""
 AMPLITUDES = {"six_legs": 0.02}
 """Half swing of the actuated joints [m or rad] where 0.1 is too much."""
+
+
+def want_engine(name: str, config: pytest.Config) -> None:
+    """Skip a test whose engine is not there, or fail it if engines are required and this one is in the group dev.
+
+    Args:
+        name: Name of the engine.
+        config: Of the tests.
+    """
+    if engines.installed(name):
+        return
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    if (
+        config.getoption("--require-engines")
+        and f"loopcheck[{engines.extra(name)}]" in project["dependency-groups"]["dev"]
+    ):
+        pytest.fail(f"{name} is not installed")
+    pytest.skip(f"{name} is not installed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,7 +8,7 @@ with redirect_stdout(StringIO()):  # that Warp, another way to compute, is not t
     import jax
     from mujoco import mjx
 
-__all__ = ["jax", "mjx", "on_cpu"]
+__all__ = ["device", "jax", "mjx", "on_cpu", "on_device"]
 
 
 @contextmanager
@@ -16,3 +16,16 @@ def on_cpu(*, double: bool) -> Iterator[None]:
     """Compute on the CPU in double or single precision meanwhile, and in this thread alone."""
     with jax.enable_x64(double), jax.default_device(jax.devices("cpu")[0]):
         yield
+
+
+@contextmanager
+def on_device(*, double: bool) -> Iterator[None]:
+    """Compute in double or single precision meanwhile, in this thread alone, on a GPU where JAX has one."""
+    with jax.enable_x64(double):
+        yield
+
+
+def device() -> str:
+    """The device that computes unless the CPU is asked for."""
+    first = jax.devices()[0]
+    return "CPU" if first.platform == "cpu" else str(first.device_kind)

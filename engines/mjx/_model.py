@@ -16,6 +16,7 @@ from robots.arrays import AnyArray, Array
 from robots.efforts import Deviation
 from robots.errors import EngineError, NotRepresentableError
 from robots.mechanism import Coordinate, Mechanism
+from robots.mujoco_compat import CompatibleModel
 
 BATCH = 64
 """Samples that are computed at once: one size for all motions, because every other would be compiled anew."""
@@ -79,19 +80,29 @@ def compiled(mechanism: Mechanism, drives: Sequence[Coordinate] = ()) -> Any:
         NotRepresentableError: If MJX would drop something of it in silence.
     """
     model = driven(mechanism, drives) if drives else build(mechanism)
-    dropped = [
-        f"{what} of actuator '{model.actuator(k).name}'"
-        for what in DROPPED
-        for k in np.flatnonzero(getattr(model, f"actuator_{what}"))
-    ]
-    if dropped:  # with what it refuses itself, which is the first of it alone
-        want_representable("mjx", (*dropped, *_refused(model)))
+    if lost_in_silence := list(dropped(model)):  # with what it refuses itself, which is the first of it alone
+        want_representable("mjx", (*lost_in_silence, *_refused(model)))
     own_actuators_off(model)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_WARMSTART
     model.geom_contype[:] = model.geom_conaffinity[:] = 0
     model.opt.integrator, model.opt.solver = mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtSolver.mjSOL_NEWTON
     model.opt.cone, model.opt.jacobian = mujoco.mjtCone.mjCONE_PYRAMIDAL, mujoco.mjtJacobian.mjJAC_DENSE
     return model
+
+
+def dropped(model: Any) -> Iterator[str]:
+    """What MJX would drop of a model in silence."""
+    for what in DROPPED:
+        for k in np.flatnonzero(getattr(CompatibleModel(model), f"actuator_{what}")):
+            yield f"{what} of actuator '{model.actuator(k).name}'"
+
+
+def dropped_options(model: Any) -> Iterator[str]:
+    """Options of a model that MJX would drop in silence."""
+    if model.opt.disableactuator:
+        yield "option actuatorgroupdisable, so that these actuators act"
+    if model.opt.noslip_iterations:
+        yield "option noslip_iterations"
 
 
 def _refused(model: Any) -> Iterator[str]:

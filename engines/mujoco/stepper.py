@@ -77,15 +77,5 @@ class MujocoStepper:
             getattr(scratch, name)[:] = getattr(data, name)
         mujoco.mj_forward(self.model, scratch)
         mujoco.mj_rnePostConstraint(self.model, scratch)
-        return scratch.qfrc_actuator.copy(), reactions(self.model, scratch)
-
-
-def reactions(model: Any, data: Any) -> Array:
-    """Reactions of the joints along their dofs, by the forces between bodies in the data [N or N m], shape (nv,).
-
-    Args:
-        model: MuJoCo's.
-        data: Its data, with what follows from the accelerations.
-    """
-    reaction: Array = (data.cdof * data.cfrc_int[model.dof_bodyid]).sum(axis=1)
-    return reaction
+        reaction = (scratch.cdof * scratch.cfrc_int[self.model.dof_bodyid]).sum(axis=1)
+        return scratch.qfrc_actuator.copy(), reaction

@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from engines.mujoco_warp._warp import mujoco_warp, warp

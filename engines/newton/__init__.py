@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine
+from engines.contract import Audit, Engine, Faults
 
 
 class Newton(Engine):
@@ -17,6 +17,7 @@ class Newton(Engine):
     lineage = "Newton"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     single_precision = True
+    companions = ("mujoco-warp>=3.17",)
     simulating = frozenset({"as_is_kamino", "as_is_mujoco", "as_is_steel"})
     on_request: ClassVar[Mapping[str, str]] = {
         "kkt_single": "single precision settles nothing that others leave open, and Newton compiles for half a minute",
@@ -31,6 +32,12 @@ class Newton(Engine):
         from engines.newton import audit
 
         return audit
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.newton import faults
+
+        return faults
 
 
 ENGINE = Newton()

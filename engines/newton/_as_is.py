@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from engines.computed_torque import drive_matrices
-from engines.newton._equations import equations, opening
+from engines.newton._equations import equations
 from engines.newton._model import Tree, build, guarded, numbers, poses_of
 from engines.newton._newton import newton
 from engines.newton._support import want_simulated
+from engines.openings import opening
 from engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Reading, driven_by_own_drives
 from engines.projection import loop_motions
 from engines.silence import silenced
@@ -139,9 +140,9 @@ class NewtonDriven:
             (self.control.joint_target_q, self.places, target - self.drive_matrices[0] @ self.tree.rest),
             (self.control.joint_target_qd, self.dofs, rate),
         ):
-            told = values.numpy()
-            told[list(places)] = orders
-            values.assign(told)
+            array = values.numpy()
+            array[list(places)] = orders
+            values.assign(array)
         before.clear_forces()
         _load(self.mechanism, before, numbers(self.tree.model.body_com))
         observed = {} if self.observables is None else {"observables": self.observables}
@@ -167,10 +168,10 @@ class NewtonDriven:
         if self.solver_name == "kamino":
             return {REPORTED: multipliers(self.solver, self.mechanism)}
         motions = newton.eval_jacobian(self.tree.model, before)
-        told = {REACTION: self._reactions(numbers(motions)[0], numbers(self.observables.body_parent_f))}
+        readings = {REACTION: self._reactions(numbers(motions)[0], numbers(self.observables.body_parent_f))}
         if self.solver_name == "mujoco":
-            told[REPORTED] = numbers(self.observables.qfrc_actuator)[list(self.dofs)]
-        return told
+            readings[REPORTED] = numbers(self.observables.qfrc_actuator)[list(self.dofs)]
+        return readings
 
     def _reactions(self, motions: Array, wrenches_at_joints: Array) -> Array:
         """Along each drive, by how its unit rate moves its body: force at the mass centre, and moment."""

@@ -6,6 +6,7 @@ In the drawings: @ motor, o hinge, U two hinges, O ball or point closure, [ ] sl
 from functools import reduce
 from typing import Protocol
 
+import engines
 from analytic.dynamics.noc import Noc
 from analytic.kinematics.redundancy import moving_part
 from robots.arrays import Array
@@ -235,9 +236,10 @@ def _over_own_peaks(effort: Array, case: Case, motion: Motion) -> float:
 
 
 def want_right(name: str, case: Case, motion: Motion) -> None:
-    """A simulation keeps within its registered limits; what takes the state as given is exact to round-off."""
+    """A simulation, and single precision, keep within registered limits; what takes the state is exact to round-off."""
     history = sources.load(name).compute_efforts(case, motion)
-    if sources.simulates(name):
+    engine = sources.engine_of(name)
+    if sources.simulates(name) or (engine and engines.engine(engine).single_precision):
         want_agreement(history, reference(case, motion), registered()[name])
     else:
         assert (history.closure_drift or Deviation()).largest < CLOSED

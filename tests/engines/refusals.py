@@ -14,6 +14,18 @@ _DRAKE = {
     "strutted_four_bar": "drake: slack of spring 'cable'",
     "tendon_hand": "drake: equality 'rack'.*; tendon 'pull'.*; tendon 'elastic'",
 }
+_NEWTON = {
+    "ball_and_universal": "newton: ball joint 'ball'",
+    "floating_rotors": "newton: free joint 'base'.*; ball joint 'neck'.*; tendon 'both'",
+    "geared_pair": "newton: equality 'cam'",
+    "pendulum_tree": "newton: body 'b' with a hinge before a slide",
+    "six_legs": "newton: free joint 'platform'",
+    "spinning_rod": "newton: ball joint 'ball'",
+    "strutted_four_bar": "newton: spring 'strut'.*; spring 'cable'",
+    "to_world": "newton: body 'b' with a hinge before a slide",
+    "tendon_hand": "newton: equality 'rack'.*; tendon 'pull'.*; tendon 'elastic'",
+    "spatial": "newton: body 'frame' without mass.*; hinges of body 'coupler' through different points",
+}
 _FRAMES = "of coordinates: its constraints hold points and frames"
 
 REFUSALS = {
@@ -27,6 +39,7 @@ REFUSALS = {
     ("exudyn/forward", "spinning_rod"): "exudyn: spring or damper of ball joint 'ball'",
     ("exudyn/forward", "strutted_four_bar"): "exudyn: slack of spring 'cable'",
     ("exudyn/forward", "tendon_hand"): "exudyn: equality 'rack'",
+    **{("newton/kkt_single", name): says for name, says in _NEWTON.items()},
     ("pinocchio/forward", "floating_rotors"): _TENDON,
     ("pinocchio/forward", "geared_pair"): f"pinocchio: equality 'cam' {_FRAMES}",
     ("pinocchio/forward", "tendon_hand"): f"pinocchio: equality 'rack' {_FRAMES}",

@@ -1,5 +1,6 @@
 """Every entry of the ledger is measured again: one that no longer reproduces fails here."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,7 @@ from robots.arrays import Array
 from robots.efforts import Source
 from robots.motion import Motion
 from robots.robot import Case, load, representative_case
-from tests.conftest import MODELS, CaseMaker
+from tests.conftest import MODELS, CaseMaker, want_engine
 from tests.engines.mechanisms import OPEN_FOUR_BAR, SPATIAL
 from validation.judge.audit import audit, expected_terms
 from validation.judge.compare import relative_error
@@ -42,6 +43,9 @@ LINK = """<robot name="link">
 </link>
 </robot>"""
 
+
+REPORTS = Path(__file__).parents[2] / "docs" / "reports"
+"""Texts for the authors of engines, each with a file that shows what it says."""
 
 BALL = """
 import sys
@@ -109,6 +113,10 @@ def measures(
         "drake-inverse-dynamics": partial(_inverse_dynamics_off, prr, prr_motion),
         "drake-start": partial(_start_left, prr, prr_motion),
         "drake-ball-to-world": _part_that_crashes,
+        **{
+            key: partial(_last_number, key)
+            for key in ("physx-dropped-friction", "physx-tgs-velocity", "physx-incoming-joint-force")
+        },
         "simbody-point-of-an-open-loop": partial(_directions_of_an_open_loop, model_case, tmp_path),
     }
 
@@ -118,12 +126,28 @@ def measures(
 def test_a_known_issue_reproduces(
     issue: Issue, measures: Mapping[str, Callable[[], float]], request: pytest.FixtureRequest, record_property: Any
 ) -> None:
-    if not engines.installed(issue.engine) and not request.config.getoption("--require-engines"):
-        pytest.skip(f"{issue.engine} is not installed")
+    want_engine(issue.engine, request.config)
     measured = measures[issue.key]()
     record_property("measured", measured)
     low, high = issue.size
     assert low <= measured <= high, f"{issue.title}: want {issue.quantity} in [{low:g}, {high:g}], got {measured:g}"
+
+
+def test_a_report_is_an_entry_with_a_short_file() -> None:
+    """Whose text says the version of the entry and its figure."""
+    issues = {issue.key: issue for issue in known_issues()}
+    texts = [path for path in REPORTS.glob("*.md") if path.stem != "README"]
+    assert {path.stem for path in texts} == {path.stem for path in REPORTS.glob("*.py")}
+    for path in texts:
+        text, issue = path.read_text(encoding="utf-8"), issues[path.stem]
+        assert len(path.with_suffix(".py").read_text(encoding="utf-8").splitlines()) < 40
+        assert re.search(rf"Seen in .*{re.escape(re.findall(r'[0-9.]+[0-9]', issue.versions)[0])}", text), path
+        figures = [
+            float(figure) for figure in re.findall(r"[0-9.]+[0-9]", text.split("Measured: ")[1].split("\n\n")[0])
+        ]
+        assert any(issue.size[0] <= figure * factor <= issue.size[1] for figure in figures for factor in (1, 0.01)), (
+            path
+        )
 
 
 def test_every_measurement_belongs_to_an_entry(measures: Mapping[str, Callable[[], float]]) -> None:
@@ -285,7 +309,7 @@ def _hard_in_single_precision(error: Callable[..., float]) -> float:
 
 
 def _late_velocity_term(case: Case, motion: Motion) -> float:
-    """J̇v is a square of the velocities: one rate that is of the state before makes it -2 instead of 4 times as large."""
+    """A square of the velocities: with one rate of the state before it is -2 instead of 4 times as large."""
     mujoco, port = pytest.importorskip("mujoco"), pytest.importorskip("mujoco_warp")
     from engines.mujoco.as_is import compiled
 
@@ -455,6 +479,12 @@ def _start_left(prr: Case, motion: Motion) -> float:
         for lead in (5, 10)
     )
     return float(five / ten)
+
+
+def _last_number(report: str) -> float:
+    """What the file of a report prints last: in a process of its own, as whoever is sent it runs it."""
+    command = [sys.executable, "-W", "ignore", str(REPORTS / f"{report}.py")]
+    return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()[-1])
 
 
 def _part_that_crashes() -> float:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from robots.arrays import Array
 from robots.efforts import Deviation, EffortHistory
 from robots.errors import NotRepresentableError
 from robots.motion import Motion
-from robots.robot import Case, load, make_case
+from robots.robot import Case, load, make_case, representative_case
 from tests.conftest import MODELS, CaseMaker
 from tests.engines import test_contract
 from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks
@@ -190,3 +191,64 @@ def test_the_own_setting_of_the_ladder_is_that_of_the_route() -> None:
     assert trial.source is not None
     effort = trial.source.compute_efforts(case, motion).effort
     np.testing.assert_allclose(effort, on_prr("forward").effort, atol=1e-9 * np.abs(effort).max())
+
+
+@cache
+def four_bar() -> tuple[Case, Motion]:
+    case = representative_case(load("four_bar"))
+    return case, prescribe(case)
+
+
+@pytest.mark.slow
+def test_as_it_is_it_errs_as_mujoco_would_without_the_velocity_term() -> None:
+    """The same file, controller and step in another program, whose one difference is known."""
+    mujoco = pytest.importorskip("mujoco")
+    from engines.mujoco.as_is import compiled, driven
+    from engines.mujoco.faults import forward_without_velocity_term
+    from engines.mujoco.stepper import MujocoStepper
+
+    class WithoutVelocityTerm(MujocoStepper):
+        def step(self, data: Any, *, reads_joints: bool) -> None:
+            forward_without_velocity_term(self.model, data)
+            mujoco.mj_Euler(self.model, data)
+
+    case, motion = four_bar()
+    logs = [
+        history.as_is.log
+        for history in (
+            engines.load("mjx/as_is").compute_efforts(case, motion),
+            driven(WithoutVelocityTerm(compiled(case.mechanism)), case, motion, {}),
+            engines.load("mujoco/as_is").compute_efforts(case, motion),
+        )
+        if history.as_is
+    ]
+    peak = np.abs(logs[1].effort).max()
+    apart, term = (np.abs(logs[0].effort - log.effort).max() / peak for log in logs[1:])
+    assert apart < 1e-9
+    assert term > 1e-2
+    for kind in ("commanded", "reported", "joint", "reaction"):
+        np.testing.assert_allclose(logs[0].readings[kind], logs[0].effort, atol=1e-9 * peak)
+
+
+def test_in_single_precision_a_run_begins_where_the_device_has_it() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    from engines.mjx.stepper import MjxStepper
+    from engines.mujoco.as_is import compiled
+
+    case, motion = four_bar()
+    model = compiled(case.mechanism)
+    data = mujoco.MjData(model)
+    data.qpos[:] = motion.q[0]
+    MjxStepper("mjx/as_is_single", model, double=False).begin(data)
+    np.testing.assert_array_equal(data.qpos, motion.q[0].astype(np.float32))
+    assert (data.qpos != motion.q[0]).any()
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [('actuatorgroupdisable="0"', "actuatorgroupdisable"), ('noslip_iterations="3"', "noslip_iterations")],
+)
+def test_options_that_mjx_would_drop_in_silence_are_refused(option: str, says: str, own: Callable[[str], Case]) -> None:
+    case = own(OWN_ROTOR.format(what="gear").replace("<worldbody>", f"<option {option}/><worldbody>"))
+    with pytest.raises(NotRepresentableError, match=f"mjx: option {says}"):
+        engines.load("mjx/as_is").compute_efforts(case, prescribe(case))

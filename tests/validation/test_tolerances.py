@@ -15,7 +15,7 @@ CONTRACT = {
     **dict.fromkeys(("dart/forward", "exudyn/forward", "mjx/forward", "pybullet/forward"), EXTRAPOLATED),
     "simbody/forward": PROJECTED,
     "drake/forward": UNFINISHED,
-    "mjx/kkt_single": SINGLE,
+    **dict.fromkeys(("mjx/kkt_single", "newton/kkt_single"), SINGLE),
 }
 """Limits of the effort error by the kind of route [-]; no result has ever been a reason to loosen one."""
 
@@ -27,7 +27,7 @@ def test_no_limit_is_loosened() -> None:
         "static": EXACT,
         "instantaneous": EXACT,
         "static_single": SINGLE,
-        "instantaneous_single": 5 * SINGLE,
+        "instantaneous_single": SINGLE,
     }
     for name, tolerance in registered().items():
         if name.endswith("/forward"):
