@@ -28,7 +28,7 @@ def keep(folder: Path, tables: Mapping[str, pd.DataFrame], record: Mapping[str, 
     folder.mkdir(exist_ok=True)
     for name, table in {**tables, "audit": _needed(tables["audit"])}.items():
         to_csv(_portable(SPECS[name].frame(table)), folder / f"{name}.csv")
-    command = [FOREIGN_PLACE.sub("PLACE", argument) for argument in record["command"]]
+    command = ["PLACE" if FOREIGN_PLACE.fullmatch(argument) else argument for argument in record["command"]]
     text = json.dumps({**record, "command": command}, indent=2, ensure_ascii=False)
     (folder / RECORD).write_text(text.replace(f"{ROOT}/", "") + "\n", encoding="utf-8")
 
