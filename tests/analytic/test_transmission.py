@@ -13,8 +13,9 @@ from analytic.dynamics.lagrange import Lagrange
 from analytic.dynamics.powers import tree_inertia
 from analytic.kinematics.state import State
 from analytic.motion.prescribe import prescribe
+from analytic.transmission.carrying import carried_masses
 from analytic.transmission.fit import fitted_map, sound_box
-from analytic.transmission.joint_space import joint_efforts, joint_motions, moved, reached_poses
+from analytic.transmission.joint_space import independent_joints, joint_efforts, joint_motions, moved, reached_poses
 from analytic.transmission.limits import Box, effort_facets, effort_ranges, largest_alone, largest_box, most
 from analytic.transmission.terms import joint_terms, motor_efforts
 from analytic.transmission.twin import Twin, make_twin, sound_poses, want_driven, workspace
@@ -23,10 +24,9 @@ from robots.errors import MechanismError, NotFoundError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
 from robots.motion import Motion
-from robots.robot import Case, MotionSpec, Robot, make_case
-from tests.conftest import MODELS
+from robots.robot import CATALOGUE, Case, MotionSpec, Robot, make_case
 
-SERIAL = MODELS / "serial"
+LEGS = CATALOGUE / "legs"
 PAIRS = ("knee", "ankle")
 Changed = Callable[..., Path]
 
@@ -36,7 +36,7 @@ def changed(tmp_path: Path) -> Changed:
     """Writes a model of the folder with other text in it."""
 
     def write(name: str, *changes: tuple[str, str]) -> Path:
-        text = (SERIAL / f"{name}.xml").read_text(encoding="utf-8")
+        text = (LEGS / f"{name}.xml").read_text(encoding="utf-8")
         for old, new in changes:
             assert old in text
             text = text.replace(old, new)
@@ -48,7 +48,7 @@ def changed(tmp_path: Path) -> Changed:
 
 
 def read(path: Path | str) -> Mechanism:
-    return read_mechanism(ModelFile(path=SERIAL / f"{path}.xml" if isinstance(path, str) else path))
+    return read_mechanism(ModelFile(path=LEGS / f"{path}.xml" if isinstance(path, str) else path))
 
 
 def twin_of(closed: Path | str, serial: Path | str, hold: tuple[str, ...] = (), **given: str) -> Twin:
@@ -63,7 +63,7 @@ def twin(request: pytest.FixtureRequest) -> Twin:
 
 def moving(name: str) -> tuple[Case, Motion]:
     robot = Robot(
-        name=name, folder=SERIAL, title="", mjcf=f"{name}.xml", motion=MotionSpec(law="automatic"), source="test"
+        name=name, folder=LEGS, title="", mjcf=f"{name}.xml", motion=MotionSpec(law="automatic"), source="test"
     )
     case = make_case(robot, variant="default", mode="home", configuration="horizontal")
     return case, prescribe(case, dt=0.1)
@@ -157,6 +157,12 @@ def test_a_rod_between_balls_may_spin_but_a_second_motor_less_joint_may_not(chan
     terms, expected = (joint_terms(one.closed, sound_poses(one.closed, x)[0]) for one in (twin, plain))
     assert terms.transmission == pytest.approx(expected.transmission, abs=1e-9)
     assert terms.mass == pytest.approx(expected.mass, rel=1e-6)
+    assert twin.notes == ()
+    ball = ('name="crank_rod" axis="0 1 0"', 'name="crank_rod" type="ball"')
+    rounded = twin_of(changed("knee", ball, ('pos="0.005 0 -0.17"', 'pos="0.005 1e-7 -0.17"')), "knee_serial")
+    assert rounded.notes[0].startswith("crank_rod may spin: the weight that turns them, ")
+    with pytest.raises(MechanismError, match=r"1 more degrees of freedom than .* of joints crank_rod"):
+        twin_of(changed("knee", ball, ('pos="0.005 0 -0.17"', 'pos="0.005 1e-3 -0.17"')), "knee_serial")
     no_roll = changed(
         "ankle_serial",
         ('<joint name="roll" axis="1 0 0" range="-0.25 0.25" damping="0.02"/>', ""),
@@ -348,3 +354,17 @@ def test_rods_spin_as_no_force_makes_them(changed: Changed) -> None:
     other = joint_terms(hinged, sound_poses(hinged, np.array([[0.3, 0.2]]))[0])
     assert own.transmission == pytest.approx(other.transmission, abs=1e-9)
     assert own.mass == pytest.approx(other.mass, rel=1e-3)
+
+
+def test_a_foot_carries_more_than_the_crank_and_the_rod_that_move_it(changed: Changed) -> None:
+    """A rod of .25 kg hangs by half on the crank; alone it would be heavier with the crank than a light shank."""
+    light = changed("knee", ('<inertial mass="2"', '<inertial mass="0.28"'))
+    masses = dict(zip(("thigh", "shank", "crank", "rod"), carried_masses(read(light)), strict=True))
+    share = 0.005 * 0.01 + 0.17 * 0.34  # of the rod's mass centre on the way from its joint to its end
+    share /= 0.01**2 + 0.34**2
+    assert masses["rod"] == pytest.approx(0.25 * (1 - share))
+    assert masses["crank"] == pytest.approx(0.15 + 0.25 * (1 - share))
+    assert masses["shank"] == pytest.approx(0.28 + 0.25 * share)
+    assert masses["thigh"] == pytest.approx(4 + 0.28 + 0.15 + 0.25)
+    mechanism = read(light)
+    assert independent_joints(mechanism, mechanism.rest_position, ["crank", "knee"]) == ("knee",)

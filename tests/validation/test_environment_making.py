@@ -80,6 +80,11 @@ def test_it_gets_what_our_workers_need_and_no_other_engine() -> None:
     assert {"numpy", "scipy", "mujoco", "pydantic"} <= names
 
 
+def test_it_gets_what_its_engine_needs_and_does_not_ask_for() -> None:
+    assert "torch>=2.6" in making.packages_with("genesis", "", making._needs())
+    assert not [text for text in making.packages_with("drake", "", making._needs()) if "torch" in text]
+
+
 @pytest.mark.slow
 def test_workers_need_no_package_that_is_left_out() -> None:
     modules = [

@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from diskcache import Cache
 
+from robots.robot import CATALOGUE
 from tests.conftest import MODELS
 from tests.validation.atlas_repository import make_repository, write_manifest
 from tests.validation.conftest import Command, in_this_process
@@ -49,7 +50,8 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
     "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.01"),
     "atlas": ("--models", ATLAS / "models", "--remote", f"file://{ATLAS}", "--engine", "mujoco", "--no-tuning"),
-    "serial": (MODELS / "serial/knee.xml", MODELS / "serial/knee_serial.xml", "--samples", "16"),
+    "serial": (CATALOGUE / "legs/knee.xml", CATALOGUE / "legs/knee_serial.xml", "--samples", "16"),
+    "worlds": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
     "errata": ("3prr",),
     "benchmarks": ("slider_crank",),
     "mutants": ("3prr",),

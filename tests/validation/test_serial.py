@@ -21,9 +21,8 @@ from robots.arrays import Array
 from robots.errors import MechanismError, NotFoundError, ToleranceError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
-from robots.robot import Case, MotionSpec, Robot, make_case
+from robots.robot import CATALOGUE, Case, MotionSpec, Robot, make_case
 from tests.analytic.test_transmission import crank_angle
-from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 from validation.execution.workers import Workers
 from validation.judge.results import read as results_in
@@ -39,9 +38,9 @@ from validation.studies.serial.study import Serial
 from validation.studies.serial.writing import repair
 from validation.studies.study import exit_status, run_study
 
-SERIAL = MODELS / "serial"
-KNEE = (SERIAL / "knee.xml", SERIAL / "knee_serial.xml")
-ANKLE = (SERIAL / "ankle.xml", SERIAL / "ankle_serial.xml")
+LEGS = CATALOGUE / "legs"
+KNEE = (LEGS / "knee.xml", LEGS / "knee_serial.xml")
+ANKLE = (LEGS / "ankle.xml", LEGS / "ankle_serial.xml")
 pytestmark = pytest.mark.slow
 Comparison: TypeAlias = tuple[Path, Mapping[str, pd.DataFrame]]
 """Folder and tables."""

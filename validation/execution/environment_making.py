@@ -144,7 +144,7 @@ def package(engine: str, version: str) -> str:
 
 
 def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
-    """What is installed: an engine and what is needed, in versions beside which its release runs.
+    """What is installed: an engine, what that does not ask for, and what is needed, in versions that run with it.
 
     Args:
         engine: Name of the engine.
@@ -153,6 +153,7 @@ def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
     """
     unstated = {Requirement(need).name: need for need in unstated_needs(engine, version)}
     names = {Requirement(need).name: need for need in needs}
+    names |= {Requirement(need).name: need for need in engines.engine(engine).companions}
     others = [unstated.get(name, need) for name, need in names.items() if name != engines.distribution(engine)]
     return [package(engine, version), *others]
 
