@@ -66,17 +66,8 @@ suppress_warnings = ["ref.python"]  # a type may have the name of another one el
 
 myst_heading_anchors = 3
 
-ELSEWHERE = [f"../engines/{name}/**" for name in engines.engine_names() if not engines.installed(name)]
-"""Modules of engines that cannot be imported here."""
 apidoc_modules = [
-    {
-        "path": f"../{room}",
-        "destination": f"docs/api/{room}",
-        "module_first": True,
-        "max_depth": 1,
-        "exclude_patterns": ELSEWHERE if room == "engines" else [],
-    }
-    for room in ROOMS
+    {"path": f"../{room}", "destination": f"docs/api/{room}", "module_first": True, "max_depth": 1} for room in ROOMS
 ]
 viewcode_follow_imported_members = False  # its links back to what is documented where it is imported lead nowhere
 autodoc_member_order = "bysource"

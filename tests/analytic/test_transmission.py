@@ -13,6 +13,7 @@ from analytic.dynamics.lagrange import Lagrange
 from analytic.dynamics.powers import tree_inertia
 from analytic.kinematics.state import State
 from analytic.motion.prescribe import prescribe
+from analytic.transmission import fit
 from analytic.transmission.carrying import carried_masses
 from analytic.transmission.fit import fitted_map, sound_box
 from analytic.transmission.joint_space import independent_joints, joint_efforts, joint_motions, moved, reached_poses
@@ -134,19 +135,28 @@ def test_terms_add_up_to_the_efforts(twin: Twin) -> None:
 
 def test_functions_of_the_joints_are_the_closed_model(twin: Twin) -> None:
     """Motions too: the equations in the joints, differentiated, against those of all bodies."""
-    fit, error = fitted_map(twin, sound_box(twin), seed=0)
+    functions, error = fitted_map(twin, sound_box(twin), seed=0)
     assert error.max() < 1e-7
     generator = np.random.default_rng(2)
-    x, xd, xdd = (generator.uniform(fit.low, fit.high, (20, len(twin.names))) * factor for factor in (0.9, 9, 90))
+    x, xd, xdd = (
+        generator.uniform(functions.low, functions.high, (20, len(twin.names))) * factor for factor in (0.9, 9, 90)
+    )
     closed, serial = (
         joint_efforts(space, q, *moved(space, q, xd, xdd))
         for space in (twin.closed, twin.serial)
         for q in (sound_poses(space, x)[0],)
     )
-    efforts = fit.missing_efforts(x, xd, xdd)
+    efforts = functions.missing_efforts(x, xd, xdd)
     assert serial + efforts == pytest.approx(closed, abs=1e-6 * np.abs(closed).max())
     with pytest.raises(ValueError, match=r"(knee|roll): want .* got 1"):
-        fit.transmission(x + 10)
+        functions.transmission(x + 10)
+
+
+def test_more_joints_than_a_grid_can_take_are_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "DEGREES", {1: (6,)})
+    twin = twin_of("ankle", "ankle_serial")
+    with pytest.raises(MechanismError, match=r"want up to 1 joints, got 2, whose coarsest grid has 25 poses; hold"):
+        fitted_map(twin, twin.ranges, seed=0)
 
 
 def test_a_rod_between_balls_may_spin_but_a_second_motor_less_joint_may_not(changed: Changed) -> None:

@@ -13,13 +13,14 @@ import pytest
 pytest.importorskip("anybadge")
 
 from analytic.motion.prescribe import prescribe
-from docs.site.entries import read_collections
+from docs.kept_tables import keep
+from docs.site.entries import SPECS, read_collections
 from docs.site.pages import FILES, write_site
 from docs.site.texts import place
 from robots.errors import OutputError
 from robots.robot import CATALOGUE, load, names
 from tests.conftest import MODELS
-from tests.docs.collections import COMMIT, comparison, model, write_atlas, write_collection
+from tests.docs.collections import COMMIT, VERSIONS, comparison, loss, model, write_atlas, write_collection
 from validation.report.geometry import point_rows, pose_rows
 from validation.report.schematic import linkage_figure
 from validation.studies.check.cases import cases_of_file
@@ -116,6 +117,34 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one" / "atlas.csv").write_text("id,repository\nleg,x/y\n", encoding="utf-8")
     with pytest.raises(OutputError, match=r"atlas\.csv: want a table"):
         read_collections([tmp_path / "one"])
+
+
+def test_what_is_kept_says_nothing_of_where_it_was_made(tmp_path: Path) -> None:
+    here = Path(__file__).parents[2]
+    agreed, lost = (
+        {"quantity": quantity, "verdict": verdict} for quantity, verdict in (("axis", "agree"), ("mass", "disagree"))
+    )
+    audit = [loss("leg", "pybullet", f"{here}/robots/leg.xml: x", **values) for values in (agreed, agreed, lost)]
+    tables = {"atlas": [model("leg")], "summary": [comparison("leg", "mujoco/kkt", 0.1, "agree")], "audit": audit}
+    frames = {name: SPECS[name].frame(rows) for name, rows in tables.items()}
+    command = [
+        "loopcheck",
+        "atlas",
+        "--remote",
+        "file:///mirror",
+        "--out",
+        "/scratch/atlas",
+        "--jobs",
+        "1",
+        "--out",
+        "build/a",
+    ]
+    keep(tmp_path / "kept", frames, {"command": command, "versions": VERSIONS})
+    [entry] = read_collections([tmp_path / "kept"])
+    assert list(entry.audit["quantity"]) == ["axis", "mass"]
+    assert set(entry.audit["note"]) == {"robots/leg.xml: x"}
+    kept = json.loads((tmp_path / "kept" / "run.json").read_text(encoding="utf-8"))["command"]
+    assert kept == ["loopcheck", "atlas", "--remote", "PLACE", "--out", "PLACE", "--jobs", "1", "--out", "build/a"]
 
 
 def test_the_gallery_shows_the_robots_that_are_here() -> None:

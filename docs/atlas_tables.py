@@ -1,10 +1,11 @@
-"""Keep where the joints of the atlas's robots are where they start: `python -m docs.atlas_points [REMOTE]`.
+"""Keep what the site shows of an atlas: `python -m docs.atlas_tables DIR [REMOTE]`, where DIR holds its results.
 
-Writes `docs/atlas/points.csv`, from which the site draws all robots of `docs/atlas/atlas.csv` that no other stands for.
+Writes `docs/atlas`: its tables, and `points.csv`, from which the site draws all models that no other stands for.
 """
 
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,26 +13,28 @@ import numpy as np
 from analytic.motion.automatic import SPAN, swing
 from analytic.motion.continuation import Tracer
 from analytic.motion.start import regular_start
-from docs.catalogue_tables import ROOT
+from docs.kept_tables import ROOT, keep
 from docs.site.entries import ATLAS, SPECS, records
 from robots.arrays import Array
 from robots.errors import HarnessError
 from robots.robot import Case
-from validation.execution.tables import read_tables, to_csv
+from validation.execution.tables import read_record, read_tables
 from validation.report.geometry import pose_rows
 from validation.studies.atlas.fetching import PUBLIC, fetched
 from validation.studies.atlas.manifest import Entry, entries
 from validation.studies.atlas.reading import read_model
 
+DIGITS = 6
+"""Decimals of a coordinate in a drawing [-]."""
+
 
 def main() -> None:
-    """Write the table, with models from the remote that the command line names, by default GitHub."""
-    remote = sys.argv[1] if sys.argv[1:] else PUBLIC
-    folder = ROOT / "docs" / ATLAS
-    models = records(read_tables(folder, {ATLAS: SPECS[ATLAS]})[ATLAS])
-    names = {model["id"] for model in models if not model["copies_of"]}
+    """Keep the results in the folder named on the command line; the models come from a remote, by default GitHub."""
+    results, remote = Path(sys.argv[1]), sys.argv[2] if sys.argv[2:] else PUBLIC
+    tables = read_tables(results, {name: spec for name, spec in SPECS.items() if name != "points"})
+    names = {model["id"] for model in records(tables[ATLAS]) if not model["copies_of"]}
     rows = [row for entry in entries() if entry.model.id in names for row in _rows(entry, remote)]
-    to_csv(SPECS["points"].frame(rows), folder / "points.csv")
+    keep(ROOT / "docs" / ATLAS, {**tables, "points": SPECS["points"].frame(rows).round(DIGITS)}, read_record(results))
 
 
 def _rows(entry: Entry, remote: str) -> Iterator[Mapping[str, Any]]:
