@@ -1,8 +1,13 @@
-"""The documentation site: the README files, and the docstrings of all rooms. `CONTRIBUTING.md` says how to build it."""
+"""The site: the atlas and the gallery from tables, the README files, and the docstrings of all rooms.
+
+`CONTRIBUTING.md` says how to build it.
+"""
 
 import importlib.metadata
+import importlib.util
 import pkgutil
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +15,11 @@ import pandas as pd
 from docutils import nodes
 from sphinx.application import Sphinx
 
+import engines
 from analytic import papers
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))  # for the extension that is ours
 
 project = "loopcheck"
 author = "The loopcheck authors"
@@ -18,14 +27,18 @@ copyright = author
 version = release = importlib.metadata.version("loopcheck")
 
 ROOMS = ("robots", "analytic", "engines", "validation")
-ROOT = Path(__file__).parent.parent
 READMES = [
     path.relative_to(ROOT).with_suffix("").as_posix()
-    for room in (*ROOMS, "tests")
+    for room in (*ROOMS, "tests", "docs")
     for path in sorted((ROOT / room).rglob("README.md"))
 ]
-REPORTS = [path.relative_to(ROOT).with_suffix("").as_posix() for path in sorted((ROOT / "docs/reports").glob("*.md"))]
+REPORTS = [
+    path.relative_to(ROOT).with_suffix("").as_posix()
+    for path in sorted((ROOT / "docs/reports").glob("*.md"))
+    if path.stem != "README"
+]
 CONTENTS = {
+    "Atlas": ["docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines"],
     "Robots": [page for page in READMES if page.startswith("robots/")],
     "Rooms": [page for page in READMES if not page.startswith("robots/")],
     "Reference": ["docs/errata", "CONTRIBUTING", "CHANGELOG"],
@@ -40,8 +53,14 @@ constants: dict[str, list[str]] = {}
 
 
 extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions += ["docs.site.extension"]
 root_doc = "README"
-include_patterns = ["README.md", *(f"{page}.*" for pages in CONTENTS.values() for page in pages), "docs/api/**"]
+include_patterns = [
+    "README.md",
+    *(f"{page}.*" for pages in CONTENTS.values() for page in pages),
+    "docs/api/**",
+    "docs/pages/**.md",
+]
 exclude_patterns = ["docs/api/*/modules.rst"]
 suppress_warnings = ["ref.python"]  # a type may have the name of another one elsewhere
 
@@ -50,10 +69,17 @@ myst_heading_anchors = 3
 apidoc_modules = [
     {"path": f"../{room}", "destination": f"docs/api/{room}", "module_first": True, "max_depth": 1} for room in ROOMS
 ]
+viewcode_follow_imported_members = False  # its links back to what is documented where it is imported lead nowhere
 autodoc_member_order = "bysource"
-toc_object_entries = (
-    False  # each page lists all others at its side: with every object in those lists this takes minutes
-)
+autodoc_mock_imports = []
+"""Packages of engines that development goes without."""
+for engine in map(engines.engine, engines.engine_names()):
+    if engines.installed(engine.name):
+        importlib.import_module(engine.requires)  # before anything is mocked that it would take for real
+    else:
+        autodoc_mock_imports += [name for name in engine.packages if importlib.util.find_spec(name) is None]
+# Each page lists all others at its side; with every object in those lists, the site takes minutes more to build.
+toc_object_entries = False
 default_role = "code"  # docstrings write names as Markdown does
 python_display_short_literal_types = True
 

@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import ClassVar, Protocol, TypeAlias
 
 from engines.ladder import Ladder
-from engines.tuning import Tuning
+from engines.tuning import Settings, Tuning
 from robots.arrays import AnyArray, Array
-from robots.efforts import Fault
+from robots.efforts import AsIs, Fault
 from robots.inventory import Inventory, Matrices
 from robots.log import Log
 from robots.mechanism import Mechanism
@@ -167,6 +167,82 @@ class Causes(Protocol):
         ...
 
 
+class Worlds(Protocol):
+    """Copies of a robot in one batch, each in a state of its own."""
+
+    def state(self) -> State:
+        """Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv); not finite where one failed."""
+        ...
+
+    def run(self, tau: Array, steps: int) -> None:
+        """Go some steps on, and come back when they are computed.
+
+        Args:
+            tau: Efforts of the actuators, held for all steps [N or N m], shape (n, na).
+            steps: How many [-].
+
+        Raises:
+            EngineError: If the engine fails.
+        """
+        ...
+
+
+class Batch(Protocol):
+    """`batch.py`: many robots in one batch, as people train with, and what its settings make of the effort."""
+
+    @property
+    def PRECISIONS(self) -> tuple[str, ...]:
+        """`single`, `double` or both."""
+        ...
+
+    def device(self) -> str:
+        """What computes: the name of a GPU, or CPU."""
+        ...
+
+    def choices(self, mechanism: Mechanism) -> Mapping[str, Settings]:
+        """Settings to try, by what they are called; the file's own, which are none, first."""
+        ...
+
+    def timestep(self, mechanism: Mechanism, settings: Settings) -> float:
+        """Length of a step [s].
+
+        Args:
+            mechanism: Robot.
+            settings: What is set.
+        """
+        ...
+
+    def as_is(self, case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
+        """The run of the route `as_is` with other settings, by the controller of the file's own.
+
+        Args:
+            case: The case.
+            motion: Its motion.
+            settings: What is set.
+            precision: One of `PRECISIONS`.
+
+        Raises:
+            NotRepresentableError: If the engine cannot carry the mechanism.
+            EngineError: If the engine fails.
+        """
+        ...
+
+    def worlds(self, mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+        """Robots in one batch.
+
+        Args:
+            mechanism: Robot.
+            state: Where each begins: positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
+            settings: What is set.
+            precision: One of `PRECISIONS`.
+
+        Raises:
+            NotRepresentableError: If the engine cannot carry the mechanism.
+            EngineError: If the engine fails.
+        """
+        ...
+
+
 class Renderer(Protocol):
     """`renderer.py`: pictures of a robot."""
 
@@ -244,6 +320,10 @@ class Engine(ABC):
 
     def tuning(self) -> Tuning | None:
         """The module of other settings for its route `as_is`, if it has one."""
+        return None
+
+    def batch(self) -> Batch | None:
+        """The module of many robots in one batch, if it has one."""
         return None
 
     def renderer(self) -> Renderer | None:

@@ -14,6 +14,8 @@ from robots.errors import MechanismError
 
 DEGREES: Mapping[int, tuple[int, ...]] = {1: (6, 10, 16, 24, 36), 2: (6, 10, 14, 18), 3: (4, 6, 8, 10)}
 """Degrees that are tried, by the number of joints."""
+COARSEST = 5
+"""Points in each joint of the coarsest grid."""
 ACCURATE = 1e-8
 """Error over the peak of a function at which no higher degree is tried [-]."""
 MANY = 200
@@ -101,7 +103,10 @@ def fitted_map(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array]:
     """
     n = len(twin.names)
     if n not in DEGREES:
-        raise MechanismError(f"want up to {max(DEGREES)} shared joints, the others held by --hold, got {n}")
+        raise MechanismError(
+            f"functions of the pose take a grid over all joints together: want up to {max(DEGREES)} joints, got {n}, "
+            f"whose coarsest grid has {COARSEST**n:,} poses; hold the others by --hold, as all but those of an ankle"
+        )
     checks = np.random.default_rng(seed).uniform(box[:, 0], box[:, 1], (CHECKS, n))
     exact, sizes = fields(twin, checks)
     scale = np.where(sizes > 0, sizes, 1.0)

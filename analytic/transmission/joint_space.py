@@ -18,6 +18,7 @@ from analytic.kinematics.state import State
 from analytic.kinematics.tree import poses, retract
 from analytic.motion.batched_assembly import close_batch
 from analytic.motion.continuation import CLOSED, close
+from analytic.transmission.carrying import carried_masses
 from robots.arrays import AnyArray, Array
 from robots.errors import LoopClosureError, MechanismError, NotFoundError
 from robots.mechanism import (
@@ -34,6 +35,8 @@ STEP = 0.05
 """Longest step of a shared joint on the way to a pose [rad, or in sizes of the robot]."""
 IDLE = 1e-9
 """Largest force along a motion that costs nothing, over the largest force [-]."""
+SLIGHT = 1e-5
+"""The same along one whose force is left out and named, as of a rod whose mass centre is rounded off its axis [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class JointSpace:
     """A closed pose [m or rad], shape (nq,)."""
     spare: int = 0
     """Degrees of freedom besides, which cost nothing, as of rods that spin."""
+    left_out: str = ""
+    """What force along these is left out, in words."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -154,7 +159,7 @@ def independent_joints(mechanism: Mechanism, q: Array, names: Sequence[str]) -> 
         Names, in the order in which they were given.
     """
     N, joints = free_motions(mechanism, q), _indices(mechanism, names)
-    carried = _carried(mechanism)
+    carried = carried_masses(mechanism)
     order = sorted(range(len(joints)), key=lambda k: -carried[mechanism.joints[joints[k]].body])
     chosen: list[int] = []
     for k in order:
@@ -164,15 +169,6 @@ def independent_joints(mechanism: Mechanism, q: Array, names: Sequence[str]) -> 
         if moves and np.linalg.svd(rows, compute_uv=False)[-1] > WELL_CONDITIONED and len(dofs) <= N.shape[1]:
             chosen.append(k)
     return tuple(names[k] for k in sorted(chosen))
-
-
-def _carried(mechanism: Mechanism) -> list[float]:
-    """Mass that hangs on each body of the spanning tree, its own included [kg]."""
-    masses = [body.mass for body in mechanism.bodies]
-    for b in reversed(range(len(masses))):
-        if mechanism.bodies[b].parent != WORLD:
-            masses[mechanism.bodies[b].parent] += masses[b]
-    return masses
 
 
 def joint_space(mechanism: Mechanism, start: Array, names: Sequence[str], signs: Sequence[float]) -> JointSpace:
@@ -202,8 +198,7 @@ def joint_space(mechanism: Mechanism, start: Array, names: Sequence[str], signs:
             "other or do not move: leave some of them out by --hold"
         )
     Z = N @ null_space(XN)
-    _want_nothing_more(space, Z, where)
-    return replace(space, spare=Z.shape[1])
+    return replace(space, spare=Z.shape[1], left_out=_force_left_out(space, Z, where))
 
 
 def joint_motions(space: JointSpace, state: State) -> Array:
@@ -327,26 +322,33 @@ def _constraints(space: JointSpace, Phi: Array) -> Array:
     return np.concatenate([Phi, np.broadcast_to(X, (len(Phi), *X.shape))], axis=1)
 
 
-def _want_nothing_more(space: JointSpace, Z: Array, where: str) -> None:
-    """Refuse a mechanism that the shared joints do not determine, but for motions that cost nothing."""
+def _force_left_out(space: JointSpace, Z: Array, where: str) -> str:
+    """Refuse a mechanism that the shared joints do not determine, but for motions that cost nothing, or very little.
+
+    Returns:
+        What is left out of these motions, in words.
+    """
     if not Z.size:
-        return
+        return ""
     mechanism, units = space.mechanism, unit_rates(space.mechanism)
     state = State(mechanism=mechanism, q=space.start[None], qd=np.zeros((1, mechanism.nv)))
     force = tree_model(state).G[0] * units
     stiff = np.zeros(mechanism.nv)
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         stiff[dofs] = joint.stiffness
-    pushed = np.abs(Z.T @ force) > IDLE * max(np.abs(force).max(), 1e-30)
+    along = np.abs(Z.T @ force) / max(np.abs(force).max(), 1e-30)
     sprung = (np.abs(Z) * (stiff > 0)[:, None]).max(axis=0) > RANK_TOLERANCE
-    if not (pushed | sprung).any():
-        return
-    parts = np.abs(Z[:, pushed | sprung]).max(axis=1)
+    if along.max() <= IDLE and not sprung.any():
+        return ""
+    costly = (along > SLIGHT) | sprung
+    parts = np.abs(Z[:, costly if costly.any() else along > IDLE]).max(axis=1)
     names = [
         joint.name
         for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
         if parts[dofs].max() > 1e-3
     ]
+    if not costly.any():
+        return f"{', '.join(names)} may spin: the weight that turns them, {along.max():.1e} of the largest, is left out"
     raise MechanismError(
         f"{where} leave {Z.shape[1]} more degrees of freedom than the shared joints {', '.join(space.names)} give, of "
         f"joints {', '.join(names)}: share them by --map, or keep them where they are by --hold"

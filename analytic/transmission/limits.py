@@ -1,15 +1,19 @@
 """What constant limits of motors mean at the joints: boxes that are safe, and joint limits that break a motor.
 
 Motor efforts are τ = A τ_x with A = T⁻ᵀ, motor rates ẏ = T ẋ: both are rows that joint-side vectors must keep within
-limits, so that what follows holds for efforts and for speeds alike.
+limits, so that what follows holds for efforts and for speeds alike. More motors than joints give the efforts Tᵀ τ of a
+box, a zonotope: each of its facets lies along n − 1 motors, and its normal is a row with the farthest that all motors
+together reach along it as limits.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
+from analytic.kinematics.closures import RANK_TOLERANCE
 from analytic.transmission.joint_space import JointSpace
 from analytic.transmission.terms import joint_terms
 from robots.arrays import Array
@@ -50,6 +54,41 @@ def joint_ranges(space: JointSpace) -> Box:
     sums = most(T_T, ranges)
     driven = np.abs(T_T).max(axis=1, initial=0.0) > 0
     return Box(low=np.where(driven, sums.low, -np.inf), high=np.where(driven, sums.high, np.inf))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """Rows that joint-side vectors must keep within limits, at each pose; a row of zeros says nothing."""
+
+    rows: Array
+    """[-, or ratios of the units], shape (nt, m, n)."""
+    low: Array
+    """[N or N m, or per s], shape (nt, m)."""
+    high: Array
+    """[N or N m, or per s], shape (nt, m)."""
+
+
+def effort_facets(T: Array, limits: Box) -> Facets:
+    """What motors within limits can give at the joints.
+
+    Args:
+        T: Transmission, of at least as many motors as joints [-, or ratios of the units], shape (nt, na, n).
+        limits: Of the motors.
+    """
+    nt, na, n = T.shape
+    if na == n:
+        low, high = (np.broadcast_to(side, (nt, na)) for side in (limits.low, limits.high))
+        return Facets(rows=np.asarray(np.linalg.inv(T).swapaxes(1, 2)), low=low, high=high)
+    along = np.array(list(combinations(range(na), n - 1)), dtype=int)
+    spanned = T[:, along]  # (nt, m, n - 1, n)
+    values, directions = np.linalg.svd(spanned)[1:]
+    scale = np.abs(T).max(axis=(1, 2))[:, None]
+    is_facet = values[..., -1] > RANK_TOLERANCE * scale if n > 1 else np.ones((nt, 1), dtype=bool)
+    rows = np.where(is_facet[..., None], directions[..., -1, :], 0.0)
+    given = rows @ T.swapaxes(1, 2)  # effort along the normal per effort of each motor, (nt, m, na)
+    up, down = given * limits.high, given * limits.low
+    high, low = np.maximum(up, down).sum(axis=2), np.minimum(up, down).sum(axis=2)
+    return Facets(rows=rows, low=np.where(is_facet, low, -1.0), high=np.where(is_facet, high, 1.0))
 
 
 def largest_box(rows: Array, low: Array, high: Array) -> Box:

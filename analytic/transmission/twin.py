@@ -96,6 +96,7 @@ def make_twin(
         q_serial[columns[pair.serial]] = pair.sign * x
     serial, q_serial = closed_start(serial, q_serial, others, [pair.serial for pair in pairs])
     other = joint_space(serial, q_serial, [pair.serial for pair in pairs], [pair.sign for pair in pairs])
+    notes += tuple(space.left_out for space in (own, other) if space.left_out)
     return Twin(closed=own, serial=other, pairs=pairs, motors=_motors(own), ranges=_ranges(own, other), notes=notes)
 
 

@@ -1,6 +1,6 @@
 """MuJoCo, from the MJCF itself."""
 
-from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
+from engines.contract import Audit, Batch, Causes, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
 from engines.tuning import Tuning
 
 
@@ -63,6 +63,12 @@ class Mujoco(Engine):
         from engines.mujoco import renderer
 
         return renderer
+
+    def batch(self) -> Batch:
+        """See `Engine.batch`."""
+        from engines.mujoco import batch
+
+        return batch
 
 
 ENGINE = Mujoco()

@@ -138,7 +138,9 @@ def simulate(
         return run.record()
 
 
-def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, str]) -> EffortHistory:
+def driven(
+    stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, str], width: float | None = None
+) -> EffortHistory:
     """What a route returns of the user's file that is driven along a motion by its own actuators.
 
     Args:
@@ -146,6 +148,7 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
         case: The case.
         motion: Its motion.
         settings: Every setting that matters beside those of the file.
+        width: Bandwidth of the controller [rad/s]; by default that of these settings.
 
     Raises:
         NotRepresentableError: If an actuator is no motor or servo, or the motion lasts too few steps.
@@ -153,7 +156,7 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
     """
     model = stepper.model
     softest, servo, driving = timeconst(model), actuators(model).servo, plan(case.mechanism, motion)
-    width = bandwidth(model.opt.timestep, softest)
+    width = bandwidth(model.opt.timestep, softest) if width is None else width
     with finite(stepper.source):
         whole, second = (simulate(driving, stepper, width, start=sample) for sample in (0, len(motion.t) // 2))
         return history(

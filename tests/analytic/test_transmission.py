@@ -7,14 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.linalg import null_space
+from scipy.spatial import ConvexHull
 
 from analytic.dynamics.lagrange import Lagrange
 from analytic.dynamics.powers import tree_inertia
 from analytic.kinematics.state import State
 from analytic.motion.prescribe import prescribe
+from analytic.transmission import fit
+from analytic.transmission.carrying import carried_masses
 from analytic.transmission.fit import fitted_map, sound_box
-from analytic.transmission.joint_space import joint_efforts, joint_motions, moved, reached_poses
-from analytic.transmission.limits import Box, largest_alone, largest_box, most
+from analytic.transmission.joint_space import independent_joints, joint_efforts, joint_motions, moved, reached_poses
+from analytic.transmission.limits import Box, effort_facets, effort_ranges, largest_alone, largest_box, most
 from analytic.transmission.terms import joint_terms, motor_efforts
 from analytic.transmission.twin import Twin, make_twin, sound_poses, want_driven, workspace
 from robots.arrays import Array
@@ -22,10 +25,9 @@ from robots.errors import MechanismError, NotFoundError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
 from robots.motion import Motion
-from robots.robot import Case, MotionSpec, Robot, make_case
-from tests.conftest import MODELS
+from robots.robot import CATALOGUE, Case, MotionSpec, Robot, make_case
 
-SERIAL = MODELS / "serial"
+LEGS = CATALOGUE / "legs"
 PAIRS = ("knee", "ankle")
 Changed = Callable[..., Path]
 
@@ -35,7 +37,7 @@ def changed(tmp_path: Path) -> Changed:
     """Writes a model of the folder with other text in it."""
 
     def write(name: str, *changes: tuple[str, str]) -> Path:
-        text = (SERIAL / f"{name}.xml").read_text(encoding="utf-8")
+        text = (LEGS / f"{name}.xml").read_text(encoding="utf-8")
         for old, new in changes:
             assert old in text
             text = text.replace(old, new)
@@ -47,7 +49,7 @@ def changed(tmp_path: Path) -> Changed:
 
 
 def read(path: Path | str) -> Mechanism:
-    return read_mechanism(ModelFile(path=SERIAL / f"{path}.xml" if isinstance(path, str) else path))
+    return read_mechanism(ModelFile(path=LEGS / f"{path}.xml" if isinstance(path, str) else path))
 
 
 def twin_of(closed: Path | str, serial: Path | str, hold: tuple[str, ...] = (), **given: str) -> Twin:
@@ -62,7 +64,7 @@ def twin(request: pytest.FixtureRequest) -> Twin:
 
 def moving(name: str) -> tuple[Case, Motion]:
     robot = Robot(
-        name=name, folder=SERIAL, title="", mjcf=f"{name}.xml", motion=MotionSpec(law="automatic"), source="test"
+        name=name, folder=LEGS, title="", mjcf=f"{name}.xml", motion=MotionSpec(law="automatic"), source="test"
     )
     case = make_case(robot, variant="default", mode="home", configuration="horizontal")
     return case, prescribe(case, dt=0.1)
@@ -133,19 +135,28 @@ def test_terms_add_up_to_the_efforts(twin: Twin) -> None:
 
 def test_functions_of_the_joints_are_the_closed_model(twin: Twin) -> None:
     """Motions too: the equations in the joints, differentiated, against those of all bodies."""
-    fit, error = fitted_map(twin, sound_box(twin), seed=0)
+    functions, error = fitted_map(twin, sound_box(twin), seed=0)
     assert error.max() < 1e-7
     generator = np.random.default_rng(2)
-    x, xd, xdd = (generator.uniform(fit.low, fit.high, (20, len(twin.names))) * factor for factor in (0.9, 9, 90))
+    x, xd, xdd = (
+        generator.uniform(functions.low, functions.high, (20, len(twin.names))) * factor for factor in (0.9, 9, 90)
+    )
     closed, serial = (
         joint_efforts(space, q, *moved(space, q, xd, xdd))
         for space in (twin.closed, twin.serial)
         for q in (sound_poses(space, x)[0],)
     )
-    efforts = fit.missing_efforts(x, xd, xdd)
+    efforts = functions.missing_efforts(x, xd, xdd)
     assert serial + efforts == pytest.approx(closed, abs=1e-6 * np.abs(closed).max())
     with pytest.raises(ValueError, match=r"(knee|roll): want .* got 1"):
-        fit.transmission(x + 10)
+        functions.transmission(x + 10)
+
+
+def test_more_joints_than_a_grid_can_take_are_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "DEGREES", {1: (6,)})
+    twin = twin_of("ankle", "ankle_serial")
+    with pytest.raises(MechanismError, match=r"want up to 1 joints, got 2, whose coarsest grid has 25 poses; hold"):
+        fitted_map(twin, twin.ranges, seed=0)
 
 
 def test_a_rod_between_balls_may_spin_but_a_second_motor_less_joint_may_not(changed: Changed) -> None:
@@ -156,6 +167,12 @@ def test_a_rod_between_balls_may_spin_but_a_second_motor_less_joint_may_not(chan
     terms, expected = (joint_terms(one.closed, sound_poses(one.closed, x)[0]) for one in (twin, plain))
     assert terms.transmission == pytest.approx(expected.transmission, abs=1e-9)
     assert terms.mass == pytest.approx(expected.mass, rel=1e-6)
+    assert twin.notes == ()
+    ball = ('name="crank_rod" axis="0 1 0"', 'name="crank_rod" type="ball"')
+    rounded = twin_of(changed("knee", ball, ('pos="0.005 0 -0.17"', 'pos="0.005 1e-7 -0.17"')), "knee_serial")
+    assert rounded.notes[0].startswith("crank_rod may spin: the weight that turns them, ")
+    with pytest.raises(MechanismError, match=r"1 more degrees of freedom than .* of joints crank_rod"):
+        twin_of(changed("knee", ball, ('pos="0.005 0 -0.17"', 'pos="0.005 1e-3 -0.17"')), "knee_serial")
     no_roll = changed(
         "ankle_serial",
         ('<joint name="roll" axis="1 0 0" range="-0.25 0.25" damping="0.02"/>', ""),
@@ -238,6 +255,55 @@ def test_the_largest_box_is_that_of_a_dense_search() -> None:
         assert alone.high[k] == pytest.approx(sides[safe, k].max(), abs=0.2)
 
 
+def test_what_more_motors_than_joints_can_give_is_the_hull_of_a_dense_search(changed: Changed) -> None:
+    """The ankle with a third motor at its pitch, of uneven limits: efforts of 9,261 choices of the motors."""
+    third = changed(
+        "ankle",
+        ("</actuator>", '<motor name="third" joint="pitch" forcerange="-5 12" forcelimited="true"/></actuator>'),
+    )
+    space = twin_of(third, "ankle_serial").closed
+    T = joint_terms(space, sound_poses(space, np.array([[0.3, 0.2], [-0.4, -0.1]]))[0]).transmission
+    limits = effort_ranges(space, range(3))
+    assert (limits.low[2], limits.high[2]) == (-5, 12)
+    facets = effort_facets(T, limits)
+    ways = np.array(list(product(*(np.linspace(*ends, 21) for ends in zip(limits.low, limits.high, strict=True)))))
+    hulls = [ConvexHull(ways @ ratios) for ratios in T]
+    around = np.stack([np.cos(np.linspace(0, 2 * np.pi, 60)), np.sin(np.linspace(0, 2 * np.pi, 60))], axis=1)
+    for hull, rows, low, high in zip(hulls, facets.rows, facets.low, facets.high, strict=True):
+        farthest = 1 / (hull.equations[:, :2] / -hull.equations[:, 2:]).dot(around.T).max(axis=0)
+        along = rows @ around.T
+        reached = 1 / np.maximum(along / high[:, None], along / low[:, None]).max(axis=0)
+        assert reached == pytest.approx(farthest, rel=1e-9)
+    box = largest_box(facets.rows.reshape(-1, 2), facets.low.ravel(), facets.high.ravel())
+    corners = np.array(list(product(*zip(box.low, box.high, strict=True))))
+    over = [(corners @ hull.equations[:, :2].T + hull.equations[:, 2]).max() for hull in hulls]
+    assert max(over) == pytest.approx(0, abs=1e-6 * box.high.max())
+    generator = np.random.default_rng(0)
+    for _ in range(500):
+        sides = np.abs([box.low, box.high]) * np.exp(generator.uniform(-0.3, 0.3, (2, 2)))
+        other = np.array(list(product(*zip(-sides[0], sides[1], strict=True))))
+        scale = max((other @ (hull.equations[:, :2] / -hull.equations[:, 2:]).T).max() for hull in hulls)
+        assert np.prod(sides.sum(axis=0) / scale) <= np.prod(box.high - box.low) * (1 + 1e-6)
+
+
+def test_motors_that_pull_alike_make_no_facet_of_their_own(changed: Changed) -> None:
+    """Two motors on one joint give what one of their sum does."""
+    text = '<motor name="knee_motor" joint="crank" forcerange="-60 60"/>'
+    twice = changed("knee", (text, text + '<motor name="second" joint="crank" gear="2" forcerange="-5 10"/>'))
+    space = twin_of(twice, "knee_serial").closed
+    T = joint_terms(space, sound_poses(space, np.array([[0.3]]))[0]).transmission
+    facets = effort_facets(T, effort_ranges(space, range(2)))
+    both = np.sort([-70 * T[0, 0, 0], 80 * T[0, 0, 0]])
+    ends = np.sort([facets.low[0, 0] / facets.rows[0, 0, 0], facets.high[0, 0] / facets.rows[0, 0, 0]])
+    assert ends == pytest.approx(both)
+    spatial = np.array([[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]])
+    limits = Box(low=np.array([-1.0, -2.0, -3.0]), high=np.array([4.0, 5.0, 6.0]))
+    facets = effort_facets(spatial, limits)
+    box = largest_box(facets.rows[0], facets.low[0], facets.high[0])
+    assert box.low == pytest.approx([-3, -3])
+    assert box.high == pytest.approx([9, 6])
+
+
 def test_no_random_box_within_uneven_limits_is_larger() -> None:
     rows = rows_of_ankle()
     low, high = np.resize([-30.0, -10.0], len(rows)), np.resize([20.0, 40.0], len(rows))
@@ -298,3 +364,17 @@ def test_rods_spin_as_no_force_makes_them(changed: Changed) -> None:
     other = joint_terms(hinged, sound_poses(hinged, np.array([[0.3, 0.2]]))[0])
     assert own.transmission == pytest.approx(other.transmission, abs=1e-9)
     assert own.mass == pytest.approx(other.mass, rel=1e-3)
+
+
+def test_a_foot_carries_more_than_the_crank_and_the_rod_that_move_it(changed: Changed) -> None:
+    """A rod of .25 kg hangs by half on the crank; alone it would be heavier with the crank than a light shank."""
+    light = changed("knee", ('<inertial mass="2"', '<inertial mass="0.28"'))
+    masses = dict(zip(("thigh", "shank", "crank", "rod"), carried_masses(read(light)), strict=True))
+    share = 0.005 * 0.01 + 0.17 * 0.34  # of the rod's mass centre on the way from its joint to its end
+    share /= 0.01**2 + 0.34**2
+    assert masses["rod"] == pytest.approx(0.25 * (1 - share))
+    assert masses["crank"] == pytest.approx(0.15 + 0.25 * (1 - share))
+    assert masses["shank"] == pytest.approx(0.28 + 0.25 * share)
+    assert masses["thigh"] == pytest.approx(4 + 0.28 + 0.15 + 0.25)
+    mechanism = read(light)
+    assert independent_joints(mechanism, mechanism.rest_position, ["crank", "knee"]) == ("knee",)

@@ -118,6 +118,13 @@ def test_a_release_gets_what_it_does_not_say_it_needs(engine: str, version: str,
     assert needs == [f"{engines.distribution(engine)}=={version}", *rest, "scipy>=1"]
 
 
+def test_an_engine_is_asked_for_by_its_name_or_its_package() -> None:
+    names = ("physx", "sapien==3.0.3", "simbody", "opensim", "pin", "mujoco-mjx", "mujoco")
+    asked = [making.parsed(name) for name in names]
+    engine_names = ["physx", "physx", "simbody", "simbody", "pinocchio", "mjx", "mujoco"]
+    assert asked == [(name, "3.0.3" if k == 1 else "") for k, name in enumerate(engine_names)]
+
+
 def test_what_is_cut_short_is_made_anew(
     place: Path, asked: list[list[str]], loopcheck: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,9 +4,11 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +20,9 @@ import pandas as pd
 import pytest
 from diskcache import Cache
 
+from robots.robot import CATALOGUE
 from tests.conftest import MODELS
+from tests.validation.atlas_repository import make_repository, write_manifest
 from tests.validation.conftest import Command, in_this_process
 from tests.validation.small_studies import small
 from validation.cli import cli
@@ -36,6 +40,8 @@ CHOSEN_BY_TIMES = {"ladder_advice.csv"}
 OTHERS = {"engines", "list", "new", "report"}
 """Commands that are no studies."""
 FOUR_BAR = ROOT / "robots/four_bar"
+ATLAS = Path(tempfile.mkdtemp(prefix="loopcheck-atlas-"))
+"""A repository of models and its manifest, made before the first test."""
 FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
 COMMANDS: dict[str, tuple[Any, ...]] = {
     "run": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
@@ -43,7 +49,9 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "budget": ("four_bar", "3prr"),
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
     "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.01"),
-    "serial": (MODELS / "serial/knee.xml", MODELS / "serial/knee_serial.xml", "--samples", "16"),
+    "atlas": ("--models", ATLAS / "models", "--remote", f"file://{ATLAS}", "--engine", "mujoco", "--no-tuning"),
+    "serial": (CATALOGUE / "legs/knee.xml", CATALOGUE / "legs/knee_serial.xml", "--samples", "16"),
+    "worlds": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
     "errata": ("3prr",),
     "benchmarks": ("slider_crank",),
     "mutants": ("3prr",),
@@ -54,6 +62,14 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "versions": (*FAST, "--mujoco", this_one("mujoco").version, "--source", "mujoco/kkt"),
 }
 """A study that takes seconds, of each command."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def models_of_the_atlas() -> Iterator[None]:
+    commit = make_repository(ATLAS)
+    write_manifest(ATLAS / "models", commit, {"four-bar": ["four bar/four_bar.xml"], "twin": ["four bar/renamed.xml"]})
+    yield
+    shutil.rmtree(ATLAS)
 
 
 @pytest.fixture(autouse=True)

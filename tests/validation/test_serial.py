@@ -6,22 +6,23 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import linprog
 
 from analytic.transmission.joint_space import joint_efforts, moved
-from analytic.transmission.twin import make_twin, sound_poses, workspace
+from analytic.transmission.twin import Workspace, make_twin, sound_poses, workspace
 from robots.arrays import Array
 from robots.errors import MechanismError, NotFoundError, ToleranceError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
-from robots.robot import Case, MotionSpec, Robot, make_case
+from robots.robot import CATALOGUE, Case, MotionSpec, Robot, make_case
 from tests.analytic.test_transmission import crank_angle
-from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 from validation.execution.workers import Workers
 from validation.judge.results import read as results_in
@@ -31,14 +32,15 @@ from validation.studies.check.closed_twins import possible_twins
 from validation.studies.run.sections.robots import robots
 from validation.studies.serial.beside import closed_twin
 from validation.studies.serial.comparison import MotionEfforts, pace_of, random_efforts
+from validation.studies.serial.limit_rows import limit_rows
 from validation.studies.serial.making import write_stand_in
 from validation.studies.serial.study import Serial
 from validation.studies.serial.writing import repair
 from validation.studies.study import exit_status, run_study
 
-SERIAL = MODELS / "serial"
-KNEE = (SERIAL / "knee.xml", SERIAL / "knee_serial.xml")
-ANKLE = (SERIAL / "ankle.xml", SERIAL / "ankle_serial.xml")
+LEGS = CATALOGUE / "legs"
+KNEE = (LEGS / "knee.xml", LEGS / "knee_serial.xml")
+ANKLE = (LEGS / "ankle.xml", LEGS / "ankle_serial.xml")
 pytestmark = pytest.mark.slow
 Comparison: TypeAlias = tuple[Path, Mapping[str, pd.DataFrame]]
 """Folder and tables."""
@@ -169,6 +171,40 @@ def test_motor_limits_at_the_joint_are_those_of_a_search(knee: Comparison) -> No
     broken = rows_of(limits, kind="motor at the serial file's limits")
     assert broken["ratio"].item() == pytest.approx(1 / np.abs(ratio).min(), rel=1e-9)
     assert broken["share"].item() == 1
+
+
+def test_redundant_motors_share_what_joint_limits_ask_as_a_linear_program_does(tmp_path: Path) -> None:
+    path = tmp_path / "ankle.xml"
+    motor = '<motor name="third" joint="pitch" forcerange="-5 12"/></actuator>'
+    path.write_text(ANKLE[0].read_text(encoding="utf-8").replace("</actuator>", motor), encoding="utf-8")
+    closed, serial = read(path), read(ANKLE[1])
+    twin = make_twin(closed, closed.rest_position, serial, serial.rest_position, {})
+    samples = workspace(twin, np.array([[0.3, 0.2], [-0.4, -0.1], [0.0, 0.0]]))
+    rows = {(row["kind"], row["part"]): row for row in limit_rows(twin, samples, {})}
+    low, high = np.array([-30.0, -30.0, -5.0]), np.array([30.0, 30.0, 12.0])
+    needed = []
+    for T in samples.closed.transmission:
+        for corner in product((-50, 50), (-35, 35)):  # the least part of all limits with which motors give it
+            within = np.vstack([np.c_[np.eye(3), -high], np.c_[-np.eye(3), low]])
+            share = linprog([0, 0, 0, 1], within, np.zeros(6), np.c_[T.T, np.zeros(2)], corner, bounds=(None, None))
+            assert share.x is not None
+            needed.append(share.x[3])
+    together = rows["motor at the serial file's limits", "all motors together"]
+    assert together["ratio"] == pytest.approx(max(needed), rel=1e-9)
+    assert together["share"] == 1
+    alone = rows["alone", "pitch"]
+    without = limit_rows(make_twin(*pair(ANKLE), {}), samples_of(ANKLE, samples.x), {})
+    (before,) = (row for row in without if (row["kind"], row["part"]) == ("alone", "pitch"))
+    assert before["high"] + 11 < alone["high"] < before["high"] + 13  # the third motor's 12 N m on top
+
+
+def pair(paths: tuple[Path, Path]) -> tuple[Mechanism, Array, Mechanism, Array]:
+    closed, serial = map(read, paths)
+    return closed, closed.rest_position, serial, serial.rest_position
+
+
+def samples_of(paths: tuple[Path, Path], x: Array) -> Workspace:
+    return workspace(make_twin(*pair(paths), {}), x)
 
 
 def test_the_exported_file_needs_numpy_alone(knee: Comparison) -> None:

@@ -108,7 +108,7 @@ def asked_for(requirement: str) -> list[Environment]:
 
 
 def parsed(requirement: str) -> tuple[str, str]:
-    """Engine and version of what is asked for; without a version it is empty.
+    """Engine and version of what is asked for, by its own name or its package's; without a version it is empty.
 
     Raises:
         NotFoundError: If there is no such engine.
@@ -118,7 +118,8 @@ def parsed(requirement: str) -> tuple[str, str]:
         want = Requirement(requirement)
     except InvalidRequirement as error:
         raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'") from error
-    name = want.name.replace("-", "_")  # as a package index writes what Python imports
+    packages = {engines.distribution(engine): engine for engine in engines.engine_names()}
+    name = packages.get(want.name, want.name.replace("-", "_"))  # or as a package index writes what Python imports
     if name not in engines.engine_names():
         raise NotFoundError("engine", want.name, engines.engine_names())
     version = next(iter(want.specifier)).version if want.specifier else ""

@@ -176,7 +176,7 @@ def _files(module: str) -> set[Path]:
     """The files that a module's functions depend on, documents apart."""
     files = {path for package in COMPUTING for path in (ROOT / package).rglob("*") if path.suffix in DATA}
     if module.startswith("validation."):
-        files |= {*map(_source, _imported(module)), *(ROOT / "validation").rglob("*.toml")}
+        files |= {*map(_source, _imported(module)), *(ROOT / "validation/judge").glob("*.toml")}
     return files
 
 

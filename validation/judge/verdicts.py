@@ -46,11 +46,22 @@ class CaseVerdict(NamedTuple):
 
 def case_verdicts(results: Results) -> Mapping[Key, Mapping[str, CaseVerdict]]:
     """What was found, by case and source."""
-    robots = about_robots(results)
+    return summary_verdicts(results.summary, about_robots(results))
+
+
+def summary_verdicts(
+    summary: pd.DataFrame, robots: Mapping[str, Mapping[str, Any]]
+) -> Mapping[Key, Mapping[str, CaseVerdict]]:
+    """What was found, by case and source.
+
+    Args:
+        summary: The table of a run.
+        robots: What its record says about each robot.
+    """
     findings: dict[Key, dict[str, CaseVerdict]] = {}
-    for names, rows in results.summary.groupby([*CASE, "source"], sort=False):
+    for names, rows in summary.groupby([*CASE, "source"], sort=False):
         robot, variant, mode, configuration, source = map(str, names)
-        expected = (robots[robot].get("expected") or {}).get(mode, "")
+        expected = (robots.get(robot, {}).get("expected") or {}).get(mode, "")
         findings.setdefault((robot, variant, mode, configuration), {})[source] = _finding(rows, expected)
     return findings
 

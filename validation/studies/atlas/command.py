@@ -1,6 +1,7 @@
 """`loopcheck atlas`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,10 +19,9 @@ from validation.studies.options import RESULTS, Execution, execution_options
 @click.option(
     "--models", type=click.Path(path_type=Path), help="Folder of a manifest of your own, instead of the one built in."
 )
+@click.option("--no-tuning", is_flag=True, help="Leave out the search for settings, which takes most of the time.")
 @execution_options(RESULTS / "atlas")
-def command(
-    execution: Execution, patterns: tuple[str, ...], remote: str | None, engines: tuple[str, ...], models: Path | None
-) -> int:
+def command(execution: Execution, patterns: tuple[str, ...], **options: Any) -> int:
     """Fetch public models at pinned commits, and hold engines against their equations of motion.
 
     A PATTERN is that of a model's name or repository, as '*cassie*' or 'OWNER/*'; by default all are tried. Every task
@@ -38,9 +38,10 @@ def command(
     from validation.studies.atlas.study import CAP, Atlas, sources_of
 
     study = Atlas(
-        entries=entries(patterns, models or MANIFEST),
-        remote=remote or PUBLIC,
-        sources=sources_of(engines),
+        entries=entries(patterns, options["models"] or MANIFEST),
+        remote=options["remote"] or PUBLIC,
+        sources=sources_of(options["engines"]),
         cap=execution.time_limit or CAP,
+        tunes=not options["no_tuning"],
     )
     return execution.run(study)

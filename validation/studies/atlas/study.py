@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -90,6 +90,8 @@ class Atlas(Study):
     """Names; by default all of what is installed."""
     cap: float = CAP
     """How long a task may take [s]."""
+    tunes: bool = True
+    """Whether settings are searched for."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; what stops one model is its note, and stops no other."""
@@ -101,21 +103,30 @@ class Atlas(Study):
         tables: list[Mapping[str, pd.DataFrame]] = []
         record: dict[str, Any] = {}
         for some in (pages[k : k + AT_ONCE] for k in range(0, len(pages), AT_ONCE)):
-            cases = self._cases(some, first, capped)
+            cases, motions = self._cases(some, first, capped)
             if cases:
-                run = Run(cases=list(cases.values()), sources=self.sources, writes_logs=False, draws=False)
+                run = Run(
+                    cases=list(cases.values()),
+                    sources=self.sources,
+                    motions={case.key: motions[name] for name, case in cases.items()},
+                    writes_logs=False,
+                    draws=False,
+                )
                 computed = run.compute(capped, folder)
                 record = _merged(record, computed.record)
                 tables.append({name: computed.tables[name] for name in ("summary", "audit")})
                 _judge(cases, some, tables[-1]["summary"], computed.record)
-                self._tune(cases, some, capped)
+                if self.tunes:
+                    _tune(cases, some, capped)
         frames = {name: _joined([table[name] for table in tables], name) for name in ("summary", "audit")}
         rows = self.tables[TABLE].frame([_row(page) for page in pages])
-        record |= {"remote": self.remote, "cap_s": self.cap}
+        record |= {"cap_s": self.cap, "tuned": self.tunes}
         return Computed({TABLE: rows, **{name: _without_cache(frame) for name, frame in frames.items()}}, record)
 
-    def _cases(self, pages: Sequence[Page], first: dict[str, str], pool: WorkerPool) -> dict[str, Case]:
-        """The cases that move, by name of their model; all others get the reason why they do not.
+    def _cases(
+        self, pages: Sequence[Page], first: dict[str, str], pool: WorkerPool
+    ) -> tuple[dict[str, Case], dict[str, Motion]]:
+        """The cases that move, and their motions, by name of their model; all others get the reason why they do not.
 
         Args:
             pages: Of some models.
@@ -141,15 +152,6 @@ class Atlas(Study):
             if case is not None:
                 cases[page.entry.model.id] = case
         return _moving(present, cases, paths, pool)
-
-    def _tune(self, cases: Mapping[str, Case], pages: Sequence[Page], pool: WorkerPool) -> None:
-        """The costs of tuned settings, of models whose simulation as it is can be judged."""
-        tuned = [page for page in pages if page.error == page.error]
-        tasks = [Task(tuned_cost, (cases[page.entry.model.id],), _no_cost) for page in tuned]
-        for page, cost in zip(tuned, pool.results(tasks, "tuned settings"), strict=True):
-            page.cost = cost
-            if cost.reason:
-                page.notes.append(f"tuned: {cost.reason}")
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
@@ -197,8 +199,8 @@ def _take(page: Page, reading: Reading | HarnessError | WorkerFailure, first: di
 
 def _moving(
     pages: Sequence[Page], cases: Mapping[str, Case], paths: Mapping[str, Path], pool: WorkerPool
-) -> dict[str, Case]:
-    """Those of the cases that a motion can be made for."""
+) -> tuple[dict[str, Case], dict[str, Motion]]:
+    """Those of the cases that a motion can be made for, with it."""
     files = {page.entry.model.id: _files(page.entry, paths) for page in pages}
     tasks = [Task(prescribe_or_error, (case, None), WorkerFailure, files[name]) for name, case in cases.items()]
     motions = dict(zip(cases, pool.results(tasks, "motions"), strict=True))
@@ -208,7 +210,8 @@ def _moving(
             page.stop("not run", f"no motion: {motion.reason}")
         elif isinstance(motion, HarnessError):
             page.stop("not comparable", f"no motion: {motion}")
-    return {name: case for name, case in cases.items() if isinstance(motions[name], Motion)}
+    made = {name: motion for name, motion in motions.items() if isinstance(motion, Motion)}
+    return {name: cases[name] for name in made}, made
 
 
 def _judge(cases: Mapping[str, Case], pages: Sequence[Page], summary: pd.DataFrame, record: Mapping[str, Any]) -> None:
@@ -225,6 +228,16 @@ def _judge(cases: Mapping[str, Case], pages: Sequence[Page], summary: pd.DataFra
         if page.verdict != "agree":
             reasons = rows.loc[rows["verdict"] == page.verdict, "note"].dropna().unique()
             page.notes += [str(reason) for reason in reasons[:1]]
+
+
+def _tune(cases: Mapping[str, Case], pages: Sequence[Page], pool: WorkerPool) -> None:
+    """Note what tuned settings cost, of models whose simulation as it is can be judged."""
+    tuned = [page for page in pages if not isnan(page.error)]
+    tasks = [Task(tuned_cost, (cases[page.entry.model.id],), _no_cost) for page in tuned]
+    for page, cost in zip(tuned, pool.results(tasks, "tuned settings"), strict=True):
+        page.cost = cost
+        if cost.reason:
+            page.notes.append(f"tuned: {cost.reason}")
 
 
 def _row(page: Page) -> Mapping[str, Any]:

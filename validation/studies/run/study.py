@@ -60,6 +60,8 @@ class Run(Study):
     """The user's own limits of the relative error by source [-], instead of the registered ones."""
     writes_logs: bool = True
     """Whether the logs behind simulations as they are go into the folder."""
+    motions: Mapping[Key, Motion] = field(default_factory=dict)
+    """Of all cases, where they are known already."""
     twins: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     """Files that may be closed twins of robots, by the robot's name."""
     draws: bool = True
@@ -148,7 +150,7 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
     cases = study.cases
     pairs = [(case, source) for case in cases for source in _sources_of(case.robot, study.sources)]
     audits = [(case, engine) for case in cases for engine in (FILE, *_engines(pairs))]
-    motions = _motions(cases, study.dt, pool)
+    motions = study.motions or _motions(cases, study.dt, pool)
     beside = _beside(pairs, motions, pool)
     expected = _expected({case.key: case for case, _ in audits}.values(), motions, pool)
     motions = {**motions, **{random.case.key: random.motion for random in beside.values()}}

@@ -12,7 +12,8 @@ from robots.robot import Case
 from validation.studies.check.cases import cases_of_file
 from validation.studies.check.closed_twins import AS_IT_IS, AT_LIMITS, REPAIRED
 from validation.studies.serial.comparison import found_box, pace_of, random_efforts, sampled_workspace
-from validation.studies.serial.rows import AT_MOTOR, BROKEN, effort_rows, limit_rows
+from validation.studies.serial.limit_rows import BROKEN, limit_rows
+from validation.studies.serial.rows import AT_MOTOR, effort_rows
 
 POSES = 32
 """Of the workspace."""

@@ -1,13 +1,12 @@
-"""The rows of the tables: errors of the stand-in plain and repaired, both over the workspace, and limits."""
+"""The rows of the tables: errors of the stand-in plain and repaired, and both over the workspace."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from analytic.transmission.constants import Constants, Pace
 from analytic.transmission.joint_map import JointMap
-from analytic.transmission.limits import Box, effort_ranges, joint_ranges, largest_alone, largest_box, most
 from analytic.transmission.regressor import links
 from analytic.transmission.terms import JointTerms
 from analytic.transmission.twin import Twin, Workspace
@@ -22,9 +21,6 @@ PLAIN, CONSTANT, FUNCTION = "plain", "constant", "function"
 EFFORT_ERROR = "effort error"
 AT_JOINT, AT_MOTOR = "effort at joint", "effort at motor"
 TERMS = {"inertia": "mass", "damping": "damping", "spring": "spring", "weight": "weight", "effort at rest": "still"}
-SAFE, ALONE, GIVEN, BROKEN = "safe box", "alone", "serial file", "motor at the serial file's limits"
-LINE = "safe box, torque–speed line"
-EFFORT, SPEED = "effort", "speed"
 IDLE = 1e-12
 """Couplings below this part of what they couple, and springs of other loads, are round-off [-]."""
 MUCH = 1e-6
@@ -148,14 +144,17 @@ def pair_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
         yield {**row, "reached_low": float(reached.min()), "reached_high": float(reached.max())}
 
 
-def workspace_rows(twin: Twin, samples: Workspace, repaired: JointTerms, pace: Pace) -> Iterator[Row]:
-    """Both mechanisms at each sample: positions, transmission, diagonal terms, errors of efforts, and what is safe.
+def workspace_rows(
+    twin: Twin, samples: Workspace, repaired: JointTerms, pace: Pace, more: Iterable[Series]
+) -> Iterator[Row]:
+    """Both mechanisms at each sample: positions, transmission, diagonal terms, errors of efforts, and more.
 
     Args:
         twin: The mechanisms.
         samples: Both over the workspace.
         repaired: Of the stand-in with other constants there.
         pace: Rates and accelerations of the motions.
+        more: What else there is at each sample.
     """
     units = units_of(twin)[0]
     motors = list(twin.motors)
@@ -168,101 +167,11 @@ def workspace_rows(twin: Twin, samples: Workspace, repaired: JointTerms, pace: P
         for k, name in enumerate(twin.names):
             if np.abs(T[:, a, k]).max() > MUCH:
                 series.append(("transmission", f"{motor} / {name}", "-", T[:, a, k], nothing, nothing))
-    series += _safe_series(twin, T)
+    series += more
     for quantity, part, unit, *sides in series:
         for sample, values in enumerate(zip(*sides, strict=True)):
             row = {"sample": sample, "quantity": quantity, "part": part, "unit": unit}
             yield row | dict(zip(("closed", "serial", "repaired"), map(float, values), strict=True))
-
-
-def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float]) -> Iterator[Row]:
-    """What the limits of motors mean at the joints, and what joint limits of the stand-in ask of the motors.
-
-    Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
-        speeds: Largest speed of motors by name [m/s or rad/s].
-    """
-    units, efforts, motor_units = units_of(twin)
-    T, x = samples.closed.transmission[:, list(twin.motors)], samples.x[samples.common]
-    if not _is_square(T):
-        return
-    fastest = np.array([speeds.get(name, np.inf) for name in twin.motor_names])
-    ranges = {EFFORT: effort_ranges(twin.closed, twin.motors), SPEED: Box(low=-fastest, high=fastest)}
-    per_joint = {EFFORT: efforts, SPEED: [f"{unit}/s" for unit in units]}
-    for quantity, kind, box in _boxes(T, ranges):
-        for k, name in enumerate(twin.names):
-            yield _limit(quantity, kind, name, per_joint[quantity][k], box, k)
-    given = joint_ranges(twin.serial)
-    for k, name in enumerate(twin.names):
-        if np.isfinite([given.low[k], given.high[k]]).all():
-            yield _limit(EFFORT, GIVEN, name, efforts[k], given, k)
-    yield from _broken(twin, T, x, given, motor_units)
-
-
-def safe_box(twin: Twin, samples: Workspace) -> Box | None:
-    """Limits of efforts at the joints that break no motor at any sample; None without limits of all motors.
-
-    Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
-    """
-    T = samples.closed.transmission[:, list(twin.motors)]
-    return box_of_all(motor_rows(T, EFFORT), effort_ranges(twin.closed, twin.motors)) if _is_square(T) else None
-
-
-def motor_rows(T: Array, quantity: str) -> Array:
-    """Motor-side quantity per joint-side one: T⁻ᵀ of efforts, T of speeds.
-
-    Args:
-        T: Transmission [-, or ratios of the units], shape (nt, n, n).
-        quantity: `effort` or `speed`.
-
-    Returns:
-        Rows [-, or ratios of the units], shape (nt, n, n).
-    """
-    return np.asarray(np.linalg.inv(T).swapaxes(1, 2)) if quantity == EFFORT else T
-
-
-def box_of_all(A: Array, limits: Box) -> Box | None:
-    """The largest box that is safe at all poses; None where a motor has no limit, or none on one side of zero.
-
-    Args:
-        A: Rows [-, or ratios of the units], shape (nt, n, n).
-        limits: Of the motors.
-    """
-    if not (np.isfinite(limits.low) & np.isfinite(limits.high) & (limits.low < 0) & (limits.high > 0)).all():
-        return None
-    low, high = (np.tile(side, len(A)) for side in (limits.low, limits.high))
-    return largest_box(A.reshape(-1, A.shape[2]), low, high)
-
-
-def _boxes(T: Array, ranges: Mapping[str, Box]) -> Iterator[tuple[str, str, Box]]:
-    """Boxes of efforts and of speeds by quantity and kind, as far as the motors have limits."""
-    for quantity, limits in ranges.items():
-        A = motor_rows(T, quantity)
-        box = box_of_all(A, limits)
-        if box is not None:
-            low, high = (np.tile(side, len(A)) for side in (limits.low, limits.high))
-            yield quantity, SAFE, box
-            yield quantity, ALONE, largest_alone(A.reshape(-1, A.shape[2]), low, high)
-    ends = {quantity: np.minimum(-limits.low, limits.high) for quantity, limits in ranges.items()}
-    if all((np.isfinite(end) & (end > 0)).all() for end in ends.values()):
-        yield from _on_line(T, ends)
-
-
-def _on_line(T: Array, ends: Mapping[str, Array]) -> Iterator[tuple[str, str, Box]]:
-    """Limits of efforts and speeds together, of motors whose effort falls with speed, |τ| / τ₀ + |ẏ| / ẏ₀ ≤ 1."""
-    n = T.shape[2]
-    rows = np.concatenate([motor_rows(T, quantity) / end[:, None] for quantity, end in ends.items()], axis=2)
-    ones = np.ones(rows.shape[0] * rows.shape[1])
-    box = largest_box(rows.reshape(-1, 2 * n), -ones, ones)
-    for quantity, place in zip(ends, (slice(n), slice(n, None)), strict=True):
-        yield quantity, LINE, Box(low=box.low[place], high=box.high[place])
-
-
-def _is_square(T: Array) -> bool:
-    return T.shape[1] == T.shape[2]
 
 
 def _kinematic_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
@@ -318,44 +227,6 @@ def _error_series(twin: Twin, samples: Workspace, repaired: JointTerms, pace: Pa
     for a, motor in enumerate(twin.motor_names):
         peak = largest[a] if largest[a] > 0 else np.nan
         yield EFFORT_ERROR, motor, "-", np.full(len(T), np.nan), plain[:, a] / peak, after[:, a] / peak
-
-
-def _safe_series(twin: Twin, T: Array) -> Iterator[Series]:
-    """The largest box of efforts at each sample, beside the limits of the stand-in."""
-    limits = effort_ranges(twin.closed, twin.motors)
-    if not _is_square(T) or box_of_all(motor_rows(T[:1], EFFORT), limits) is None:
-        return
-    given, efforts = joint_ranges(twin.serial), units_of(twin)[1]
-    boxes = [box_of_all(A[None], limits) for A in motor_rows(T, EFFORT)]
-    for k, name in enumerate(twin.names):
-        high = np.array([np.nan if box is None else box.high[k] for box in boxes])
-        limit = np.full(len(T), given.high[k] if np.isfinite(given.high[k]) else np.nan)
-        yield "safe effort", name, efforts[k], high, limit, np.full(len(T), np.nan)
-
-
-def _broken(twin: Twin, T: Array, x: Array, given: Box, units: Sequence[str]) -> Iterator[Row]:
-    """What the joint limits of the stand-in ask of each motor at worst."""
-    limits = effort_ranges(twin.closed, twin.motors)
-    A = motor_rows(T, EFFORT)
-    if not np.isfinite([given.low, given.high]).all():
-        return
-    asked = [most(rows, given) for rows in A]
-    low, high = np.array([one.low for one in asked]), np.array([one.high for one in asked])
-    with np.errstate(invalid="ignore"):
-        ratio = np.maximum(high / limits.high, low / limits.low)
-    for a, (name, unit) in enumerate(zip(twin.motor_names, units, strict=True)):
-        if not np.isfinite([limits.low[a], limits.high[a]]).all():
-            continue
-        worst = int(ratio[:, a].argmax())
-        pose = ", ".join(f"{joint} {value:.4g}" for joint, value in zip(twin.names, x[worst], strict=True))
-        row: dict[str, Any] = {"quantity": EFFORT, "kind": BROKEN, "part": name, "unit": unit}
-        row |= {"low": float(low[worst, a]), "high": float(high[worst, a]), "ratio": float(ratio[worst, a])}
-        yield {**row, "share": float((ratio[:, a] > 1).mean()), "note": f"worst at {pose}"}
-
-
-def _limit(quantity: str, kind: str, name: str, unit: str, box: Box, k: int) -> Row:
-    row = {"quantity": quantity, "kind": kind, "part": name, "unit": unit, "low": float(box.low[k])}
-    return {**row, "high": float(box.high[k]), "ratio": np.nan, "share": np.nan, "note": ""}
 
 
 def _row(row: Row, errors: Mapping[str, Array]) -> Row:

@@ -27,15 +27,14 @@ from validation.studies.serial.comparison import (
     sampled_workspace,
 )
 from validation.studies.serial.exporting import MODULE, SOURCE, write_functions
+from validation.studies.serial.limit_rows import limit_rows, safe_box, safe_series
 from validation.studies.serial.rows import (
     CONSTANT,
     FUNCTION,
     PLAIN,
     constant_facts,
     effort_rows,
-    limit_rows,
     pair_rows,
-    safe_box,
     term_rows,
     workspace_rows,
 )
@@ -184,7 +183,7 @@ class Serial(Study):
         rows = [dict(row) for motion in motions for row in self._rows(twin, motion, constants, functions)]
         frames = {
             TABLE: [*rows, *term_rows(twin, samples, repaired)],
-            WORKSPACE: list(workspace_rows(twin, samples, repaired, pace)),
+            WORKSPACE: list(workspace_rows(twin, samples, repaired, pace, safe_series(twin, samples))),
             LIMITS: list(limit_rows(twin, samples, self.speeds)),
             PAIRS: list(pair_rows(twin, samples)),
         }

@@ -1,0 +1,57 @@
+"""What hangs on the joints of a closed mechanism: which of two links of a loop carries the other."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from robots.mechanism import WORLD, Mechanism
+
+
+def carried_masses(mechanism: Mechanism) -> list[float]:
+    """Mass that hangs on each body of the spanning tree, its own included [kg].
+
+    A rod hangs on both its ends, by where its mass centre is between them: else a crank with its rod would carry more
+    than the foot that the two move.
+
+    Args:
+        mechanism: Robot.
+    """
+    masses = [body.mass for body in mechanism.bodies]
+    for rod, share, other in _rods(mechanism):
+        masses[other] += share * mechanism.bodies[rod].mass
+        masses[rod] -= share * mechanism.bodies[rod].mass
+    for b in reversed(range(len(masses))):
+        if mechanism.bodies[b].parent != WORLD:
+            masses[mechanism.bodies[b].parent] += masses[b]
+    return masses
+
+
+def _rods(mechanism: Mechanism) -> Iterator[tuple[int, float, int]]:
+    """Bodies that end the tree, close one loop and do not turn on what it turns on: rods.
+
+    With the part of their mass at the far end [-], and the body there.
+    """
+    parents = {body.parent for body in mechanism.bodies}
+    ends = [
+        end
+        for closure in mechanism.rigid_closures
+        for end in ((closure.body1, closure.point1, closure.body2), (closure.body2, closure.point2, closure.body1))
+    ]
+    for rod, tip, other in ends:
+        closes = sum(end[0] == rod for end in ends)
+        if WORLD in (rod, other) or rod in parents or closes > 1 or not mechanism.joints_of[rod]:
+            continue
+        if mechanism.bodies[rod].parent in _way(mechanism, other):
+            continue  # a rocker, as a foot that turns on what its crank turns on too
+        start = mechanism.joints[mechanism.joints_of[rod][-1]].anchor
+        along, center = tip - start, mechanism.bodies[rod].center - start
+        length = float(along @ along)
+        yield rod, float(np.clip(center @ along / length, 0, 1)) if length > 0 else 0.0, other
+
+
+def _way(mechanism: Mechanism, body: int) -> list[int]:
+    """A body and all that it hangs on."""
+    way = [body]
+    while way[-1] != WORLD:
+        way.append(mechanism.bodies[way[-1]].parent)
+    return way

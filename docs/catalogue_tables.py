@@ -1,0 +1,53 @@
+"""Keep what the site shows of our own robots: `python -m docs.catalogue_tables DIR`, where DIR holds a run of them.
+
+Writes `docs/catalogue`: the tables of the run from which pages are made, and a table of models like the atlas's.
+"""
+
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from docs.kept_tables import ROOT, keep
+from docs.site.entries import ATLAS, CATALOGUE, COUNTS, MODELS
+from robots.robot import load
+from validation.execution.tables import read_record, read_tables
+from validation.judge.results import TABLES
+from validation.judge.verdicts import JUDGED, summary_verdicts, worst
+
+
+def main() -> None:
+    """Keep the run in the folder named on the command line."""
+    run = Path(sys.argv[1])
+    tables, record = read_tables(run, {name: TABLES[name] for name in ("summary", "audit")}), read_record(run)
+    models = [_model(name, about, tables["summary"], record) for name, about in record["robots"].items()]
+    keep(ROOT / "docs" / CATALOGUE, {**tables, ATLAS: MODELS.frame(models)}, record)
+
+
+def _model(name: str, about: Mapping[str, Any], summary: pd.DataFrame, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row of a robot of ours."""
+    rows = summary[summary["robot"] == name]
+    verdicts = summary_verdicts(rows, {name: about})
+    findings = [finding for of_case in verdicts.values() for finding in of_case.values() if finding.verdict in JUDGED]
+    errors = rows.loc[rows["source"] == "mujoco/as_is", "relative_error"]
+    return {
+        **dict.fromkeys(MODELS.columns, ""),
+        **dict.fromkeys(("tuned_cost", "tuned_accuracy"), math.nan),
+        **{count: about["mechanism"][count] for count in COUNTS},
+        "id": name,
+        "path": f"robots/{name}/{load(name).mjcf}",
+        "licence": "MIT",
+        "mesh_licence": "none",
+        "sha256": record["models"][name]["sha256"],
+        "class": "loops",
+        "start": ", ".join(mode for mode in rows["mode"].unique() if not mode.endswith("-random")),
+        "verdict": worst(findings).verdict,
+        "as_is_error": errors.max(),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""What the site shows of each engine: every robot it computed, the worst first, and what is known of its errors."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import engines
+from docs.site.entries import Entry
+from docs.site.texts import worst_first
+from validation.judge.known_issues import Issue, known_issues
+from validation.judge.verdicts import CaseVerdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineEntry:
+    """An engine, and all that the collections say of it."""
+
+    name: str
+    """Of its folder."""
+    package: str
+    """What brings it, by its name in a package index."""
+    lineage: str
+    """Whose code computes."""
+    versions: tuple[str, ...]
+    """That computed something here."""
+    results: Sequence[tuple[Entry, str, CaseVerdict]]
+    """Robot, source and what is found, the worst first; what is judged stands before what is not."""
+    losses: Mapping[str, Sequence[Entry]]
+    """Robots by what it has otherwise than the model or cannot carry, the most frequent first."""
+    issues: Sequence[Issue]
+    """Its entries in the ledger."""
+
+    @property
+    def robots(self) -> int:
+        """How many robots it was asked for."""
+        return len({entry.name for entry, _, _ in self.results})
+
+    @property
+    def largest_as_is(self) -> tuple[Entry, CaseVerdict] | None:
+        """The robot whose file as it is it simulates worst, None if none is judged."""
+        errors = [
+            (entry, finding)
+            for entry, source, finding in self.results
+            if source.endswith("/as_is") and finding.error == finding.error
+        ]
+        return max(errors, key=lambda each: each[1].error, default=None)
+
+    def count(self, verdict: str) -> int:
+        """How many of its results have a verdict."""
+        return sum(finding.verdict == verdict for _, _, finding in self.results)
+
+
+def engine_entries(entries: Sequence[Entry]) -> Iterator[EngineEntry]:
+    """What the collections say of each engine, in the order of their names.
+
+    Args:
+        entries: All robots.
+    """
+    for name in engines.engine_names():
+        results = [
+            (entry, source, finding)
+            for entry in entries
+            for source, finding in entry.of_sources.items()
+            if source.startswith(f"{name}/")
+        ]
+        losses: dict[str, list[Entry]] = {}
+        for entry in entries:
+            for sentence in entry.losses.get(name, ()):
+                losses.setdefault(sentence, []).append(entry)
+        computed = {entry.versions[name]: None for entry, _, _ in results if name in entry.versions}
+        yield EngineEntry(
+            name=name,
+            package=engines.distribution(name),
+            lineage=engines.lineage(name),
+            versions=tuple(computed),
+            results=sorted(results, key=lambda each: worst_first(each[2])),
+            losses=dict(sorted(losses.items(), key=lambda item: -len(item[1]))),
+            issues=[issue for issue in known_issues() if issue.engine == name],
+        )

@@ -1,0 +1,162 @@
+"""What the site shows: the robots of some collections, each a folder with the tables of one study."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from robots.errors import OutputError
+from validation.execution.tables import TableSpec, read_record, read_tables
+from validation.judge.results import TABLES
+from validation.judge.verdicts import CaseVerdict, Key, gravest, summary_verdicts, worst
+from validation.studies.atlas.study import Atlas
+
+ATLAS = "atlas"
+"""The table of models, and the collection of other people's."""
+CATALOGUE = "catalogue"
+"""The collection of our own robots."""
+NAME = r"[a-z0-9][a-z0-9_-]*"
+"""What names a robot: it is part of the addresses of its page and files."""
+COUNTS = ("loops", "dof", "actuators", "bodies")
+MODELS = Atlas.tables[ATLAS]
+"""A row for each model: `validation/studies/atlas/README.md` says what the columns mean."""
+_POINTS = TableSpec(columns=TABLES["points"].columns, optional=True)
+SPECS: Mapping[str, TableSpec] = {
+    ATLAS: MODELS,
+    "summary": TABLES["summary"],
+    "audit": TABLES["audit"],
+    "points": _POINTS,
+}
+"""Tables of a collection, by the names of their files; without points its robots are not drawn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A robot, and all that a collection says of it."""
+
+    collection: str
+    """Name of the folder that says it."""
+    model: Mapping[str, Any]
+    """Its row of the table of models; empty texts and NaN where nothing is known."""
+    about: Mapping[str, Any]
+    """What the record of the run says of it, if anything."""
+    verdicts: Mapping[Key, Mapping[str, CaseVerdict]]
+    """What was found, by case and source."""
+    audit: pd.DataFrame
+    """Its rows of the table of the audit."""
+    points: pd.DataFrame
+    """Its rows of the table of points; none where it is not drawn from them."""
+    versions: Mapping[str, str]
+    """Versions of all that computed it, by name."""
+    start: str
+    """When that was."""
+
+    @property
+    def name(self) -> str:
+        """Its `id`."""
+        return str(self.model["id"])
+
+    @property
+    def title(self) -> str:
+        """What it is called, its name where it has no other."""
+        return str(self.about.get("title") or self.name)
+
+    @property
+    def findings(self) -> Mapping[str, Sequence[CaseVerdict]]:
+        """What was found in each case, by source, without the reference."""
+        by_source: dict[str, list[CaseVerdict]] = {}
+        for of_case in self.verdicts.values():
+            for source, finding in of_case.items():
+                if finding.verdict != "reference":
+                    by_source.setdefault(source, []).append(finding)
+        return by_source
+
+    @property
+    def of_sources(self) -> Mapping[str, CaseVerdict]:
+        """What is found about each source: its worst verdict, and the largest error with it."""
+        return {source: gravest(findings) for source, findings in self.findings.items()}
+
+    @property
+    def losses(self) -> Mapping[str, Sequence[str]]:
+        """What each engine has otherwise than the model or cannot carry, by engine, each once."""
+        sentences: dict[str, dict[str, None]] = {}
+        expected = self.about.get("expected") or {}
+        beyond = self.audit[
+            (self.audit["tier"] != "trajectory")
+            & ~self.audit["quantity"].str.startswith("effort")
+            & (self.audit["verdict"] != "agree")
+            & (self.audit["verdict"] != self.audit["mode"].map(expected))
+        ]
+        for row in records(beyond):
+            sentences.setdefault(row["engine"], {})[_loss(row)] = None
+        for source, findings in self.findings.items():
+            for finding in findings:
+                if finding.verdict in ("not comparable", "not run") and finding.note:
+                    engine, _, route = source.partition("/")
+                    sentences.setdefault(engine, {})[f"{route} is {finding.verdict}: {finding.note}"] = None
+        return {engine: tuple(several) for engine, several in sorted(sentences.items())}
+
+
+def read_collections(folders: Iterable[Path]) -> tuple[Entry, ...]:
+    """The robots of all folders that hold a table of models, by collection and name.
+
+    Args:
+        folders: Of the collections; one that is not there has no robots.
+
+    Raises:
+        OutputError: If a table is not what it should be, or two robots share a name.
+    """
+    entries: dict[str, Entry] = {}
+    for folder in folders:
+        for entry in _entries(folder) if (folder / f"{ATLAS}.csv").exists() else ():
+            if entry.name in entries:
+                raise OutputError(f"{folder}: want names of its own, '{entry.name}' is in two collections")
+            entries[entry.name] = entry
+    return tuple(entries.values())
+
+
+def _entries(folder: Path) -> Iterator[Entry]:
+    tables, record = read_tables(folder, SPECS), read_record(folder)
+    models = tables.pop(ATLAS).sort_values("id")
+    bad = [name for name in models["id"] if not pd.Series([name]).str.fullmatch(NAME).all()]
+    if bad:
+        raise OutputError(f"{folder / ATLAS}.csv: want ids of lower case letters, digits, - and _, got {bad[0]!r}")
+    about = record.get("robots") or {}
+    verdicts = summary_verdicts(tables["summary"], about)
+    rows = {name: dict(list(frame.groupby("robot"))) for name, frame in tables.items()}
+    for model in records(models):
+        name = model["id"]
+        yield Entry(
+            collection=folder.name,
+            model=model,
+            about=about.get(name) or {},
+            verdicts={key: of_case for key, of_case in verdicts.items() if key[0] == name},
+            audit=rows["audit"].get(name, tables["audit"].head(0)),
+            points=rows["points"].get(name, tables["points"].head(0)),
+            versions=record.get("versions") or {},
+            start=str(record.get("start") or ""),
+        )
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of a table by their columns."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _loss(row: Mapping[str, Any]) -> str:
+    """What an engine has otherwise than the model, in one line."""
+    if row["quantity"] == "all" and row["note"]:
+        return f"{row['verdict']}: {row['note']}"
+    subject = f"{row['quantity']} of {row['element']}"
+    if pd.notna(row["wanted"]) and pd.notna(row["found"]):
+        unit = "" if row["unit"] == "-" else f" {row['unit']}"
+        subject += f": the model has {row['wanted']:.4g}{unit}, the engine {row['found']:.4g}{unit}"
+    return f"{subject} ({row['note']})" if row["note"] else subject
+
+
+def worst_as_is(entry: Entry, engine: str) -> CaseVerdict | None:
+    """What is found about an engine that simulates the file as it is, None if nothing is."""
+    findings = entry.findings.get(f"{engine}/as_is")
+    return worst(findings) if findings else None

@@ -1,0 +1,182 @@
+"""Writes the pages, which Sphinx then reads like any document, and the files that stand beside them."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+import engines
+from docs.site import figures, machine, texts
+from docs.site.badges import badge, badge_text, percent
+from docs.site.engine_entries import EngineEntry, engine_entries
+from docs.site.entries import CATALOGUE, Entry
+from validation.judge.verdicts import WORST_FIRST
+from validation.report.blocks import digits
+from validation.report.schematic import linkage_figure
+
+PAGES = Path("docs", "pages")
+"""Where the pages are written, below the root of the sources."""
+MOST_NAMED = 10
+"""Places of a robot whose joints a small drawing has room to name."""
+FILES = PAGES / "files"
+"""What is copied as it is into the root of the site."""
+
+
+def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
+    """Write all pages, and the files for machines, badges and drawings.
+
+    Args:
+        entries: All robots.
+        root: Of the sources; what is there of an earlier site is replaced, unless it is the same.
+        version: Of loopcheck.
+    """
+    folder = root / FILES / "atlas"
+    drawings = {entry.name for entry in entries if _draw(entry, root, folder)}
+    for entry in entries:
+        _write(folder / f"{entry.name}.json", _json(machine.record(entry)))
+        _write(folder / f"{entry.name}.badge.svg", badge(entry))
+    _write(folder / "index.json", _json(machine.index(entries, version)))
+    errors = figures.as_is_errors(entries)
+    _write(folder / "as-is.svg", figures.as_is_figure(errors) or "")
+    environment = _environment()
+    each_engine = list(engine_entries(entries))
+    common = {"entries": entries, "root": "../../", "drawings": drawings, "engines": each_engine}
+    verdicts = Counter(entry.model["verdict"] for entry in entries)
+    pages = {
+        "atlas": {
+            "repositories": len({entry.model["repository"] for entry in entries if entry.model["repository"]}),
+            "verdicts": {name: verdicts[name] for name in (*WORST_FIRST, "copy")},
+            "chart": _in_words(errors),
+        },
+        "gallery": {},
+        "engines": {},
+    }
+    for name, context in pages.items():
+        _write(root / PAGES / f"{name}.md", environment.get_template(f"{name}.md").render(**common, **context))
+    for entry in entries:
+        text = environment.get_template("robot.md").render(**_of_robot(entry, root), drawn=entry.name in drawings)
+        _write(root / PAGES / "robots" / f"{entry.name}.md", text)
+    for each in each_engine:
+        text = environment.get_template("engine.md").render(**_of_engine(each), table=_table(environment))
+        _write(root / PAGES / "engines" / f"{each.name}.md", text)
+    _remove_others(root / PAGES / "robots", {f"{entry.name}.md" for entry in entries})
+    _remove_others(folder, {"index.json", "as-is.svg", *_file_names(entries)})
+
+
+def _environment() -> jinja2.Environment:
+    """Templates in which whatever comes from tables is escaped, and stays within its line."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_in_a_line,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"decades": texts.DECADES, "symbols": texts.MARKS}
+    environment.filters |= {
+        "answer": texts.answer,
+        "digits": digits,
+        "literal": texts.literal,
+        "percent": percent,
+        "place": texts.place,
+        "says": badge_text,
+        "shortened": texts.shortened,
+        "slug": lambda name: name.replace(" ", "-"),
+        "source_address": texts.source_address,
+        "what_it_is": texts.what_it_is,
+    }
+    return environment
+
+
+def _in_a_line(value: object) -> object:
+    """A text of the tables without what would end a line, and with it the block that it stands in."""
+    return re.sub(r"\s+", " ", value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _of_robot(entry: Entry, root: Path) -> Mapping[str, Any]:
+    """What the page of a robot is made from."""
+    rows = sorted(
+        entry.of_sources.items(), key=lambda item: (not item[0].endswith("/as_is"), *texts.worst_first(item[1]))
+    )
+    own = entry.collection == CATALOGUE
+    computing = {source.split("/")[0] for source in entry.findings}
+    return {
+        "entry": entry,
+        "root": "../../../",
+        "rows": rows,
+        "engines": engines.engine_names(),
+        "versions": {
+            name: version
+            for name, version in entry.versions.items()
+            if name in computing or name not in engines.engine_names()
+        },
+        "documented": (root / "robots" / entry.name / "README.md").exists(),
+        "command": f"loopcheck {'run' if own else 'atlas'} {entry.name}",
+    }
+
+
+def _of_engine(each: EngineEntry) -> Mapping[str, Any]:
+    """What the page of an engine is made from."""
+    as_is = [row for row in each.results if row[1].endswith("/as_is")]
+    return {
+        "each": each,
+        "root": "../../../",
+        "as_is": sorted(as_is, key=lambda row: -row[2].error if row[2].error == row[2].error else 0.0),
+        "judged": [row for row in each.results if row not in as_is and row[2].verdict != "informational"],
+    }
+
+
+def _table(environment: jinja2.Environment) -> Any:
+    """Makes the table of an engine's results."""
+    template = environment.get_template("results.html")
+    return lambda rows: Markup(template.render(rows=rows, root="../../../"))
+
+
+def _draw(entry: Entry, root: Path, folder: Path) -> bool:
+    """Put the drawing of a robot into a folder, unless there is none; our own ones stand beside their READMEs."""
+    own = root / "robots" / entry.name / "linkage.svg"
+    if entry.collection == CATALOGUE and own.exists():
+        svg: str | None = own.read_text(encoding="utf-8")
+    else:
+        svg = linkage_figure(entry.points, MOST_NAMED) if len(entry.points) else None
+    if svg:
+        _write(folder / f"{entry.name}.svg", svg)
+    return bool(svg)
+
+
+def _in_words(errors: Mapping[str, Sequence[float]]) -> str:
+    """What the figure of all files as they are shows."""
+    if not errors:
+        return ""
+    halves = [f"{engine} {percent(values[len(values) // 2])}" for engine, values in errors.items()]
+    return (
+        "Robots whose efforts are further off than an error, files as they are, by engine. "
+        f"Half of the robots are further off than: {', '.join(halves)}."
+    )
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _file_names(entries: Iterable[Entry]) -> set[str]:
+    return {f"{entry.name}{end}" for entry in entries for end in (".json", ".badge.svg", ".svg")}
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file unless it is there already, so that Sphinx reads only what has changed."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _remove_others(folder: Path, names: set[str]) -> None:
+    """Remove what an earlier site had in a folder and this one has not."""
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name not in names:
+            path.unlink()

@@ -1,0 +1,113 @@
+"""What pages and files say in words and addresses, and where marks stand on their logarithmic axis."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from docs.site.badges import badge_text, percent
+from docs.site.entries import COUNTS, Entry
+from validation.judge.verdicts import WORST_FIRST, CaseVerdict
+from validation.report.blocks import digits
+
+LOWEST, HIGHEST = -16, 2
+"""Ends of the axis of errors, as powers of ten; what lies beyond is drawn there."""
+DECADES = range(LOWEST, HIGHEST, 4)
+"""Powers of ten that the axis names."""
+LONG = 400
+"""Letters of a note that the page of a robot shows."""
+MARKS: Mapping[str, str] = {
+    "agree": "●",
+    "disagree": "✖",
+    "not comparable": "◆",
+    "not run": "■",
+    "as expected": "◇",
+    "informational": "○",
+}
+"""Mark of each verdict: its shape tells it apart without colour."""
+CLASSES: Mapping[str, str] = {
+    "loops": "closed by connect or weld",
+    "couplings": "coupled by joint or tendon alone",
+    "none": "without loops",
+}
+"""What the classes of models mean."""
+
+
+def place(error: float) -> float:
+    """Where an error stands on the axis, from 0 to 100 [%]; NaN where there is none."""
+    if math.isnan(error):
+        return math.nan
+    decade = math.log10(max(error, 1e-300)) if math.isfinite(error) else HIGHEST
+    return round(100 * (min(max(decade, LOWEST), HIGHEST) - LOWEST) / (HIGHEST - LOWEST), 2)
+
+
+def shortened(note: str, length: int = LONG) -> str:
+    """A note that is no longer than there is room for."""
+    return note if len(note) <= length else f"{note[:length]} …"
+
+
+def literal(line: str) -> str:
+    """A line in which nothing is markup of Markdown."""
+    return re.sub(r"([\\`*_{}\[\]()#+.!|~$@-])", r"\\\1", line)
+
+
+def source_address(entry: Entry) -> str:
+    """Where the model is, at the commit that was computed; empty for our own."""
+    model = entry.model
+    if not model["repository"]:
+        return ""
+    return f"https://github.com/{quote(model['repository'])}/blob/{quote(model['commit'])}/{quote(model['path'])}"
+
+
+def answer(entry: Entry) -> str:
+    """What comes of a robot, in a few sentences."""
+    model = entry.model
+    if model["copies_of"]:
+        return f"The same mechanism as {model['copies_of']}, which stands for it."
+    sentences = [f"{badge_text(entry).capitalize()}."]
+    if math.isfinite(model["as_is_error"]):
+        version = entry.versions.get("mujoco", "")
+        sentences = [
+            f"As its file is, MuJoCo {version} gives efforts that are {percent(model['as_is_error'])} off at worst, "
+            "over the scale of their actuator."
+        ]
+    if math.isfinite(model["tuned_accuracy"]):
+        sentences.append(
+            f"Tuned, it reaches {percent(model['tuned_accuracy'])} for {digits(model['tuned_cost'])} times the "
+            "iterations of its solver."
+        )
+    judged = [finding for finding in entry.of_sources.values() if finding.verdict not in ("informational", "reference")]
+    if judged:
+        counts = {verdict: sum(finding.verdict == verdict for finding in judged) for verdict in WORST_FIRST}
+        sentences.append(
+            f"Of {len(judged)} judged sources "
+            + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+            + f"; the largest error of these is {digits(_largest(judged))} of that scale."
+        )
+    return " ".join(sentences)
+
+
+def what_it_is(entry: Entry) -> str:
+    """The mechanism in a line."""
+    model = entry.model
+    counts = [f"{model[name]:.0f} {name}" for name in COUNTS if math.isfinite(model[name])]
+    in_words = entry.about.get("in_words") or ", ".join(counts)
+    return "; ".join(text for text in (in_words, CLASSES.get(model["class"], "")) if text)
+
+
+def worst_first(finding: CaseVerdict) -> tuple[int, float]:
+    """Key by which findings are sorted: the worst verdict, and in it the largest error, first."""
+    return WORST_FIRST.index(finding.verdict), -finding.error if math.isfinite(finding.error) else math.inf
+
+
+def known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as JSON can hold them: what is not known, or not finite, is null."""
+    return {
+        name: None if value == "" or (isinstance(value, float) and not math.isfinite(value)) else value
+        for name, value in values.items()
+    }
+
+
+def _largest(findings: list[CaseVerdict]) -> float:
+    return max((finding.error for finding in findings if math.isfinite(finding.error)), default=math.nan)

@@ -1,0 +1,94 @@
+"""Robots of a file in one batch of MJX."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from engines.contract import State, Worlds
+from engines.mjx._mjx import device, jax, mjx, on_device
+from engines.mjx.stepper import MjxStepper
+from engines.mujoco.batch import choices as choices_of_mujoco
+from engines.mujoco.batch import controls, prepared, run_with, timestep
+from engines.tuning import Settings
+from robots.arrays import Array
+from robots.efforts import AsIs
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+__all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
+
+PRECISIONS = ("single", "double")
+SOURCES = {"single": "mjx/as_is_single", "double": "mjx/as_is"}
+
+
+def choices(mechanism: Mechanism) -> dict[str, Settings]:
+    """See `engines.contract.Batch.choices`: those that need no code of their own, which takes long to compile."""
+    every = choices_of_mujoco(mechanism)
+    compiled_anew = {"iterations", "solver", "integrator"}
+    return {name: settings for name, settings in every.items() if not compiled_anew & settings.keys()}
+
+
+def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
+    """See `engines.contract.Batch.as_is`."""
+    stepper = partial(MjxStepper, SOURCES[precision], double=precision == "double")
+    return run_with(stepper, case, motion, settings)
+
+
+class MjxWorlds:
+    """Worlds of one batch on the device."""
+
+    def __init__(self, mechanism: Mechanism, stepper: MjxStepper, state: State) -> None:
+        """Put a robot into each state.
+
+        Args:
+            mechanism: Robot.
+            stepper: Its model on the device.
+            state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
+        """
+        self._mechanism, self._stepper, self._begin = mechanism, stepper, state
+        with on_device(double=stepper.double):
+            one = mjx.make_data(stepper.model, impl="jax")
+            kind, n = one.qpos.dtype, len(state[0])
+            every = jax.tree.map(lambda leaf: jax.numpy.broadcast_to(leaf, (n, *np.shape(leaf))), one)
+            q, qd = (jax.numpy.asarray(values, kind) for values in state)
+            self._data = jax.device_put(every.replace(qpos=q, qvel=qd), jax.devices()[0])
+        self._advance(0)  # compiled before anything is timed
+
+    def state(self) -> State:
+        """See `engines.contract.Worlds.state`."""
+        return np.asarray(self._data.qpos, float), np.asarray(self._data.qvel, float)
+
+    def run(self, tau: Array, steps: int) -> None:
+        """See `engines.contract.Worlds.run`.
+
+        Args:
+            tau: Efforts of the actuators [N or N m], shape (n, na).
+            steps: How many [-].
+        """
+        ctrl = controls(self._mechanism, self._stepper.model, self._begin, tau)
+        with on_device(double=self._stepper.double):
+            self._data = self._data.replace(ctrl=jax.device_put(ctrl.astype(self._data.ctrl.dtype), jax.devices()[0]))
+        self._advance(steps)
+
+    def _advance(self, steps: int) -> None:
+        try:
+            with on_device(double=self._stepper.double):
+                self._data = _advanced(self._stepper.on_device, self._data, steps)
+                self._data.qpos.block_until_ready()
+        except (jax.errors.JaxRuntimeError, NotImplementedError) as error:
+            raise EngineError(f"{self._stepper.source}: {error}") from error
+
+
+@jax.jit
+def _advanced(model: Any, data: Any, steps: Any) -> Any:
+    step = jax.vmap(partial(mjx.step, model))
+    return jax.lax.fori_loop(0, steps, lambda _, now: step(now), data)
+
+
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+    """See `engines.contract.Batch.worlds`."""
+    model = prepared(mechanism, settings)
+    return MjxWorlds(mechanism, MjxStepper(SOURCES[precision], model, double=precision == "double"), state)

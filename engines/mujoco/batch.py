@@ -1,0 +1,161 @@
+"""Robots of a file in one batch: what of it is set, for MuJoCo and its ports, and MuJoCo's own rollouts."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import mujoco
+import numpy as np
+from mujoco import rollout
+
+from engines.computed_torque import bandwidth, drive_matrices
+from engines.contract import State, Worlds
+from engines.mujoco.actuators import actuators
+from engines.mujoco.as_is import compiled, driven, timeconst
+from engines.mujoco.model import guarded
+from engines.mujoco.stepper import MujocoStepper, Stepper
+from engines.mujoco.tuning import HARD, configured
+from engines.tuning import Settings
+from robots.arrays import Array
+from robots.efforts import AsIs
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+PRECISIONS = ("double",)
+THREADS = os.cpu_count() or 1
+AT_ONCE = 10
+"""Steps of all worlds that are kept at once."""
+
+
+def device() -> str:
+    """See `engines.contract.Batch.device`."""
+    return "CPU"
+
+
+def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
+    """See `engines.contract.Batch.choices`: steps, loops and solvers that people change, alone and together."""
+    model = compiled(mechanism)
+    h = float(model.opt.timestep)
+    half, twice = ({"timestep": f"{h * factor:.6g}"} for factor in (0.5, 2))
+    named: dict[str, Settings] = {
+        "as it is": {},
+        "step doubled": twice,
+        "step halved": half,
+        "1 iteration": {"iterations": "1"},
+        "CG, 4 iterations": {"solver": "CG", "iterations": "4"},
+        "Runge-Kutta": {"integrator": "RK4"},
+    }
+    if not model.eq_active0.any():
+        return named
+    return named | {
+        "hard loops": {"solref": f"{2 * h:.6g} 1", "solimp": HARD},
+        "hard loops, step halved": {**half, "solref": f"{h:.6g} 1", "solimp": HARD},
+        "hard loops, Runge-Kutta": {"solref": f"{2 * h:.6g} 1", "solimp": HARD, "integrator": "RK4"},
+    }
+
+
+def prepared(mechanism: Mechanism, settings: Settings) -> Any:
+    """MuJoCo's model of a file with other settings.
+
+    Args:
+        mechanism: Robot.
+        settings: What is set.
+    """
+    return configured(compiled(mechanism), settings)
+
+
+def timestep(mechanism: Mechanism, settings: Settings) -> float:
+    """See `engines.contract.Batch.timestep`."""
+    return float(prepared(mechanism, settings).opt.timestep)
+
+
+def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
+    """See `engines.contract.Batch.as_is`."""
+    return run_with(MujocoStepper, case, motion, settings)
+
+
+def run_with(stepper: Callable[[Any], Stepper], case: Case, motion: Motion, settings: Settings) -> AsIs:
+    """The run of a file with other settings, by the controller of its own.
+
+    Args:
+        stepper: What steps a model of MuJoCo's.
+        case: The case.
+        motion: Its motion.
+        settings: What is set.
+    """
+    own = compiled(case.mechanism)
+    width = bandwidth(own.opt.timestep, timeconst(own))
+    run = driven(stepper(prepared(case.mechanism, settings)), case, motion, {}, width).as_is
+    if run is None:
+        raise EngineError("the run of a file as it is has no log")
+    return run
+
+
+def controls(mechanism: Mechanism, model: Any, state: State, tau: Array) -> Array:
+    """Controls with which the actuators of a file begin to act with given efforts, shape (n, na).
+
+    Args:
+        mechanism: Robot.
+        model: MuJoCo's.
+        state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
+        tau: The efforts [N or N m], shape (n, na).
+    """
+    known = actuators(model)
+    positions, rates = (mechanism.gearing @ of_drives for of_drives in _all_drives(mechanism))
+    lengths = (state[0] @ positions.T, state[1] @ rates.T)
+    inputs = [known.input_for(*row) for row in zip(tau, *lengths, strict=True)]
+    return np.array([known.control_for(force, np.zeros(len(force))) for force in inputs])
+
+
+def _all_drives(mechanism: Mechanism) -> tuple[Array, Array]:
+    return drive_matrices(mechanism, range(len(mechanism.drives)))
+
+
+class MujocoWorlds:
+    """Data of MuJoCo's, stepped by its own threads."""
+
+    def __init__(self, mechanism: Mechanism, model: Any, state: State) -> None:
+        """Put a robot into each state.
+
+        Args:
+            mechanism: Robot.
+            model: MuJoCo's.
+            state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
+        """
+        self._mechanism, self._model, self._begin = mechanism, model, state
+        self._scratch = [mujoco.MjData(model) for _ in range(THREADS)]
+        self._state = np.array([_full_state(model, *one) for one in zip(*state, strict=True)])
+
+    def state(self) -> State:
+        """See `engines.contract.Worlds.state`."""
+        q = self._state[:, 1 : 1 + self._model.nq]  # after the time
+        return q.copy(), self._state[:, 1 + self._model.nq : 1 + self._model.nq + self._model.nv].copy()
+
+    def run(self, tau: Array, steps: int) -> None:
+        """See `engines.contract.Worlds.run`.
+
+        Args:
+            tau: Efforts of the actuators [N or N m], shape (n, na).
+            steps: How many [-].
+        """
+        ctrl = controls(self._mechanism, self._model, self._begin, tau)
+        with guarded("mujoco"), rollout.Rollout(nthread=THREADS) as pool:
+            for first in range(0, steps, AT_ONCE):
+                repeated = np.repeat(ctrl[:, None], min(AT_ONCE, steps - first), axis=1)
+                self._state = pool.rollout(self._model, self._scratch, self._state, repeated)[0][:, -1]
+
+
+def _full_state(model: Any, q: Array, qd: Array) -> Array:
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = q, qd
+    kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    state = np.zeros(mujoco.mj_stateSize(model, kind))
+    mujoco.mj_getState(model, data, state, kind)
+    return state
+
+
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+    """See `engines.contract.Batch.worlds`."""
+    return MujocoWorlds(mechanism, prepared(mechanism, settings), state)

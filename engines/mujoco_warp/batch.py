@@ -1,0 +1,86 @@
+"""Robots of a file in one batch of MuJoCo Warp."""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from engines.contract import State, Worlds
+from engines.mujoco.batch import choices, controls, prepared, run_with, timestep
+from engines.mujoco_warp._model import placed, put
+from engines.mujoco_warp._warp import device, guarded, mujoco_warp, warp
+from engines.mujoco_warp.stepper import WarpStepper
+from engines.tuning import Settings
+from robots.arrays import Array
+from robots.efforts import AsIs
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+__all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
+
+PRECISIONS = ("single",)
+SOURCE = "mujoco_warp/as_is"
+
+
+def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
+    """See `engines.contract.Batch.as_is`."""
+    return run_with(WarpStepper, case, motion, settings)
+
+
+class WarpWorlds:
+    """Worlds of one batch on the device; on a GPU a step is captured once and launched as a whole."""
+
+    def __init__(self, mechanism: Mechanism, model: Any, state: State) -> None:
+        """Put a robot into each state.
+
+        Args:
+            mechanism: Robot.
+            model: MuJoCo's.
+            state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
+        """
+        self._mechanism, self._model, self._begin = mechanism, model, state
+        self._on_device = put(model)
+        first = mujoco.MjData(model)
+        first.qpos[:], first.qvel[:] = state[0][0], state[1][0]
+        with guarded(SOURCE):
+            self._data = placed(model, first, worlds=len(state[0]))
+            self._data.qpos.assign(state[0].astype(np.float32))
+            self._data.qvel.assign(state[1].astype(np.float32))
+            mujoco_warp.step(self._on_device, mujoco_warp.put_data(model, first))  # compiled before anything is timed
+            self._graph = self._captured() if warp.get_device().is_cuda else None
+
+    def state(self) -> State:
+        """See `engines.contract.Worlds.state`."""
+        return self._data.qpos.numpy().astype(float), self._data.qvel.numpy().astype(float)
+
+    def run(self, tau: Array, steps: int) -> None:
+        """See `engines.contract.Worlds.run`.
+
+        Args:
+            tau: Efforts of the actuators [N or N m], shape (n, na).
+            steps: How many [-].
+        """
+        with guarded(SOURCE):
+            self._data.ctrl.assign(controls(self._mechanism, self._model, self._begin, tau).astype(np.float32))
+            for _ in range(steps):
+                if self._graph is None:
+                    mujoco_warp.step(self._on_device, self._data)
+                else:
+                    warp.capture_launch(self._graph)
+            warp.synchronize()
+
+    def _captured(self) -> Any:
+        state = self.state()
+        mujoco_warp.step(self._on_device, self._data)
+        with warp.ScopedCapture() as capture:
+            mujoco_warp.step(self._on_device, self._data)
+        self._data.qpos.assign(state[0].astype(np.float32))
+        self._data.qvel.assign(state[1].astype(np.float32))
+        self._data.qacc_warmstart.zero_()
+        return capture.graph
+
+
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+    """See `engines.contract.Batch.worlds`."""
+    return WarpWorlds(mechanism, prepared(mechanism, settings), state)

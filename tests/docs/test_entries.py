@@ -1,0 +1,173 @@
+"""What the site takes from tables: numbers as they are, one name a robot, and nothing of the machine they come from."""
+
+import csv
+import json
+import math
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("anybadge")
+
+from analytic.motion.prescribe import prescribe
+from docs.kept_tables import keep
+from docs.site.entries import SPECS, read_collections
+from docs.site.pages import FILES, write_site
+from docs.site.texts import place
+from robots.errors import OutputError
+from robots.robot import CATALOGUE, load, names
+from tests.conftest import MODELS
+from tests.docs.collections import COMMIT, VERSIONS, comparison, loss, model, write_atlas, write_collection
+from validation.report.geometry import point_rows, pose_rows
+from validation.report.schematic import linkage_figure
+from validation.studies.check.cases import cases_of_file
+
+DOCS = CATALOGUE.parent / "docs"
+TABLES = [path for folder in ("catalogue", "atlas") for path in sorted((DOCS / folder).glob("*")) if path.is_file()]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files for machines of a small atlas."""
+    root = tmp_path_factory.mktemp("site")
+    write_atlas(root)
+    write_site(read_collections([root / "docs" / "atlas"]), root, "0.1.0")
+    return root / FILES / "atlas"
+
+
+def test_machines_get_what_the_tables_hold(files: Path) -> None:
+    leg = json.loads((files / "leg.json").read_text(encoding="utf-8"))
+    assert (leg["as_is_error"], leg["tuned_cost"], leg["tuned_accuracy"]) == (0.0031, 2.3, 1e-3)
+    errors = {row["source"]: (row["verdict"], row["error"]) for row in leg["comparisons"]}
+    assert errors == {
+        "analytic/noc": ("reference", None),
+        "mujoco/kkt": ("agree", 1e-12),
+        "mujoco/forward": ("disagree", 2e-3),
+        "mujoco/as_is": ("informational", 0.0031),
+        "pybullet/forward": ("not comparable", None),
+    }
+    assert leg["address"] == f"https://github.com/someone/legs/blob/{COMMIT}/a%20b/leg%231.xml"
+    assert "the model has 2 kg, the engine 1.5 kg" in leg["losses"]["pybullet"][0]
+    index = json.loads((files / "index.json").read_text(encoding="utf-8"))
+    assert [robot["id"] for robot in index["robots"]] == ["arm", "foot", "hand", "leg", "leg-copy"]
+    assert [robot["loops"] for robot in index["robots"]] == [1, 1, None, 1, 1]
+    for robot in index["robots"]:
+        assert (files / robot["json"]).exists()
+        assert (files / robot["badge"]).exists()
+
+
+def test_a_badge_says_error_engine_and_version(files: Path) -> None:
+    texts = {name: (files / f"{name}.badge.svg").read_text(encoding="utf-8") for name in ("leg", "leg-copy", "hand")}
+    for name, text in (("leg", "0.31 % as is, mujoco 4.0"), ("leg-copy", "copy"), ("hand", "not run")):
+        assert ">loopcheck</text>" in texts[name]
+        assert f">{text}</text>" in texts[name]
+
+
+def test_a_robot_is_drawn_from_its_points_and_only_then(files: Path) -> None:
+    assert {path.name for path in files.glob("*.svg") if "badge" not in path.name} == {"leg.svg", "as-is.svg"}
+
+
+def test_a_robot_that_is_gone_is_gone_from_the_site(files: Path, tmp_path: Path) -> None:
+    write_atlas(tmp_path)
+    entries = read_collections([tmp_path / "docs" / "atlas"])
+    write_site(entries, tmp_path, "0.1.0")
+    write_site([entry for entry in entries if entry.name != "hand"], tmp_path, "0.1.0")
+    assert not list(tmp_path.rglob("hand*"))
+    assert list(tmp_path.rglob("leg.md"))
+
+
+@pytest.mark.parametrize(("thickness", "has_axes"), [(0.05, True), (0.3, False)])
+def test_what_stands_still_is_drawn_flat_if_it_is_thin(thickness: float, has_axes: bool) -> None:
+    """Without a motion nothing else tells what is planar; seen askew, the axes would be the paper's."""
+    corners = [(0.0, 0.0, 0.0), (0.0, 1.0, thickness), (1.0, 1.0, 0.0)]
+    rows = [{"t": 0.0, "body": "b", "point": f"p{k}", "x": x, "y": y, "z": z} for k, (x, y, z) in enumerate(corners)]
+    assert ("matplotlib.axis" in str(linkage_figure(pd.DataFrame(rows)))) == has_axes
+
+
+def test_a_pose_has_the_points_of_a_motion_that_begins_there() -> None:
+    case = cases_of_file(MODELS / "four_bar.xml")[0]
+    motion = prescribe(case, dt=0.5)
+    first = [row for row in point_rows(case.mechanism, motion, None) if row["t"] == motion.t[0]]
+    assert list(pose_rows(case.mechanism, motion.q[0])) == first
+
+
+def test_the_axis_of_errors_is_logarithmic() -> None:
+    assert place(1e-3) - place(1e-5) == pytest.approx(place(1e-9) - place(1e-11))
+    assert 0 < place(1e-12) < place(1.0) < 100
+    assert (place(0.0), place(1e-300), place(math.inf)) == (0, 0, 100)
+    assert math.isnan(place(math.nan))
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [("leg", "'leg' is in two collections"), ("../leg", "want ids of lower case letters"), ("Leg", "want ids of")],
+)
+def test_names_that_make_no_addresses_are_refused(second: str, message: str, tmp_path: Path) -> None:
+    write_collection(tmp_path / "one", atlas=[model("leg")])
+    write_collection(tmp_path / "two", atlas=[model(second)])
+    with pytest.raises(OutputError, match=message):
+        read_collections([tmp_path / "one", tmp_path / "two"])
+
+
+def test_a_table_that_is_none_is_refused(tmp_path: Path) -> None:
+    write_collection(tmp_path / "one", summary=[comparison("leg", "mujoco/kkt", 0.1, "agree")])
+    (tmp_path / "one" / "atlas.csv").write_text("id,repository\nleg,x/y\n", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"atlas\.csv: want a table"):
+        read_collections([tmp_path / "one"])
+
+
+def test_what_is_kept_says_nothing_of_where_it_was_made(tmp_path: Path) -> None:
+    here = Path(__file__).parents[2]
+    agreed, lost = (
+        {"quantity": quantity, "verdict": verdict} for quantity, verdict in (("axis", "agree"), ("mass", "disagree"))
+    )
+    audit = [loss("leg", "pybullet", f"{here}/robots/leg.xml: x", **values) for values in (agreed, agreed, lost)]
+    tables = {"atlas": [model("leg")], "summary": [comparison("leg", "mujoco/kkt", 0.1, "agree")], "audit": audit}
+    frames = {name: SPECS[name].frame(rows) for name, rows in tables.items()}
+    command = [
+        "loopcheck",
+        "atlas",
+        "--remote",
+        "file:///mirror",
+        "--out",
+        "/scratch/atlas",
+        "--jobs",
+        "1",
+        "--out",
+        "build/a",
+    ]
+    keep(tmp_path / "kept", frames, {"command": command, "versions": VERSIONS})
+    [entry] = read_collections([tmp_path / "kept"])
+    assert list(entry.audit["quantity"]) == ["axis", "mass"]
+    assert set(entry.audit["note"]) == {"robots/leg.xml: x"}
+    kept = json.loads((tmp_path / "kept" / "run.json").read_text(encoding="utf-8"))["command"]
+    assert kept == ["loopcheck", "atlas", "--remote", "PLACE", "--out", "PLACE", "--jobs", "1", "--out", "build/a"]
+
+
+def test_the_gallery_shows_the_robots_that_are_here() -> None:
+    """As they are: a model that was changed since is computed again before its results are shown."""
+    with (DOCS / "catalogue" / "atlas.csv").open(encoding="utf-8", newline="") as file:
+        models = {row["id"]: row["sha256"] for row in csv.DictReader(file)}
+    paths = {name: load(name).folder / load(name).mjcf for name in names()}
+    assert models == {name: sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
+
+
+def test_the_error_as_is_is_the_largest_of_its_robot() -> None:
+    with (DOCS / "catalogue" / "summary.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["source"] == "mujoco/as_is" and row["relative_error"]]
+    largest = {
+        name: max(float(row["relative_error"]) for row in rows if row["robot"] == name)
+        for name in {row["robot"] for row in rows}
+    }
+    with (DOCS / "catalogue" / "atlas.csv").open(encoding="utf-8", newline="") as file:
+        shown = {row["id"]: float(row["as_is_error"]) for row in csv.DictReader(file) if row["as_is_error"]}
+    assert shown == largest
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_is_published_names_no_path_of_a_machine(path: Path) -> None:
+    found_paths = re.findall(r"(?<![\w.])/(?:home|root|tmp|work|Users|usr|var)/\S*", path.read_text(encoding="utf-8"))
+    assert found_paths == []

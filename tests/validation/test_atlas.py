@@ -1,0 +1,138 @@
+"""The atlas: models are read as they compile, copies count once, and none holds up another."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from robots.errors import MechanismError
+from robots.mechanism import ModelFile
+from robots.mjcf import read_mechanism
+from tests.validation.atlas_repository import TEXTS, make_repository, write_manifest
+from tests.validation.conftest import Command
+from validation.studies.atlas.manifest import Model
+from validation.studies.atlas.reading import Reading, read_model
+
+MODELS = {
+    "four-bar": ["four bar/four_bar.xml"],
+    "twin": ["four bar/renamed.xml"],
+    "heavier": ["four bar/heavier.xml"],
+    "broken": ["broken.xml"],
+    "no-actuator": ["with part/model.xml", "parts/part.xml"],
+    "absent": ["absent.xml"],
+}
+BODIES = '<body name="a" mocap="true"/><body name="b"><joint name="j" axis="0 1 0"/><geom size="0.1"/></body>'
+BODIES += '<body name="c" pos="1 0 0"><joint name="k" axis="0 1 0"/><geom size="0.1"/></body>'
+
+
+@pytest.mark.parametrize(
+    ("equality", "kind"),
+    [
+        ('<connect body1="b" body2="c" anchor="0 0 0"/>', "loops"),
+        ('<weld body1="b" body2="c"/>', "loops"),
+        ('<weld body1="a" body2="b"/>', "none"),
+        ('<weld body1="b" body2="a"/>', "none"),
+        ('<connect body1="b" body2="c" anchor="0 0 0" active="false"/>', "none"),
+        ('<joint joint1="j" joint2="k"/>', "couplings"),
+        ('<weld body1="a" body2="b"/><joint joint1="j" joint2="k"/>', "couplings"),
+        ('<joint joint1="j" joint2="k"/><connect body1="b" body2="c" anchor="0 0 0"/>', "loops"),
+    ],
+)
+def test_what_closes_a_model_is_counted_when_it_is_compiled(tmp_path: Path, equality: str, kind: str) -> None:
+    world = f"<worldbody>{BODIES}</worldbody><equality>{equality}</equality>"
+    default = '<default><equality solref="0.01 1"/></default>'
+    assert _read(tmp_path, f"<mujoco>{default}{world}</mujoco>").kind == kind
+    off = '<option><flag equality="disable"/></option>'
+    assert _read(tmp_path, f"<mujoco>{off}{world}</mujoco>").kind == "none"
+
+
+def test_a_copy_is_known_by_its_numbers(tmp_path: Path) -> None:
+    text = TEXTS["four bar/four_bar.xml"]
+    prints = {
+        name: _read(tmp_path, changed).fingerprint
+        for name, changed in {
+            "itself": text,
+            "renamed": text.replace('"rocker"', '"other"'),
+            "stronger motor": text.replace('gear="-3"', 'gear="-4"'),
+            "heavier": text.replace('mass="1.2"', 'mass="1.2002"'),
+            "another axis": text.replace('axis="0 0 1" ref="10"', 'axis="0 0.001 1" ref="10"'),
+            "another closure": text.replace('pos="0.1 0.3 0"', 'pos="0.1 0.301 0"'),
+            "open": text.replace('<connect name="loop"', '<connect name="loop" active="false"'),
+        }.items()
+    }
+    same = {name for name, of_one in prints.items() if of_one == prints["itself"]}
+    assert same == {"itself", "renamed", "stronger motor"}
+
+
+def test_a_pose_of_the_manifest_is_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    path.write_text(TEXTS["four bar/four_bar.xml"], encoding="utf-8")
+
+    def start(**pose: tuple[float, ...]) -> Reading:
+        return read_model(Model(id="model", path="model.xml", pose=pose), path)
+
+    case = start(rocker=(0.4,)).case
+    assert case is not None
+    own = read_mechanism(ModelFile(path=path)).rest_position
+    assert (case.mode, list(case.guess)) == ("pose", [*own[:2], 0.4])
+    assert "unknown joint of model.xml 'knee': known are crank" in start(knee=(1.0,)).reason
+    assert "want the positions of joint 'crank', got 2 numbers" in start(crank=(1.0, 2.0)).reason
+
+
+def test_a_model_that_names_a_file_outside_its_repository_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "outside.xml").write_text("<mujoco/>")
+    with pytest.raises(MechanismError, match=r"want files of its own repository, it names '.*outside.xml'"):
+        _read(tmp_path, '<mujoco><include file="../outside.xml"/></mujoco>')
+    with pytest.raises(MechanismError, match=r"want files of its own repository, it names '/etc/hosts'"):
+        _read(tmp_path, '<mujoco><asset><mesh file="/etc/hosts"/></asset></mujoco>')
+
+
+@pytest.mark.slow
+def test_none_stops_another_copies_count_once_and_two_runs_are_equal(
+    loopcheck: Command, tmp_path: Path, tables_only: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    commit = make_repository(tmp_path / "remotes")
+    manifest = write_manifest(tmp_path / "models", commit, MODELS)
+    options = ["--models", manifest, "--remote", f"file://{tmp_path}/remotes", "--engine", "mujoco", "--no-tuning"]
+    status, out, err = loopcheck("atlas", *options, "--out", tmp_path / "one")
+    assert (status, err) == (3, ""), out
+    rows = pd.read_csv(tmp_path / "one/atlas.csv", keep_default_na=False).set_index("id").astype(str).T.to_dict()
+    assert {name: row["verdict"] for name, row in rows.items()} == {
+        "four-bar": "agree",
+        "twin": "copy",
+        "heavier": "agree",
+        "broken": "not comparable",
+        "no-actuator": "not comparable",
+        "absent": "not run",
+    }
+    assert rows["twin"]["copies_of"] == "four-bar"
+    assert "no such file" in rows["absent"]["note"]
+    assert "no actuators" in rows["no-actuator"]["note"]
+    assert not any(str(tmp_path) in path.read_text() for path in (tmp_path / "one").glob("*.csv"))
+    summary = pd.read_csv(tmp_path / "one/summary.csv")
+    as_is = summary[(summary["source"] == "mujoco/as_is") & (summary["robot"] == "heavier")]
+    assert float(rows["heavier"]["as_is_error"]) == as_is["relative_error"].max() > 1e-4
+    assert loopcheck("atlas", *options, "--out", tmp_path / "two", "--jobs", "1")[0] == 3
+    assert (tmp_path / "one/atlas.csv").read_bytes() == (tmp_path / "two/atlas.csv").read_bytes()
+    times = ["wall_time"]
+    other = pd.read_csv(tmp_path / "two/summary.csv")
+    pd.testing.assert_frame_equal(summary.drop(columns=times), other.drop(columns=times), check_exact=True)
+
+
+def test_an_unknown_engine_or_model_is_bad_input(loopcheck: Command, tmp_path: Path) -> None:
+    for arguments, reason in (
+        (("no-such-robot",), "unknown model of the atlas 'no-such-robot'"),
+        (("*cassie*", "--engine", "newton3"), "unknown engine 'newton3'"),
+        (("*cassie*", "--remote", "ext::sh"), "remote: want an address"),
+    ):
+        status, _, err = loopcheck("atlas", *arguments, "--out", tmp_path / "out")
+        assert (status, err.count("\n")) == (2, 1)
+        assert reason in err
+
+
+def _read(tmp_path: Path, text: str) -> Reading:
+    (tmp_path / "repository").mkdir(exist_ok=True)
+    path = tmp_path / "repository/model.xml"
+    path.write_text(text, encoding="utf-8")
+    return read_model(Model(id="model", path="model.xml"), path)

@@ -1,0 +1,142 @@
+"""Models are fetched as the manifest says or not at all, and nothing of a repository runs."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from robots.errors import HarnessError, MechanismError, NotFoundError
+from tests.validation.atlas_repository import NAME, SHELL, TEXTS, make_repository, write_manifest
+from validation.studies.atlas.fetching import FetchError, fetched
+from validation.studies.atlas.manifest import MANIFEST, Entry, entries, is_inside
+
+
+@pytest.fixture(scope="module")
+def remotes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder of bare repositories whose server knows no filters, and the commit."""
+    folder = tmp_path_factory.mktemp("remotes")
+    return folder, make_repository(folder)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's cache, empty; and where the process stands, to see what appears there."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "cache"
+
+
+def test_files_lie_as_in_the_repository_and_are_fetched_once(remotes: tuple[Path, str], tmp_path: Path) -> None:
+    folder, commit = remotes
+    shutil.copytree(folder, tmp_path / "mirror")
+    entry = _entry(tmp_path, commit, "with part/model.xml", "parts/part.xml")
+    path = fetched(entry, f"file://{tmp_path}/mirror/")
+    assert path.read_text() == TEXTS["with part/model.xml"]
+    assert (path.parent.parent / "parts/part.xml").read_text() == TEXTS["parts/part.xml"]
+    shutil.rmtree(tmp_path / "mirror")
+    assert fetched(entry, f"file://{tmp_path}/mirror") == path
+    (path.parent.parent / "parts/part.xml").write_text("spoilt")
+    assert fetched(entry, f"file://{tmp_path}/mirror") == path  # from the objects that are here already
+    assert (path.parent.parent / "parts/part.xml").read_text() == TEXTS["parts/part.xml"]
+
+
+def test_a_server_that_knows_filters_gives_what_is_needed_alone(tmp_path: Path, cache: Path) -> None:
+    commit = make_repository(tmp_path / "filtering", has_filters=True)
+    path = fetched(_entry(tmp_path, commit, "four bar/four_bar.xml"), f"file://{tmp_path}/filtering")
+    assert path.read_text() == TEXTS["four bar/four_bar.xml"]
+    listing = ["git", "cat-file", "--batch-all-objects", "--batch-check=%(objecttype)"]
+    kinds = subprocess.run(
+        listing, cwd=cache / "loopcheck/atlas" / NAME / "objects.git", capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert kinds.count("blob") == 1
+
+
+def test_a_name_with_shell_syntax_meets_no_shell(remotes: tuple[Path, str], tmp_path: Path) -> None:
+    folder, commit = remotes
+    assert fetched(_entry(tmp_path, commit, SHELL), f"file://{folder}").read_text() == TEXTS[SHELL]
+    assert not list(Path.cwd().iterdir())
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("link.xml", "'link.xml' is a link"),
+        ("linked/part.xml", "'linked' is a link"),
+        ("module", "'module' is a submodule"),
+        ("large.stl", "got a pointer to a large file"),
+        ("absent.xml", "there is no such file in the commit"),
+        ("parts", "there is no such file in the commit"),
+    ],
+)
+def test_what_is_no_plain_file_is_refused_by_name(
+    remotes: tuple[Path, str], tmp_path: Path, cache: Path, path: str, reason: str
+) -> None:
+    folder, commit = remotes
+    with pytest.raises(FetchError, match=f"^{NAME}@{commit[:12]}:{path}: .*{reason}"):
+        fetched(_entry(tmp_path, commit, path), f"file://{folder}")
+    assert not list((cache / "loopcheck/atlas" / NAME).glob(f"{commit}/**/*"))
+
+
+def test_another_hash_is_refused_and_leaves_nothing(remotes: tuple[Path, str], tmp_path: Path, cache: Path) -> None:
+    folder, commit = remotes
+    manifest = write_manifest(tmp_path / "m", commit, {"x": ["parts/part.xml"]}, **{"parts/part.xml": "0" * 64})
+    with pytest.raises(FetchError, match=r"parts/part.xml: want the SHA-256 0{64}, got [0-9a-f]{64}"):
+        fetched(entries((), manifest)[0], f"file://{folder}")
+    assert not list((cache / "loopcheck/atlas" / NAME).glob(f"{commit}/**/*.xml"))
+
+
+@pytest.mark.parametrize(
+    "remote", ["ext::sh -c touch% owned", "--upload-pack=touch owned", "robots", "fd::3", "file://-x"]
+)
+def test_a_remote_that_could_start_a_program_is_refused(remotes: tuple[Path, str], tmp_path: Path, remote: str) -> None:
+    with pytest.raises(FetchError, match="want an address that begins with one of"):
+        fetched(_entry(tmp_path, remotes[1], "parts/part.xml"), remote)
+
+
+def test_what_git_says_is_one_line(remotes: tuple[Path, str], tmp_path: Path) -> None:
+    for remote, commit in ((f"file://{tmp_path}/nowhere", remotes[1]), (f"file://{remotes[0]}", "1" * 40)):
+        with pytest.raises(HarnessError) as failure:
+            fetched(_entry(tmp_path, commit, "parts/part.xml"), remote)
+        assert str(failure.value).strip()
+        assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    "path", ["../x.xml", "a/../../x", "/etc/passwd", ".git/hooks/post-checkout", "a/.GIT/config", "a\\b", "a\nb", ""]
+)
+def test_a_manifest_whose_path_leaves_its_repository_is_refused(tmp_path: Path, path: str) -> None:
+    assert not is_inside(path)
+    manifest = write_manifest(tmp_path / "m", "1" * 40, {"x": [path]})
+    with pytest.raises(MechanismError, match=r"robots\.toml: files: .*want paths that stay in the repository"):
+        entries((), manifest)
+
+
+def test_a_bad_manifest_is_refused_in_a_line(tmp_path: Path) -> None:
+    manifest = write_manifest(tmp_path / "m", "1" * 40, {"x": ["a.xml"], "y": ["b.xml"]})
+    with pytest.raises(NotFoundError, match="unknown model of the atlas 'z\\*': known are x, y"):
+        entries(("z*",), manifest)
+    assert [entry.model.id for entry in entries(("y", "owner/none-but-y", "y*")[:1], manifest)] == ["y"]
+    shutil.copy(manifest / "robots.toml", manifest / "twin.toml")
+    with pytest.raises(MechanismError, match="got twice: x, y"):
+        entries((), manifest)
+    text = (manifest / "twin.toml").read_text()
+    for spoilt in (text.replace("1" * 40, "main"), text.replace("[files]", "[others]"), "models = ["):
+        (manifest / "robots.toml").write_text(spoilt)
+        with pytest.raises(MechanismError, match=r"robots\.toml: ") as failure:
+            entries((), manifest)
+        assert "\n" not in str(failure.value)
+    with pytest.raises(MechanismError, match=r"want a folder with a file NAME\.toml"):
+        entries((), tmp_path)
+
+
+def test_the_manifest_holds_what_the_issue_asks_for() -> None:
+    every = entries()
+    assert len(every) >= 100
+    assert len({entry.repository.repository for entry in every}) >= 40
+    assert {path.suffix for path in MANIFEST.iterdir()} == {".toml"}  # pointers and hashes, and nothing of a model
+
+
+def _entry(tmp_path: Path, commit: str, *paths: str) -> Entry:
+    return entries((), write_manifest(tmp_path / "manifest", commit, {"model": paths}))[0]
