@@ -4,6 +4,7 @@
 """
 
 import importlib.metadata
+import importlib.util
 import pkgutil
 import re
 import sys
@@ -14,6 +15,7 @@ import pandas as pd
 from docutils import nodes
 from sphinx.application import Sphinx
 
+import engines
 from analytic import papers
 
 ROOT = Path(__file__).parent.parent
@@ -30,7 +32,11 @@ READMES = [
     for room in (*ROOMS, "tests", "docs")
     for path in sorted((ROOT / room).rglob("README.md"))
 ]
-REPORTS = [path.relative_to(ROOT).with_suffix("").as_posix() for path in sorted((ROOT / "docs/reports").glob("*.md"))]
+REPORTS = [
+    path.relative_to(ROOT).with_suffix("").as_posix()
+    for path in sorted((ROOT / "docs/reports").glob("*.md"))
+    if path.stem != "README"
+]
 CONTENTS = {
     "Atlas": ["docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines"],
     "Robots": [page for page in READMES if page.startswith("robots/")],
@@ -47,7 +53,7 @@ constants: dict[str, list[str]] = {}
 
 
 extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-extensions += ["sphinx_design", "docs.site.extension"]
+extensions += ["docs.site.extension"]
 root_doc = "README"
 include_patterns = [
     "README.md",
@@ -65,9 +71,15 @@ apidoc_modules = [
 ]
 viewcode_follow_imported_members = False  # its links back to what is documented where it is imported lead nowhere
 autodoc_member_order = "bysource"
-toc_object_entries = (
-    False  # each page lists all others at its side: with every object in those lists this takes minutes
-)
+autodoc_mock_imports = []
+"""Packages of engines that development goes without."""
+for engine in map(engines.engine, engines.engine_names()):
+    if engines.installed(engine.name):
+        importlib.import_module(engine.requires)  # before anything is mocked that it would take for real
+    else:
+        autodoc_mock_imports += [name for name in engine.packages if importlib.util.find_spec(name) is None]
+# Each page lists all others at its side; with every object in those lists, the site takes minutes more to build.
+toc_object_entries = False
 default_role = "code"  # docstrings write names as Markdown does
 python_display_short_literal_types = True
 

@@ -272,7 +272,7 @@ class Engine(ABC):
     requires: ClassVar[str]
     """The module that must be importable."""
     extra: ClassVar[str]
-    """The extra of loopcheck that installs it."""
+    """The extra of loopcheck that installs it; empty if it cannot stand beside our own packages as we pin them."""
     distribution: ClassVar[str]
     """The package that is installed, by its name in a package index."""
     packages: ClassVar[frozenset[str]]
@@ -289,6 +289,8 @@ class Engine(ABC):
     """Whether it has no other precision, to which its audit is held."""
     tells_terms: ClassVar[bool] = True
     """Whether the terms of its equations can be read from it; else its efforts alone show what it computes."""
+    companions: ClassVar[tuple[str, ...]] = ()
+    """Packages that it needs and does not ask for, as `torch>=2.6`."""
     unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     """Versions of other packages beside which alone releases run, and do not say so, as `{"<3.2.7": ("numpy<2",)}`."""
 

@@ -1,14 +1,27 @@
 """What users take for the effort of a drive and is not, as faults of a route that returns a log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from robots.efforts import EffortHistory, Source
+from robots.efforts import EffortHistory, Fault, Source
 from robots.log import Log
 from robots.motion import Motion
 from robots.robot import Case
+
+
+def misread(route: Callable[[], Source]) -> Mapping[str, Fault]:
+    """What is taken for the effort in the log of a route, by kind of fault.
+
+    Args:
+        route: Makes the route.
+    """
+    return {
+        "drive twice": lambda peak: Misread(route(), applied_twice),
+        "one step late": lambda peak: Misread(route(), one_step_late),
+        "reaction as effort": lambda peak: Misread(route(), reading_as_effort("reaction")),
+    }
 
 
 class Misread(Source):

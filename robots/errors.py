@@ -78,7 +78,8 @@ class EngineNotInstalledError(EngineError):
     """A physics engine is not there; the message says which extra brings it, and which command where that cannot."""
 
     def __init__(self, engine: str, extra: str) -> None:
-        mend = f"pip install 'loopcheck[{extra}]', or loopcheck engines add {engine}"
+        by_pip = f"pip install 'loopcheck[{extra}]', or " if extra else ""
+        mend = f"{by_pip}loopcheck engines add {engine}"
         super().__init__(f"engine '{engine}' is not installed: {mend}")
 
 

@@ -21,6 +21,8 @@ from validation.report.schematic import linkage_figure
 
 PAGES = Path("docs", "pages")
 """Where the pages are written, below the root of the sources."""
+MOST_NAMED = 10
+"""Places of a robot whose joints a small drawing has room to name."""
 FILES = PAGES / "files"
 """What is copied as it is into the root of the site."""
 
@@ -141,7 +143,7 @@ def _draw(entry: Entry, root: Path, folder: Path) -> bool:
     if entry.collection == CATALOGUE and own.exists():
         svg: str | None = own.read_text(encoding="utf-8")
     else:
-        svg = linkage_figure(entry.points) if len(entry.points) else None
+        svg = linkage_figure(entry.points, MOST_NAMED) if len(entry.points) else None
     if svg:
         _write(folder / f"{entry.name}.svg", svg)
     return bool(svg)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Batch, Engine, Refinements
+from engines.contract import Audit, Batch, Causes, Engine, Faults, Refinements
+from engines.tuning import Tuning
 
 
 class Mjx(Engine):
@@ -33,6 +34,24 @@ class Mjx(Engine):
         from engines.mjx import refinements
 
         return refinements
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.mjx import faults
+
+        return faults
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.mjx import causes
+
+        return causes
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.mjx import tuning
+
+        return tuning
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""

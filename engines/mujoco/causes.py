@@ -9,7 +9,7 @@ from engines.as_is import log_of
 from engines.computed_torque import bandwidth
 from engines.contract import LEFT_OUT
 from engines.mujoco.as_is import compiled, plan, simulate, timeconst
-from engines.mujoco.stepper import MujocoStepper
+from engines.mujoco.stepper import MujocoStepper, Stepper
 from robots.log import Log
 from robots.motion import Motion
 from robots.robot import Case
@@ -33,14 +33,25 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
         motion: Its motion.
         removed: Names of the causes that are removed.
     """
+    return log_with(MujocoStepper, case, motion, removed)
+
+
+def log_with(stepper: Callable[[Any], Stepper], case: Case, motion: Motion, removed: Collection[str]) -> Log:
+    """The run of a file with some causes removed.
+
+    Args:
+        stepper: What steps a model of MuJoCo's.
+        case: The case.
+        motion: Its motion.
+        removed: Names of the causes that are removed.
+    """
     model = compiled(case.mechanism)
     width = bandwidth(model.opt.timestep, timeconst(model))
     for name, change in _CHANGES.items():
         if name in removed:
             change(model)
-    return log_of(
-        "mujoco/as_is", case, simulate(plan(case.mechanism, motion), MujocoStepper(model), width, reads_joints=False)
-    )
+    stepped = stepper(model)
+    return log_of(stepped.source, case, simulate(plan(case.mechanism, motion), stepped, width, reads_joints=False))
 
 
 def _finer(model: Any) -> None:

@@ -1,13 +1,15 @@
-"""Faults of `mujoco/forward`, one step of care left out each: the harness must notice them."""
+"""Faults of MuJoCo's routes, a step of care left out or another number taken: the harness must notice them."""
 
 from collections.abc import Mapping
 from unittest.mock import patch
 
 import mujoco
 
+from engines.misreadings import misread
 from engines.mujoco._stepping import Stepping
 from engines.mujoco.model import equality_rows
 from engines.mujoco.routes import forward
+from engines.mujoco.routes.as_is import MujocoAsIs
 from engines.mujoco.routes.forward import MujocoForward, Settings
 from robots.efforts import EffortHistory, Fault
 from robots.motion import Motion
@@ -44,6 +46,7 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "forward": {
         "loose loops": lambda peak: MujocoForward(AS_IN_THE_FILE),
         "velocity term dropped": lambda peak: _WithoutVelocityTerm(),
-    }
+    },
+    "as_is": misread(MujocoAsIs),
 }
 """By route and kind of fault."""

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Batch, Engine
+from engines.contract import Audit, Batch, Causes, Engine, Faults
+from engines.tuning import Tuning
 
 
 class MujocoWarp(Engine):
@@ -27,6 +28,24 @@ class MujocoWarp(Engine):
         from engines.mujoco_warp import audit
 
         return audit
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.mujoco_warp import faults
+
+        return faults
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.mujoco_warp import causes
+
+        return causes
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.mujoco_warp import tuning
+
+        return tuning
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""

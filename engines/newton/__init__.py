@@ -17,6 +17,7 @@ class Newton(Engine):
     lineage = "Newton"
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     single_precision = True
+    companions = ("mujoco-warp>=3.17",)
     simulating = frozenset({"as_is_kamino", "as_is_mujoco", "as_is_steel"})
     on_request: ClassVar[Mapping[str, str]] = {
         "kkt_single": "single precision settles nothing that others leave open, and Newton compiles for half a minute",

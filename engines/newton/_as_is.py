@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from engines.computed_torque import drive_matrices
-from engines.newton._equations import equations, opening
+from engines.newton._equations import equations
 from engines.newton._model import Tree, build, guarded, numbers, poses_of
 from engines.newton._newton import newton
 from engines.newton._support import want_simulated
+from engines.openings import opening
 from engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Reading, driven_by_own_drives
 from engines.projection import loop_motions
 from engines.silence import silenced

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, Faults
+from engines.contract import Audit, Causes, Engine, Faults
+from engines.tuning import Tuning
 
 
 class Physx(Engine):
@@ -34,6 +35,18 @@ class Physx(Engine):
         from engines.physx import faults
 
         return faults
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.physx import causes
+
+        return causes
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.physx import tuning
+
+        return tuning
 
 
 ENGINE = Physx()

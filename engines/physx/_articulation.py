@@ -20,6 +20,7 @@ from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.errors import EngineError
 from robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
+from robots.size import size
 
 NOTHING = 1e-7
 """Mass of a link between joints, and least moment of inertia, over those of the body that it belongs to [-]."""
@@ -58,8 +59,8 @@ class Built:
     """PhysX's link of each body."""
     joints: tuple[Any, ...]
     """PhysX's joint of each joint."""
-    loops: tuple[Any, ...]
-    """The drive that closes each rigid closure."""
+    loops: tuple[tuple[Any, ...], ...]
+    """The drives that close each rigid closure."""
     places: tuple[int, ...]
     """Where each joint stands in PhysX's positions, those of one articulation after those of the other."""
     incoming: tuple[int, ...]
@@ -160,7 +161,7 @@ def build(mechanism: Mechanism, stepping: Stepping) -> Built:
         base=links["world"],
         links=tuple(links[f"body {b}"] for b in range(len(mechanism.bodies))),
         joints=joints,
-        loops=tuple(_loop(scene, links, closure) for closure in mechanism.rigid_closures),
+        loops=tuple(_loop(scene, links, mechanism, closure) for closure in mechanism.rigid_closures),
         places=tuple(order.index(f"joint {j}") for j in range(len(joints))),
         incoming=tuple(behind.index(joint.child_link.name) for joint in joints),
     )
@@ -202,16 +203,18 @@ def _add_body(builder: Any, mechanism: Mechanism, b: int) -> None:
     position, R = body.position, body.rotation
     moments, axes = np.linalg.eigh(body.inertia)
     axes = axes * np.linalg.det(axes)
-    moments = np.maximum(moments, NOTHING * max(moments.max(), 1e-12))
+    heaviest = max(mechanism.bodies, key=lambda other: other.mass)  # one without mass would get 1 kg
+    mass = max(body.mass, NOTHING * heaviest.mass)
+    moments = np.maximum(moments, NOTHING * (moments.max() or np.linalg.eigvalsh(heaviest.inertia).max()))
     for k, j in enumerate(own or (-1,)):
         link = builder.create_link_builder(carrier)
         is_last = k >= len(own) - 1
         link.set_name(f"body {b}" if is_last else f"body {b} before joint {j}")
         if is_last:
-            link.set_mass_and_inertia(body.mass, _pose(body.center, axes), moments)
+            link.set_mass_and_inertia(mass, _pose(body.center, axes), moments)
         else:
             link.set_mass_and_inertia(
-                NOTHING * body.mass, _pose(body.center, np.eye(3)), np.full(3, NOTHING * moments.max())
+                NOTHING * mass, _pose(body.center, np.eye(3)), np.full(3, NOTHING * moments.max())
             )
         if j < 0:
             link.set_joint_properties("fixed", [], _pose(position, R), sapien.Pose())
@@ -238,22 +241,27 @@ def _settle(built: Built) -> None:
         link.set_angular_damping(0.0)
 
 
-def _loop(scene: Any, links: dict[str, Any], closure: RigidClosure) -> Any:
-    """A joint of six degrees of freedom between two links, of which those that a closure takes have no play."""
+def _loop(scene: Any, links: dict[str, Any], mechanism: Mechanism, closure: RigidClosure) -> tuple[Any, ...]:
+    """Joints of six degrees of freedom between two links, whose translations have no play; a weld takes three.
+
+    SAPIEN's joints do not hold turns: limits of 0 of their cone and pyramid are none.
+    """
     first, second = (links["world" if b == WORLD else f"body {b}"] for b in (closure.body1, closure.body2))
-    R = closure.rotation if isinstance(closure, WeldClosure) else np.eye(3)
-    loop = scene.create_drive(first, _pose(closure.point1, R), second, _pose(closure.point2, np.eye(3)))
-    for limit in (loop.set_limit_x, loop.set_limit_y, loop.set_limit_z):
-        limit(0, 0)
     match closure:
         case ConnectClosure():
-            pass
+            arms, R = np.zeros((1, 3)), np.eye(3)
         case WeldClosure():
-            loop.set_limit_twist(0, 0)
-            loop.set_limit_cone(0, 0)
+            arms, R = size(mechanism) * np.eye(3)[[0, 1, 2]] - size(mechanism) / 3, closure.rotation
         case _:
             assert_never(closure)
-    return loop
+    points = []
+    for arm in arms:
+        ends = _pose(closure.point1 + R @ arm, np.eye(3)), _pose(closure.point2 + arm, np.eye(3))
+        point = scene.create_drive(first, ends[0], second, ends[1])
+        for limit in (point.set_limit_x, point.set_limit_y, point.set_limit_z):
+            limit(0, 0)
+        points.append(point)
+    return tuple(points)
 
 
 def _frame_along(axis: Array) -> Array:

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self, assert_never
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy.spatial.transform import Rotation
 
+from engines.openings import opening
 from engines.own_drives import REACTION, REPORTED, Gains
 from engines.physx._articulation import UNLIMITED, Built, Stepping, build
 from robots.arrays import Array
 from robots.efforts import Deviation
-from robots.mechanism import ConnectClosure, Mechanism, WeldClosure
+from robots.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class PhysxDriven:
 
     def opening(self) -> Deviation:
         """See `engines.own_drives.Driven.opening`."""
-        return opening(self.built)
+        return opening_of(self.built)
 
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
         """See `engines.own_drives.Driven.drive`."""
@@ -76,23 +76,11 @@ class PhysxDriven:
         return {REACTION: np.array(reaction), REPORTED: self.built.along("qf")[driven]}
 
 
-def opening(built: Built) -> Deviation:
+def opening_of(built: Built) -> Deviation:
     """How far the widest loop is open in the state.
 
     Args:
         built: The robot.
     """
-    widest = Deviation()
-    for closure in built.mechanism.rigid_closures:
-        (p1, R1), (p2, R2) = (built.pose_of(body) for body in (closure.body1, closure.body2))
-        gap = p1 + R1 @ closure.point1 - p2 - R2 @ closure.point2
-        angle = 0.0
-        match closure:
-            case ConnectClosure():
-                pass
-            case WeldClosure():
-                angle = float(Rotation.from_matrix(R2.T @ R1 @ closure.rotation).magnitude())
-            case _:
-                assert_never(closure)
-        widest = widest.or_worse(Deviation(float(np.linalg.norm(gap)), angle))
-    return widest
+    poses = [built.pose_of(b) for b in range(len(built.links))]
+    return opening(built.mechanism, (np.array([p for p, _ in poses]), np.array([R for _, R in poses])))

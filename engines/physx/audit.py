@@ -10,19 +10,19 @@ import numpy as np
 
 from engines.equations import names_of
 from engines.physx._articulation import Built, Stepping, build, guarded, position_and_axes
-from engines.physx._stepping import opening
+from engines.physx._stepping import opening_of
 from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
 from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
-from robots.mechanism import WORLD, Mechanism, WeldClosure
+from robots.mechanism import WORLD, Mechanism, RigidClosure, WeldClosure
 
 KINDS = {"revolute_unwrapped": "hinge", "prismatic": "slide"}
 """Kind of a joint by SAPIEN's name of it."""
 ROUND_OFF = 1e-6
 """Entries of rows below this part of the largest are its last digits [-]."""
 REBUILT = {
-    "J": "from axes, anchors and ends of loops as PhysX has them; the directions without play as asked for",
+    "J": "from axes, anchors and ends of loops as PhysX has them, welds as three points, all without play as asked for",
     "force": "loads before each step",
     "moment": "loads before each step",
     "transmission": "drives act on joints; gears are taken off their readings",
@@ -64,7 +64,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             moment=moment,
             rest_force=weights + springs - loads,
             J=_loop_rows(built, axis, anchor),
-            opening=opening(built).largest,
+            opening=opening_of(built).largest,
             transmission=mechanism.selection,
             rebuilt=REBUILT,
         )
@@ -148,16 +148,24 @@ def _point_rows(built: Built, body: int, point: Array, axis: Array, anchor: Arra
 
 
 def _loop_rows(built: Built, axis: Array, anchor: Array) -> Array:
-    """What opens the loops, per joint velocity, shape (nc, nv); which directions have no play SAPIEN does not tell."""
+    """What opens the loops, per joint velocity, shape (nc, nv), by the points that PhysX holds together.
+
+    Which directions have no play SAPIEN does not tell. Three points of a weld are told as one and its turn.
+    """
     rows = [np.zeros((0, built.mechanism.nv))]
-    for loop, closure in zip(built.loops, built.mechanism.rigid_closures, strict=True):
-        ends = []
-        for body, pose in ((closure.body1, loop.pose_in_parent), (closure.body2, loop.pose_in_child)):
-            (p, R), (point, _) = built.pose_of(body), position_and_axes(pose)
-            ends.append(_point_rows(built, body, p + R @ point, axis, anchor))
-        linear, angular = (first - second for first, second in zip(*ends, strict=True))
-        rows.append(linear)
+    for points, closure in zip(built.loops, built.mechanism.rigid_closures, strict=True):
+        gaps = [_gap_rows(built, closure, point, axis, anchor) for point in points]
+        rows += [np.mean([linear for linear, _ in gaps], axis=0)]
         if isinstance(closure, WeldClosure):
-            rows.append(angular)
+            rows += [gaps[0][1]]
     every = np.concatenate(rows)
     return np.where(np.abs(every) < ROUND_OFF * np.abs(every).max(initial=0.0), 0.0, every)
+
+
+def _gap_rows(built: Built, closure: RigidClosure, point: Any, axis: Array, anchor: Array) -> tuple[Array, Array]:
+    """How two points move apart, and their bodies turn against each other, per joint velocity, each (3, nv)."""
+    ends = []
+    for body, pose in ((closure.body1, point.pose_in_parent), (closure.body2, point.pose_in_child)):
+        (p, R), (place, _) = built.pose_of(body), position_and_axes(pose)
+        ends.append(_point_rows(built, body, p + R @ place, axis, anchor))
+    return ends[0][0] - ends[1][0], ends[0][1] - ends[1][1]

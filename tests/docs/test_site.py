@@ -8,7 +8,7 @@ from subprocess import run
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-pytest.importorskip("sphinx_design")
+pytest.importorskip("itables")
 
 from tests.docs.collections import write_atlas
 from tests.site_links import broken_links, foreign_resources
@@ -17,7 +17,7 @@ from tests.validation.test_browser import CHROMIUM, CONTRAST
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent.parent
 CONF = """
-extensions = ["myst_parser", "sphinx_design", "docs.site.extension"]
+extensions = ["myst_parser", "docs.site.extension"]
 root_doc, project, html_title = "README", "loopcheck", "loopcheck"
 include_patterns = ["README.md", "docs/pages/**.md"]
 html_theme = "furo"

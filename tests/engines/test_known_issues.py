@@ -92,6 +92,7 @@ def measures(
         "mujoco-compliance-floor": partial(_compliance_floor, prr, prr_motion),
         "mujoco-velocity-term": partial(_error_without_velocity_term, error),
         "mujoco-connect-anchor": _anchor_off,
+        "mujoco-loops-that-cannot-close": _force_of_a_misfit,
         "mujoco-integrate-pos": _order_of_plain_mean,
         "pinocchio-default-proximal": partial(_part_not_finite, prr, prr_motion),
         "pinocchio-absolute-residual": partial(_residual_reported, prr, prr_motion),
@@ -217,6 +218,19 @@ def _anchor_off() -> float:
     assert sites in text
     model = mujoco.MjModel.from_xml_string(text.replace(sites, bodies))
     return float(np.linalg.norm(model.equality("q8").data[3:6] - model.site("link2_end").pos))
+
+
+def _force_of_a_misfit() -> float:
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(OPEN_FOUR_BAR.replace("5e-8", "2e-3"))
+    weight = np.linalg.norm(model.opt.gravity) * model.body_mass.sum()
+    model.opt.gravity[:], model.dof_damping[:], model.geom_contype[:] = 0, 1, 0
+    data = mujoco.MjData(model)
+    for _ in range(1000):
+        mujoco.mj_step(model, data)
+    assert np.abs(data.qvel).max() < 1e-6  # at rest
+    assert not any(warning.number for warning in data.warning)
+    return float(np.linalg.norm(data.efc_force[:3]) / weight)
 
 
 def _order_of_plain_mean() -> float:

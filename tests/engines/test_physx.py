@@ -1,7 +1,9 @@
 """What is PhysX's own: its readings, what it fills in, and what it loses; all but the first part asks for SAPIEN."""
 
+import runpy
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +19,10 @@ from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case, load, representative_case
 from tests.conftest import MODELS, CaseMaker
+from tests.engines.mechanisms import OWN, Own
 from validation.judge.as_is import Settled, settled
 from validation.judge.audit import audit, expected_terms
+from validation.studies.budget.parts import budget
 
 FULLY_ACTUATED = ("four_bar", "3prr", "6spu")
 ROTOR = 0.05
@@ -98,6 +102,26 @@ class Ran(Source):
         return self.history
 
 
+@pytest.mark.parametrize("name", ["welded_four_bar", "spatial"])
+def test_welds_and_bodies_without_mass_are_what_they_should(name: str, own: Own) -> None:
+    """SAPIEN's joints hold no turns, so that a weld is three points; PhysX gives 1 kg to what has no mass."""
+    pytest.importorskip("sapien")
+    case = own(name, "" if name in OWN else (MODELS / f"{name}.xml").read_text(encoding="utf-8"))
+    rows = audit(case, expected_terms(case, prescribe(case)), "physx")
+    assert [row["quantity"] for row in rows if row["verdict"] != "agree"] == ["terms of the equations"]
+
+
+@pytest.mark.slow
+def test_a_weld_holds_its_turns(own: Own) -> None:
+    pytest.importorskip("sapien")
+    case = own("welded", (MODELS / "welded_four_bar.xml").read_text(encoding="utf-8"))
+    history = engines.load("physx/as_is").compute_efforts(case, prescribe(case))
+    assert history.closure_drift is not None
+    assert history.closure_drift.angle < 1e-3
+    left = left_of(case, history)
+    assert (left.rms / left.scale).max() < 5e-3
+
+
 @pytest.mark.slow
 def test_friction_that_is_filled_in_is_seen() -> None:
     pytest.importorskip("sapien")
@@ -127,6 +151,41 @@ def test_a_reaction_is_seen_where_a_rotor_takes_a_part() -> None:
     )
     assert left.rms / left.scale < 1e-2
     assert reaction.rms > 10 * left.rms
+
+
+@pytest.mark.slow
+def test_an_error_is_taken_apart() -> None:
+    """Steps make most of it, last digits little; what is left is less than a tenth."""
+    pytest.importorskip("sapien")
+    rows = {row["part"]: row for row in budget(case_of("four_bar"), "physx/as_is")}
+    shares = {name: row["share"] for name, row in rows.items() if row.get("share") is not None and name != "all"}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["step"] > 0.5
+    assert rows["precision"]["rms"] < rows["rest"]["rms"] < 0.1 * rows["all"]["rms"]
+
+
+def test_a_script_of_settings_sets_what_was_tried(tmp_path: Path) -> None:
+    """Run as its user does, and read back from SAPIEN."""
+    sapien = pytest.importorskip("sapien")
+    from engines.physx import tuning
+    from engines.physx._articulation import Stepping, build
+
+    settings = {"timestep": "0.002", "enable_tgs": "True", "position_iterations": "7", "velocity_iterations": "3"}
+    mechanism = case_of("four_bar").mechanism
+    (path, content), *_ = tuning.files(mechanism, settings).items()
+    assert path.name == "tuned_physx.py"
+    (tmp_path / path.name).write_bytes(content)
+    calls = runpy.run_path(str(tmp_path / path.name))
+    built = build(mechanism, Stepping(friction=None))
+    calls["configure"]()
+    calls["apply"](built.scene, built.articulations[0])
+    wanted = tuning.prepared(mechanism, settings)
+    part = built.articulations[0]
+    assert sapien.physx.get_scene_config().enable_tgs is wanted.tgs is True
+    assert built.scene.timestep == pytest.approx(wanted.step)
+    assert part.get_solver_position_iterations() == wanted.position_iterations
+    assert part.get_solver_velocity_iterations() == wanted.velocity_iterations
+    assert [joint.friction for joint in part.active_joints] == [wanted.friction] * 2
 
 
 @pytest.mark.parametrize("name", ["four_bar", "3prr", "6spu", "bricard"])

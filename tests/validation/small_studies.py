@@ -28,6 +28,8 @@ from validation.studies.ladder import tuned
 from validation.studies.mutants import study as mutants
 from validation.studies.mutants.common import COMMON_FAULTS
 from validation.studies.mutants.faults import MUTANTS
+from validation.studies.worlds import study as worlds
+from validation.studies.worlds.measure import unmeasured
 
 ROUTE = "mujoco/forward"
 
@@ -47,6 +49,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(errata, "cases_of", lambda names: cases_of(names)[:3])
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])
         patch.setattr(budget, "budget", budget_rows)
+        patch.setattr(worlds, "rates", rate_rows)
         for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows, startup_rows):
             patch.setattr(bench, rows.__name__, rows)
         yield patch
@@ -55,6 +58,12 @@ def small() -> Iterator[pytest.MonkeyPatch]:
 def budget_rows(case: Case, source: str) -> list[dict[str, Any]]:
     """A budget that takes no time to compute."""
     return [{**row, "part": "all", "rms": 1.0, "scale": 2.0, "note": ""} for row in missing(case, source, "")]
+
+
+def rate_rows(case: Case, engine: str, precision: str, *_: Any) -> list[dict[str, Any]]:
+    """A rate that takes no time to measure."""
+    figures = {"device": "CPU", "worlds": 1, "rate": 1.0, "rms": 1.0, "verdict": "measured", "note": ""}
+    return [{**row, **figures} for row in unmeasured(case, engine, precision, "")]
 
 
 def bench_rows(subject: Case | Sequence[int], *_: Any) -> list[dict[str, Any]]:

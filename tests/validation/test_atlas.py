@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 
 from robots.errors import MechanismError
+from robots.mechanism import ModelFile
+from robots.mjcf import read_mechanism
 from tests.validation.atlas_repository import TEXTS, make_repository, write_manifest
 from tests.validation.conftest import Command
 from validation.studies.atlas.manifest import Model
@@ -60,6 +62,21 @@ def test_a_copy_is_known_by_its_numbers(tmp_path: Path) -> None:
     }
     same = {name for name, of_one in prints.items() if of_one == prints["itself"]}
     assert same == {"itself", "renamed", "stronger motor"}
+
+
+def test_a_pose_of_the_manifest_is_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    path.write_text(TEXTS["four bar/four_bar.xml"], encoding="utf-8")
+
+    def start(**pose: tuple[float, ...]) -> Reading:
+        return read_model(Model(id="model", path="model.xml", pose=pose), path)
+
+    case = start(rocker=(0.4,)).case
+    assert case is not None
+    own = read_mechanism(ModelFile(path=path)).rest_position
+    assert (case.mode, list(case.guess)) == ("pose", [*own[:2], 0.4])
+    assert "unknown joint of model.xml 'knee': known are crank" in start(knee=(1.0,)).reason
+    assert "want the positions of joint 'crank', got 2 numbers" in start(crank=(1.0, 2.0)).reason
 
 
 def test_a_model_that_names_a_file_outside_its_repository_is_refused(tmp_path: Path) -> None:

@@ -456,3 +456,23 @@ def spoil_mujoco(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
         return model
 
     monkeypatch.setattr(_audit, "build", build)
+
+
+LOCKED_LOOP = """<mujoco><worldbody><body name="base" pos="0 0 1"><freejoint name="base"/><geom size="0.1" mass="3"/>
+  <body name="one"><joint name="one" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="0.3"/>
+    <body name="two" pos="0.3 0 0"><joint name="two" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 0 0 0.4" size="0.02" mass="0.3"/></body></body>
+  <body name="arm"><joint name="arm" axis="1 0 0"/><geom type="capsule" fromto="0 0 0 0 0.5 0" size="0.03" mass="1"/>
+  </body></body></worldbody>
+  <equality><connect body1="two" body2="base" anchor="0 0 0.4"/></equality>
+  <actuator><motor name="arm" joint="arm"/></actuator></mujoco>"""
+
+
+def test_a_loop_that_its_links_lock_is_seen_beside_what_flies_with_it(tmp_path: Path) -> None:
+    """Its closure acceleration is round-off in every engine, which is no other robot."""
+    (tmp_path / "locked.xml").write_text(LOCKED_LOOP)
+    case = cases_of_file(tmp_path / "locked.xml")[0]
+    rows = table_of(case, prescribe(case), "mujoco")
+    biases = rows[rows["quantity"].str.startswith("closure acceleration")]
+    assert (biases["wanted"].abs() < 1e-12).all()
+    assert set(biases["verdict"]) == {"agree"}

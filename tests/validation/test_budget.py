@@ -1,24 +1,33 @@
 """What an error is made of: parts add up to it, and removing their causes leaves next to nothing."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import engines
 from analytic.motion.prescribe import prescribe
 from engines.contract import LEFT_OUT
 from engines.mujoco import causes as causes_of_mujoco
 from robots.arrays import Array
-from robots.robot import load, representative_case
+from robots.errors import NotFoundError
+from robots.log import Log
+from robots.motion import Motion
+from robots.robot import Case, load, representative_case
 from tests.conftest import CaseMaker
+from validation.execution.journal import Task
 from validation.studies.budget.parts import (
     BELOW,
     BOTH,
     FLOOR,
     LARGE,
+    NO_DIGITS,
     PRECISION,
     REST,
+    SHAKEN,
     SOFTNESS,
     STEP,
     _of_actuator,
@@ -89,6 +98,29 @@ def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatc
 
 
 @pytest.mark.slow
+def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their size is known: noise of a known deviation in all runs but the one as it is, whose mean leaves its root."""
+    sigma, rng, log = 0.3, np.random.default_rng(0), causes_of_mujoco.log
+    motions = []
+
+    def noisy(case: Case, motion: Motion, removed: Collection[str]) -> Log:
+        motions.append(motion)
+        exact = log(case, motion, removed)
+        return replace(exact, effort=exact.effort + rng.normal(0, sigma, exact.effort.shape))
+
+    monkeypatch.setattr(causes_of_mujoco, "FINER", 2)
+    monkeypatch.setattr(causes_of_mujoco, "log", noisy)
+    monkeypatch.setattr(type(engines.engine("mujoco")), "single_precision", True)
+    rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
+    rms, shares = (rows[name].astype(float).to_dict() for name in ("rms", "share"))
+    assert rms[PRECISION] == pytest.approx(sigma / np.sqrt(SHAKEN), rel=0.15)
+    assert sum(shares[name] for name in (PRECISION, STEP, SOFTNESS, "solver", REST)) == pytest.approx(1)
+    assert rows["setting"].to_dict()[f"without {PRECISION}"] == NO_DIGITS
+    moves = np.abs(motions[1].q - motions[0].q)
+    assert np.median(moves[moves > 0]) > 1e-8  # by digits of single precision
+
+
+@pytest.mark.slow
 def test_friction_is_a_part_where_there_is_some(
     model_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,3 +153,22 @@ def test_a_robot_that_cannot_be_judged_has_no_budget() -> None:
     pytest.importorskip("pybullet")
     (row,) = budget(representative_case(load("andrews")), "pybullet/as_is")
     assert "not followed" in row["note"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"), [((), {"mujoco/as_is", "pybullet/as_is"}), (("mjx/as_is",), {"mjx/as_is"})]
+)
+def test_routes_that_wait_to_be_named_are_taken_where_they_are_named(
+    sources: tuple[str, ...], expected: set[str]
+) -> None:
+    class Pool:
+        def results(self, tasks: list[Task], _: str) -> list[list[object]]:
+            assert {task.args[1] for task in tasks} == expected
+            return [[] for _ in tasks]
+
+    Budget(robots=("four_bar",), sources=sources).compute(Pool(), Path())  # type: ignore[arg-type]
+
+
+def test_a_route_without_a_budget_is_refused() -> None:
+    with pytest.raises(NotFoundError, match=r"unknown source with a budget 'exudyn/as_is': known are .*mujoco/as_is"):
+        Budget(sources=("exudyn/as_is",))

@@ -80,6 +80,11 @@ def test_it_gets_what_our_workers_need_and_no_other_engine() -> None:
     assert {"numpy", "scipy", "mujoco", "pydantic"} <= names
 
 
+def test_it_gets_what_its_engine_needs_and_does_not_ask_for() -> None:
+    assert "torch>=2.6" in making.packages_with("genesis", "", making._needs())
+    assert not [text for text in making.packages_with("drake", "", making._needs()) if "torch" in text]
+
+
 @pytest.mark.slow
 def test_workers_need_no_package_that_is_left_out() -> None:
     modules = [
@@ -111,6 +116,13 @@ def test_a_release_gets_what_it_does_not_say_it_needs(engine: str, version: str,
     )
     rest = exact or ["numpy>=2.0", "pyarrow>=17"]
     assert needs == [f"{engines.distribution(engine)}=={version}", *rest, "scipy>=1"]
+
+
+def test_an_engine_is_asked_for_by_its_name_or_its_package() -> None:
+    names = ("physx", "sapien==3.0.3", "simbody", "opensim", "pin", "mujoco-mjx", "mujoco")
+    asked = [making.parsed(name) for name in names]
+    engine_names = ["physx", "physx", "simbody", "simbody", "pinocchio", "mjx", "mujoco"]
+    assert asked == [(name, "3.0.3" if k == 1 else "") for k, name in enumerate(engine_names)]
 
 
 def test_what_is_cut_short_is_made_anew(

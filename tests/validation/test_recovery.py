@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.01"),
     "atlas": ("--models", ATLAS / "models", "--remote", f"file://{ATLAS}", "--engine", "mujoco", "--no-tuning"),
     "serial": (CATALOGUE / "legs/knee.xml", CATALOGUE / "legs/knee_serial.xml", "--samples", "16"),
+    "worlds": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
     "errata": ("3prr",),
     "benchmarks": ("slider_crank",),
     "mutants": ("3prr",),

@@ -108,7 +108,7 @@ def asked_for(requirement: str) -> list[Environment]:
 
 
 def parsed(requirement: str) -> tuple[str, str]:
-    """Engine and version of what is asked for; without a version it is empty.
+    """Engine and version of what is asked for, by its own name or its package's; without a version it is empty.
 
     Raises:
         NotFoundError: If there is no such engine.
@@ -118,7 +118,8 @@ def parsed(requirement: str) -> tuple[str, str]:
         want = Requirement(requirement)
     except InvalidRequirement as error:
         raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'") from error
-    name = want.name.replace("-", "_")  # as a package index writes what Python imports
+    packages = {engines.distribution(engine): engine for engine in engines.engine_names()}
+    name = packages.get(want.name, want.name.replace("-", "_"))  # or as a package index writes what Python imports
     if name not in engines.engine_names():
         raise NotFoundError("engine", want.name, engines.engine_names())
     version = next(iter(want.specifier)).version if want.specifier else ""
@@ -144,7 +145,7 @@ def package(engine: str, version: str) -> str:
 
 
 def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
-    """What is installed: an engine and what is needed, in versions beside which its release runs.
+    """What is installed: an engine, what that does not ask for, and what is needed, in versions that run with it.
 
     Args:
         engine: Name of the engine.
@@ -153,6 +154,7 @@ def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
     """
     unstated = {Requirement(need).name: need for need in unstated_needs(engine, version)}
     names = {Requirement(need).name: need for need in needs}
+    names |= {Requirement(need).name: need for need in engines.engine(engine).companions}
     others = [unstated.get(name, need) for name, need in names.items() if name != engines.distribution(engine)]
     return [package(engine, version), *others]
 

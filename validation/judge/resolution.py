@@ -92,11 +92,16 @@ def variants(name: str, motion: Motion) -> Iterator[Variant]:
         yield Variant(REFINED, route.refined(), motion)
 
 
-def moved(motion: Motion, rng: np.random.Generator) -> Motion:
+def moved(motion: Motion, rng: np.random.Generator, digits: type[np.floating] = np.float64) -> Motion:
     """The motion with each number moved by two units in the last place, up or down.
 
     Args:
         motion: The motion.
         rng: Says which numbers move up.
+        digits: Kind of the numbers that the engine has.
     """
-    return altered(motion, lambda values: values + rng.choice((-ULPS, ULPS), size=values.shape) * np.spacing(values))
+
+    def move(values: Array) -> Array:
+        return values + rng.choice((-ULPS, ULPS), size=values.shape) * np.spacing(values.astype(digits))
+
+    return altered(motion, move)

@@ -11,6 +11,7 @@ from analytic.kinematics.redundancy import contradiction_of
 from robots.arrays import Array
 from robots.inventory import Inventory, Matrices
 from robots.mechanism import Mechanism
+from robots.size import size, unit_rates
 
 CLOSURE_ACCELERATION = "closure acceleration"
 """J̇ q̇ by the kinematics of an engine, which its `kkt` takes."""
@@ -177,13 +178,20 @@ def instantaneous(
     biases = {CLOSURE_ACCELERATION: actual.closure_bias, f"{CLOSURE_ACCELERATION} in its solver": actual.solver_bias}
     for quantity, bias in biases.items():
         if bias is not None and bias.size:
-            yield _closure_acceleration(mechanism, terms, quantity, (actual.J[moving], bias[moving]), rates[1])
+            yield _closure_acceleration(mechanism, terms, quantity, (actual.J[moving], bias[moving]), rates)
 
 
 def _closure_acceleration(
-    mechanism: Mechanism, terms: LagrangeModel, quantity: str, loops: tuple[Array, Array], qdd: Array
+    mechanism: Mechanism,
+    terms: LagrangeModel,
+    quantity: str,
+    loops: tuple[Array, Array],
+    rates: tuple[Array, Array],
 ) -> QuantityCheck:
     """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed.
+
+    It is the difference of what two points do, whose own accelerations it is seen beside: a loop that its links lock,
+    on a robot that flies, has none at all.
 
     Redundant closures that do not quite fit contradict each other in it: of theirs counts what accelerations meet.
     """
@@ -201,8 +209,16 @@ def _closure_acceleration(
         elements=names if len(names) == J.shape[1] else [f"row {row}" for row in range(J.shape[1])],
         expected=expected.T,
         actual=bias.T,
-        scale=np.full((1, 1), _largest(np.abs(J) @ np.abs(qdd)[..., None], bias)),
+        scale=np.full(
+            (1, 1), _largest(np.abs(J) @ np.abs(rates[1])[..., None], bias, _accelerations(mechanism, rates))
+        ),
     )
+
+
+def _accelerations(mechanism: Mechanism, rates: tuple[Array, Array]) -> Array:
+    """How points as far out as the robot is large are accelerated by each dof alone [m/s²], shape (2, nt, nv)."""
+    turns, growth = (rate / unit_rates(mechanism) for rate in rates)
+    return size(mechanism) * np.stack([turns**2, np.abs(growth)])
 
 
 def _forbidden(dofs: Sequence[str], Phi: Array, J: Array) -> QuantityCheck:

@@ -28,10 +28,17 @@ def point_rows(mechanism: Mechanism, motion: Motion, trace: str | None) -> Itera
     Raises:
         NotFoundError: If there is no such site.
     """
-    body_poses = poses(mechanism, motion.q)
-    for body, name, path in _points(mechanism, body_poses, trace):
-        for t, (x, y, z) in zip(motion.t, np.broadcast_to(path, (len(motion.t), 3)), strict=True):
-            yield {"t": t, "body": body, "point": name, "x": x, "y": y, "z": z}
+    return _rows(mechanism, motion.t, motion.q, trace)
+
+
+def pose_rows(mechanism: Mechanism, q: Array) -> Iterator[Mapping[str, Any]]:
+    """Rows of the table of points for a robot that stands still.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    return _rows(mechanism, np.zeros(1), q[None], None)
 
 
 def paths(mechanism: Mechanism, q: Array, trace: str | None) -> Mapping[str, Array]:
@@ -64,6 +71,12 @@ def is_planar(points: Array) -> bool:
 def steps_shown(count: int) -> AnyArray:
     """Which of some samples an animation shows: few enough, evenly spaced, the first and the last among them."""
     return np.unique(np.linspace(0, count - 1, min(FRAMES, count)).round().astype(int))
+
+
+def _rows(mechanism: Mechanism, t: Array, q: Array, trace: str | None) -> Iterator[Mapping[str, Any]]:
+    for body, name, path in _points(mechanism, poses(mechanism, q), trace):
+        for instant, (x, y, z) in zip(t, np.broadcast_to(path, (len(t), 3)), strict=True):
+            yield {"t": instant, "body": body, "point": name, "x": x, "y": y, "z": z}
 
 
 def _points(mechanism: Mechanism, body_poses: Poses, trace: str | None) -> Iterator[tuple[str, str, AnyArray]]:

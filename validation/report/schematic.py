@@ -22,6 +22,8 @@ MOST_NAMED = 40
 """Places whose joints have room for their names."""
 BESIDE, ABOVE = np.radians(30), np.radians(25)
 """From where a robot that moves in space is seen: beside X towards Y, and above the X-Y plane [rad]."""
+THIN = 0.1
+"""Thickness of what is drawn flat, over its length [-]."""
 NEAR = 1e-3
 """Points closer than this are named together [m]."""
 
@@ -117,14 +119,15 @@ def robot_figure(view: Scene) -> Figure | None:
 
 
 @as_svg
-def linkage_figure(points: pd.DataFrame) -> Figure | None:
+def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> Figure | None:
     """A robot at its start, with the names of its joints and closures and the path of the traced point.
 
     Args:
         points: Its rows of the table of points, of one mode; what moves in space is seen from between X, Y and Z.
+        most_named: Places of which joints are named at most [-].
     """
     view = scene(points)
-    spatial = view is not None and not view.planar
+    spatial = view is not None and not (_is_flat(points) if len(view.t) == 1 else view.planar)
     if spatial:
         x, y, z = (points[name].to_numpy(float) for name in ("x", "y", "z"))
         toward, right = x * cos(BESIDE) + y * sin(BESIDE), y * cos(BESIDE) - x * sin(BESIDE)
@@ -136,7 +139,7 @@ def linkage_figure(points: pd.DataFrame) -> Figure | None:
     _draw_slides(axes, view)
     _draw_pose(axes, view, 0)
     axes.plot(*view.path.T, **_PATH)
-    _name_joints(axes, view)
+    _name_joints(axes, view, most_named)
     _frame(axes, view, "")
     if spatial:
         axes.set_axis_off()  # of the paper, not of the world
@@ -153,14 +156,20 @@ def _draw_slides(axes: Axes, view: Scene) -> None:
         axes.plot(*np.transpose(joint), **_SLIDE)
 
 
-def _name_joints(axes: Axes, view: Scene) -> None:
+def _is_flat(points: pd.DataFrame) -> bool:
+    """Whether a robot that stands still is so thin that a view across shows all of it."""
+    extent = points[["x", "y", "z"]].max() - points[["x", "y", "z"]].min()
+    return bool(extent.min() < THIN * extent.max())
+
+
+def _name_joints(axes: Axes, view: Scene, most_named: int) -> None:
     """Write the names of joints and closures where they are at the start, those of one place on one line."""
     names: dict[tuple[int, int], dict[str, Array]] = {}
     for body, points in view.bodies.items():
         for name, place in zip(view.names[body], points[0], strict=True):
             x, y = np.round(place / NEAR)
             names.setdefault((int(x), int(y)), {})[name] = place
-    for places in names.values() if len(names) <= MOST_NAMED else ():
+    for places in names.values() if len(names) <= most_named else ():
         x, y = next(iter(places.values()))
         axes.annotate(literal(", ".join(places)), (x, y), (5, 5), textcoords="offset points", **_NAME)
 

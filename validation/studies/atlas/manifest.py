@@ -46,6 +46,8 @@ class Model(BaseModel):
     """Joints that get a motor each, where the file has no actuators."""
     start: str = ""
     """Keyframe that it starts from; by default the first, or qpos0 where there is none."""
+    pose: dict[str, tuple[float, ...]] = {}
+    """Positions of joints from which it starts instead [m or rad], where the file's own pose is singular or open."""
 
     @property
     def every_file(self) -> tuple[str, ...]:

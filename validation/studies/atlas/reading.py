@@ -1,6 +1,7 @@
 """Reads a model of the atlas: what kind of mechanism it is when it is compiled, and the case it is tried in."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from robots.mjcf import CONNECT, SITE, WELD, compile_model, equalities_enabled, 
 from robots.robot import DEFAULT, GIVEN, Case, MotionSpec, Robot, make_case, modes
 from validation.studies.atlas.manifest import Model
 
+POSE = "pose"
+"""Mode of a model that starts from a pose of the manifest."""
 LOOPS, COUPLINGS, NONE = "loops", "couplings", "none"
 CLASSES = (LOOPS, COUPLINGS, NONE)
 """What closes a model: connect or weld, joint or tendon alone, nothing."""
@@ -84,7 +87,23 @@ def _case(model: Model, path: Path) -> Case:
         raise NotFoundError(f"keyframe of {path.name}", mode, known)
     gravity = tuple(map(float, mechanism.gravity))
     robot = robot.model_copy(update={"gravities": {GIVEN: gravity}})
-    return make_case(robot, variant=DEFAULT, mode=mode, configuration=GIVEN)
+    case = make_case(robot, variant=DEFAULT, mode=mode, configuration=GIVEN)
+    return _in_pose(case, model.pose) if model.pose else case
+
+
+def _in_pose(case: Case, pose: Mapping[str, tuple[float, ...]]) -> Case:
+    """The case with another start: joints that a pose does not name stay where they are."""
+    mechanism, q = case.mechanism, case.guess.copy()
+    columns = {joint.name: place for joint, place in zip(mechanism.joints, mechanism.q_slices, strict=True)}
+    for name, positions in pose.items():
+        if name not in columns:
+            raise NotFoundError(f"joint of {case.robot.title}", name, columns)
+        if len(positions) != columns[name].stop - columns[name].start:
+            raise MechanismError(
+                f"{case.robot.title}: want the positions of joint '{name}', got {len(positions)} numbers"
+            )
+        q[columns[name]] = positions
+    return replace(case, mode=POSE, mechanism=replace(mechanism, keyframes={**mechanism.keyframes, POSE: q}))
 
 
 def _want_inside(path: Path, root: Path) -> None:

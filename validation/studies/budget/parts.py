@@ -1,4 +1,8 @@
-"""Takes the error of a simulation as it is apart: causes are removed one after the other, in two orders."""
+"""Takes the error of a simulation as it is apart: causes are removed one after the other, in two orders.
+
+Of an engine that has single precision alone, its last digits are the first cause: what is left of them in the mean of
+runs along motions that differ by such digits is taken away from all runs alike.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +14,10 @@ import numpy as np
 import engines
 from analytic.dynamics.powers import effort_scale
 from analytic.motion.prescribe import prescribe
-from engines.contract import LEFT_OUT
+from engines.contract import LEFT_OUT, Causes
 from robots.arrays import Array, root_mean_square
 from robots.errors import HarnessError
+from robots.motion import Motion
 from robots.robot import Case
 from validation.judge.as_is import residual_series, step_residuals
 from validation.judge.evaluate import evaluate
@@ -25,6 +30,10 @@ BELOW = "the error is below what its log can tell: so are its parts"
 PRECISION = "precision"
 DIGITS = f"what {ULPS} units in the last place of the motion change; there is no setting with more digits than double"
 """Of the line that is no part."""
+SHAKEN = 8
+"""Runs of which a mean is taken where an engine has single precision alone."""
+NO_DIGITS = f"none: the mean of {SHAKEN} runs along motions that differ by {ULPS} units in the last place"
+"""What removes the last digits of such an engine."""
 TOO_CLOSE = 0.2
 """Uncertainty of a share from which on its two parts are shown as one [-]."""
 LARGE = 0.1
@@ -104,34 +113,78 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
     judged = whole.t >= whole.t[0] + left.window
     scale = effort_scale(case.mechanism, motion).scale
     causes = tuple(name for name in module.CAUSES if name != LEFT_OUT or whole.left_out.any())
-    runs: dict[frozenset[str], Array] = {frozenset(): whole.residual}
-    for removed in _wanted(causes):
-        log = module.log(case, motion, removed)
-        residual = step_residuals(case.mechanism, log, motion.q[0])
-        runs[removed] = _averaged(residual, len(whole.t), round(as_is.log.dt / log.dt))
-    shaken = module.log(case, moved(motion, np.random.default_rng(SEED)), ())
-    by_digits = step_residuals(case.mechanism, shaken, motion.q[0])[: len(whole.t)] - whole.residual
+    is_single = engine.single_precision
+    study = _Runs(case=case, module=module, motion=motion, dt=as_is.log.dt, steps=len(whole.t), is_single=is_single)
+    runs, averaged = study.runs(whole.residual, causes)
+    by_digits = whole.residual - averaged
     of_parts = parts({removed: residual[judged] for removed, residual in runs.items()}, causes)
+    if is_single:
+        of_parts.insert(0, Part(name=PRECISION, residual=by_digits[judged], other=by_digits[judged]))
     for k, (actuator, unit) in enumerate(zip(case.mechanism.actuators, case.mechanism.actuator_units, strict=True)):
         row = {**_case(case, source), "actuator": actuator.name, "unit": unit, "scale": float(scale[k])}
         yield from _of_actuator(row, of_parts, k)
         floor = float(left.floor[k])
         below = root_mean_square(whole.residual[judged, k]) < floor
         yield {**row, "part": FLOOR, "rms": floor, "largest": float(left.floor_of_largest[k]), "note": BELOW * below}
-        for name in causes:
-            tried = runs[frozenset({name})][judged, k]
-            figures = {
-                "rms": root_mean_square(tried),
-                "largest": float(np.abs(tried).max()),
-                "setting": module.CAUSES[name],
-            }
-            yield {**row, "part": f"without {name}", **figures}
-        digits = by_digits[judged, k]
-        figures = {"rms": root_mean_square(digits), "largest": float(np.abs(digits).max()), "note": DIGITS}
-        yield {**row, "part": PRECISION, **figures}
-        for name, residual in (("", whole.residual), (f" without {SOFTNESS}", runs[frozenset({SOFTNESS})])):
-            largest = float(np.abs(residual[~judged, k]).max(initial=0.0))
-            yield {**row, "part": f"{START}{name}", "largest": largest}
+        tried = {name: (runs[frozenset({name})], module.CAUSES[name]) for name in causes}
+        if is_single:
+            tried = {PRECISION: (averaged, NO_DIGITS), **tried}
+        else:
+            yield {**row, "part": PRECISION, **_sizes(by_digits[judged, k]), "note": DIGITS}
+        for name, (residual, setting) in tried.items():
+            yield {**row, "part": f"without {name}", **_sizes(residual[judged, k]), "setting": setting}
+        yield from _starts(
+            row, whole.residual[~judged, k], runs[frozenset({SOFTNESS})][~judged, k] if SOFTNESS in causes else None
+        )
+
+
+def _starts(row: Mapping[str, Any], start: Array, without_softness: Array | None) -> Iterator[Mapping[str, Any]]:
+    """Largest residual effort before what is judged, as it is and, where loops are soft, with hard ones."""
+    for name, residual in ((START, start), (f"{START} without {SOFTNESS}", without_softness)):
+        if residual is not None:
+            yield {**row, "part": name, "largest": float(np.abs(residual).max(initial=0.0))}
+
+
+def _sizes(residual: Array) -> dict[str, float]:
+    """Root mean square and largest of a residual effort [N or N m], of shape (n,)."""
+    return {"rms": root_mean_square(residual), "largest": float(np.abs(residual).max())}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """Runs with causes removed, on the steps of the one as it is."""
+
+    case: Case
+    module: Causes
+    motion: Motion
+    dt: float
+    """Step of the run as it is [s]."""
+    steps: int
+    """How many of them are judged."""
+    is_single: bool
+    """Whether the engine has single precision alone."""
+
+    def runs(self, whole: Array, causes: Sequence[str]) -> tuple[dict[frozenset[str], Array], Array]:
+        """Residual efforts by the causes that are removed, and of shaken runs with none removed [N or N m].
+
+        Args:
+            whole: Those of the run as it is [N or N m], shape (n, na).
+            causes: Names of all.
+        """
+        rng, digits = np.random.default_rng(SEED), np.float32 if self.is_single else np.float64
+        shaken = [moved(self.motion, rng, digits) for _ in range(SHAKEN if self.is_single else 1)]
+        averaged = self._mean(shaken, frozenset())
+        motions = shaken if self.is_single else [self.motion]
+        removed = {some: self._mean(motions, some) for some in _wanted(causes)}
+        return {frozenset(): averaged if self.is_single else whole, **removed}, averaged
+
+    def _mean(self, motions: Sequence[Motion], removed: frozenset[str]) -> Array:
+        logs = [self.module.log(self.case, motion, removed) for motion in motions]
+        every = [step_residuals(self.case.mechanism, log, self.motion.q[0]) for log in logs]
+        averages = [
+            _averaged(of_one, self.steps, round(self.dt / log.dt)) for of_one, log in zip(every, logs, strict=True)
+        ]
+        return np.mean(averages, axis=0)
 
 
 def _of_actuator(row: Mapping[str, Any], of_parts: Sequence[Part], k: int) -> Iterator[Mapping[str, Any]]:

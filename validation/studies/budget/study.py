@@ -10,6 +10,7 @@ import pandas as pd
 from rich.console import RenderableType
 
 import engines
+from robots.errors import NotFoundError
 from robots.robot import load, names, representative_case
 from validation.execution.environments import engine_versions
 from validation.execution.journal import Task
@@ -52,11 +53,19 @@ class Budget(Study):
 
     robots: tuple[str, ...] = ()
     """Names of robots; by default all."""
+    sources: tuple[str, ...] = ()
+    """Names of routes; by default those that are there and do not wait to be named."""
+
+    def __post_init__(self) -> None:
+        for name in self.sources:
+            if name not in with_causes():
+                raise NotFoundError("source with a budget", name, with_causes())
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
         cases = [representative_case(load(name)) for name in self.robots or names()]
-        routes = [f"{name}/as_is" for name in engine_versions() if engines.provides(name, "causes")]
+        present = [name for name in with_causes() if sources.engine_of(name) in engine_versions()]
+        routes = self.sources or tuple(name for name in present if not engines.on_request(name))
         pairs = [(case, route) for case in cases for route in routes]
         tasks = [Task(budget, pair, partial(missing, *pair), engine=sources.engine_of(pair[1])) for pair in pairs]
         rows = [row for of_pair in pool.results(tasks, "budgets") for row in of_pair]
@@ -76,6 +85,11 @@ class Budget(Study):
 
 
 STUDY = Budget
+
+
+def with_causes() -> list[str]:
+    """Routes whose error can be taken apart, there or not."""
+    return [f"{name}/as_is" for name in engines.engine_names() if engines.provides(name, "causes")]
 
 
 def _sections(rows: pd.DataFrame) -> Iterator[Section]:

@@ -76,7 +76,7 @@ def absent_in_words(results: Results) -> str:
     absent = results.run.get("absent") or {}
     if not absent:
         return ""
-    extras = ",".join(dict.fromkeys(engine["extra"] for engine in absent.values()))
+    extras = ",".join(dict.fromkeys(engine["extra"] for engine in absent.values() if engine["extra"]))
     voting = set((results.run.get("lineages") or {}).values())
     more = sorted({engine["lineage"] for engine in absent.values()} - voting)
     lineages = f"{len(more)} lineage{'s' * (len(more) > 1)} more: {', '.join(more)}" if more else "no lineage more"

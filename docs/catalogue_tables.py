@@ -1,4 +1,4 @@
-"""Keep what the site shows of our own robots: `python -m docs.catalogue DIR`, where DIR holds a run of the catalogue.
+"""Keep what the site shows of our own robots: `python -m docs.catalogue_tables DIR`, where DIR holds a run of them.
 
 Writes `docs/catalogue`: the tables of the run from which pages are made, and a table of models like the atlas's.
 """
@@ -11,41 +11,20 @@ from typing import Any
 
 import pandas as pd
 
+from docs.kept_tables import ROOT, keep
 from docs.site.entries import ATLAS, CATALOGUE, COUNTS, MODELS
 from robots.robot import load
-from validation.execution.files import RECORD
-from validation.execution.tables import read_record, read_tables, to_csv
+from validation.execution.tables import read_record, read_tables
 from validation.judge.results import TABLES
 from validation.judge.verdicts import JUDGED, summary_verdicts, worst
-
-ROOT = Path(__file__).parent.parent
-KEPT = ("summary", "audit")
-"""Tables of the run that pages are made from."""
 
 
 def main() -> None:
     """Keep the run in the folder named on the command line."""
     run = Path(sys.argv[1])
-    tables, record = read_tables(run, {name: TABLES[name] for name in KEPT}), read_record(run)
-    tables = {name: _portable(table) for name, table in tables.items()}
-    folder = ROOT / "docs" / CATALOGUE
-    folder.mkdir(exist_ok=True)
-    to_csv(tables["summary"], folder / "summary.csv")
-    to_csv(_otherwise(tables["audit"]), folder / "audit.csv")
+    tables, record = read_tables(run, {name: TABLES[name] for name in ("summary", "audit")}), read_record(run)
     models = [_model(name, about, tables["summary"], record) for name, about in record["robots"].items()]
-    to_csv(MODELS.frame(models), folder / f"{ATLAS}.csv")
-    (folder / RECORD).write_text((run / RECORD).read_text(encoding="utf-8"), encoding="utf-8")
-
-
-def _portable(table: pd.DataFrame) -> pd.DataFrame:
-    """A table whose notes name files from the root of the repository on, wherever that was."""
-    return table.assign(note=table["note"].str.replace(f"{ROOT}/", "", regex=False))
-
-
-def _otherwise(audit: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the audit that pages need: where an engine has something else, and one of each robot and tier."""
-    before = audit[audit["tier"] != "trajectory"]  # what is in there is in the summary
-    return before[(before["verdict"] != "agree") | ~before.duplicated(["robot", "engine", "tier"])]
+    keep(ROOT / "docs" / CATALOGUE, {**tables, ATLAS: MODELS.frame(models)}, record)
 
 
 def _model(name: str, about: Mapping[str, Any], summary: pd.DataFrame, record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,0 +1,63 @@
+"""Keep what the site shows of an atlas: `python -m docs.atlas_tables DIR [REMOTE]`, where DIR holds its results.
+
+Writes `docs/atlas`: its tables, and `points.csv`, from which the site draws all models that no other stands for.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analytic.motion.automatic import SPAN, swing
+from analytic.motion.continuation import Tracer
+from analytic.motion.start import regular_start
+from docs.kept_tables import ROOT, keep
+from docs.site.entries import ATLAS, SPECS, records
+from robots.arrays import Array
+from robots.errors import HarnessError
+from robots.robot import Case
+from validation.execution.tables import read_record, read_tables
+from validation.report.geometry import pose_rows
+from validation.studies.atlas.fetching import PUBLIC, fetched
+from validation.studies.atlas.manifest import Entry, entries
+from validation.studies.atlas.reading import read_model
+
+DIGITS = 6
+"""Decimals of a coordinate in a drawing [-]."""
+
+
+def main() -> None:
+    """Keep the results in the folder named on the command line; the models come from a remote, by default GitHub."""
+    results, remote = Path(sys.argv[1]), sys.argv[2] if sys.argv[2:] else PUBLIC
+    tables = read_tables(results, {name: spec for name, spec in SPECS.items() if name != "points"})
+    names = {model["id"] for model in records(tables[ATLAS]) if not model["copies_of"]}
+    rows = [row for entry in entries() if entry.model.id in names for row in _rows(entry, remote)]
+    keep(ROOT / "docs" / ATLAS, {**tables, "points": SPECS["points"].frame(rows).round(DIGITS)}, read_record(results))
+
+
+def _rows(entry: Entry, remote: str) -> Iterator[Mapping[str, Any]]:
+    """Of a model; none if it cannot be had or read."""
+    try:
+        case = read_model(entry.model, fetched(entry, remote)).case
+    except HarnessError as error:
+        print(f"{entry.model.id}: {error}", file=sys.stderr)  # noqa: T201
+        return
+    if case is not None:
+        for row in pose_rows(case.mechanism, _start(case)):
+            yield {"robot": entry.model.id, "variant": case.variant, "mode": case.mode, **row}
+
+
+def _start(case: Case) -> Array:
+    """Where a robot starts, its loops closed [m or rad], shape (nq,); as its file has it if it cannot move."""
+    still = swing(case.mechanism, case.guess, (), np.zeros(0), span=SPAN)
+    free = Tracer(mechanism=case.mechanism, law=still, drives=(), where=case.robot.name)
+    try:
+        return regular_start(free, case.guess).q
+    except HarnessError:
+        return case.guess
+
+
+if __name__ == "__main__":
+    main()

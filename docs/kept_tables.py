@@ -1,0 +1,44 @@
+"""What the site keeps of a study: its tables and record, without what a page does not need and where they were made."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from docs.site.entries import SPECS
+from validation.execution.files import RECORD
+from validation.execution.tables import to_csv
+
+ROOT = Path(__file__).parent.parent
+FOREIGN_PLACE = re.compile(r"(?:file://)?/.*")
+"""An argument of a command that names a place on the machine it ran on."""
+
+
+def keep(folder: Path, tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> None:
+    """Write a collection of the site.
+
+    Args:
+        folder: Of the collection.
+        tables: By name, of `SPECS`.
+        record: Of the study.
+    """
+    folder.mkdir(exist_ok=True)
+    for name, table in {**tables, "audit": _needed(tables["audit"])}.items():
+        to_csv(_portable(SPECS[name].frame(table)), folder / f"{name}.csv")
+    command = ["PLACE" if FOREIGN_PLACE.fullmatch(argument) else argument for argument in record["command"]]
+    text = json.dumps({**record, "command": command}, indent=2, ensure_ascii=False)
+    (folder / RECORD).write_text(text.replace(f"{ROOT}/", "") + "\n", encoding="utf-8")
+
+
+def _portable(table: pd.DataFrame) -> pd.DataFrame:
+    """A table whose notes name files from the root of the repository on, wherever that was."""
+    return table.assign(note=table["note"].str.replace(f"{ROOT}/", "", regex=False)) if "note" in table else table
+
+
+def _needed(audit: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the audit that pages need: where an engine has something else, and one of each robot and tier."""
+    before = audit[audit["tier"] != "trajectory"]  # what is in there is in the summary
+    return before[(before["verdict"] != "agree") | ~before.duplicated(["robot", "engine", "tier"])]

@@ -1,0 +1,39 @@
+"""Genesis, from the user's own file through its loader of MJCF; in double precision, on the CPU."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from engines.contract import Audit, Engine, Faults
+
+
+class Genesis(Engine):
+    """See `engines.contract.Engine`."""
+
+    name = "genesis"
+    requires = "genesis"
+    extra = ""
+    distribution = "genesis-world"
+    packages = frozenset({"genesis", "torch"})
+    lineage = "MuJoCo"
+    shares = ("loads", "gravity")
+    simulating = frozenset({"as_is"})
+    tells_terms = False
+    companions = ("torch>=2.6",)
+    on_request: ClassVar[Mapping[str, str]] = {
+        "as_is": "Genesis takes 8 GB and compiles for a minute or two for each robot"
+    }
+
+    def audit(self) -> Audit:
+        """See `Engine.audit`."""
+        from engines.genesis import audit
+
+        return audit
+
+    def faults(self) -> Faults:
+        """See `Engine.faults`."""
+        from engines.genesis import faults
+
+        return faults
+
+
+ENGINE = Genesis()

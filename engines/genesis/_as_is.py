@@ -1,0 +1,117 @@
+"""Genesis as its user steps it: the file as its loader reads it, and drives of velocity on the driven joints."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from engines.genesis._genesis import genesis
+from engines.genesis._scene import STEP, Built, build, guarded, numbers
+from engines.own_drives import REPORTED, Gains, Reading, driven_by_own_drives
+from engines.silence import silenced
+from engines.wrenches import wrenches
+from robots.arrays import Array
+from robots.efforts import Deviation, EffortHistory
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+READING = Reading(effort=REPORTED, reason="get_dofs_control_force, read where the step has ended")
+UNLIMITED = 1e12
+"""Largest force of the drives [N or N m]: that of the file's actuators is no part of what is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenesisDriven:
+    """See `engines.own_drives.Driven`."""
+
+    built: Built
+    dofs: tuple[int, ...]
+    """Those of the drives."""
+    step: float = STEP
+    precision: type[np.floating] = np.float64
+
+    @classmethod
+    def from_state(cls, built: Built, gains: Gains, state: tuple[Array, Array]) -> Self:
+        """The robot in a state.
+
+        Args:
+            built: The robot in Genesis.
+            gains: Of its drives.
+            state: Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,).
+        """
+        mechanism = built.mechanism
+        dofs = tuple(mechanism.dof_slices[drive.joints[0]].start for drive in mechanism.drives)
+        built.scene.reset()
+        built.entity.set_dofs_kp(gains.stiffness.copy(), dofs)  # PyTorch warns of arrays that are read-only
+        built.entity.set_dofs_kv(gains.damping.copy(), dofs)
+        limits = np.full(len(dofs), UNLIMITED)
+        built.entity.set_dofs_force_range(-limits, limits, dofs)
+        built.put(*state)
+        return cls(built=built, dofs=dofs)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """See `engines.own_drives.Driven.mechanism`."""
+        return self.built.mechanism
+
+    def state(self) -> tuple[Array, Array]:
+        """See `engines.own_drives.Driven.state`."""
+        return self.built.state()
+
+    def opening(self) -> Deviation:
+        """See `engines.own_drives.Driven.opening`."""
+        return self.built.opening()
+
+    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
+        """See `engines.own_drives.Driven.drive`: drives of velocity, which are told no position."""
+        built = self.built
+        _load(built)
+        built.entity.control_dofs_velocity(rate.copy(), self.dofs)
+        built.scene.step()
+        return {REPORTED: numbers(built.entity.get_dofs_control_force(self.dofs))}
+
+
+def held_by_drives(source: str, case: Case, motion: Motion, *, as_loaded: bool = False) -> EffortHistory:
+    """What a route returns.
+
+    Args:
+        source: Name of the route.
+        case: The case.
+        motion: Its motion.
+        as_loaded: Whether rotors stay as Genesis' loader fills them in.
+
+    Raises:
+        NotRepresentableError: If the mechanism has something that would be lost.
+        EngineError: If Genesis fails, or its state is not finite any more.
+    """
+    mechanism = case.mechanism
+    gains = Gains.of_velocity(mechanism, motion, STEP)
+    with guarded(source), silenced():
+        built = build(mechanism, as_loaded=as_loaded)
+
+        def start(k: int) -> tuple[GenesisDriven, Gains]:
+            return GenesisDriven.from_state(built, gains, (motion.q[k], motion.qd[k])), gains
+
+        settings = {
+            "precision": "double",
+            "solver": "defaults of RigidOptions: approximate implicitfast, Newton, 50 iterations; no collisions",
+            "options of the file": "dropped by Genesis' loader of MJCF, but solref and solimp of equalities",
+            "rotors": "as filled in" if as_loaded else "set back to those of the file",
+        }
+        return driven_by_own_drives(source, case, motion, start, READING, settings)
+
+
+def _load(built: Built) -> None:
+    """Let external wrenches act in the next step."""
+    loads, (_, R) = list(wrenches(built.mechanism)), built.poses()
+    for load in loads:
+        link, center = built.links[load.body], built.mechanism.bodies[load.body].center
+        moment = load.moment + np.cross(R[load.body] @ (load.point - center), load.force)
+        built.scene.rigid_solver.apply_links_external_wrench(
+            force=load.force[None].copy(),
+            torque=moment[None],
+            links_idx=[link.idx],
+            ref=genesis.link_ref_frame.link_COM,
+        )

@@ -1,0 +1,121 @@
+"""The user's own file in a scene of Genesis, and the state of its robot."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.genesis._genesis import genesis, start
+from engines.genesis._support import want_carried
+from engines.openings import opening
+from robots.arrays import Array
+from robots.efforts import Deviation
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.mjcf import load_spec
+
+STEP = 2e-3
+"""Step [s]; that of Genesis' own is 10 ms, of which most motions here last too few."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A mechanism in Genesis."""
+
+    mechanism: Mechanism
+    scene: Any
+    entity: Any
+    links: tuple[Any, ...]
+    """Genesis' link of each body."""
+    armature_as_loaded: Array
+    """Of each dof, before it was set back to that of the file [kg or kg m²], shape (nv,)."""
+
+    def put(self, q: Array, qd: Array) -> None:
+        """Set the state.
+
+        Args:
+            q: Joint positions [m or rad], shape (nq,).
+            qd: Joint velocities [m/s or rad/s], shape (nv,).
+        """
+        self.entity.set_qpos(q.copy())  # PyTorch warns of arrays that are read-only
+        self.entity.set_dofs_velocity(qd.copy())
+
+    def state(self) -> tuple[Array, Array]:
+        """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,)."""
+        return numbers(self.entity.get_qpos()), numbers(self.entity.get_dofs_velocity())
+
+    def poses(self) -> tuple[Array, Array]:
+        """Origins of the bodies [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3)."""
+        places = [link.idx_local for link in self.links]
+        quaternions = numbers(self.entity.get_links_quat())[places]
+        p = numbers(self.entity.get_links_pos())[places]
+        return p, Rotation.from_quat(np.roll(quaternions, -1, axis=1)).as_matrix()
+
+    def opening(self) -> Deviation:
+        """How far the widest loop is open."""
+        return opening(self.mechanism, self.poses())
+
+
+def build(mechanism: Mechanism, *, as_loaded: bool = False) -> Built:
+    """The robot's file in Genesis, in the gravity of the mechanism.
+
+    Args:
+        mechanism: Robot.
+        as_loaded: Whether rotors stay as the loader has filled them in; else they are set back to those of the file.
+
+    Raises:
+        NotRepresentableError: If something of the mechanism would be lost.
+    """
+    want_carried(mechanism)
+    start()
+    options = genesis.options
+    scene = genesis.Scene(
+        show_viewer=False,
+        sim_options=options.SimOptions(dt=STEP, gravity=tuple(mechanism.gravity.tolist())),
+        rigid_options=options.RigidOptions(dt=STEP, enable_collision=False),
+    )
+    with _file(mechanism) as path:
+        entity = scene.add_entity(genesis.morphs.MJCF(file=str(path)))
+        scene.build()
+    filled_in = numbers(entity.get_dofs_armature())
+    if not as_loaded:
+        entity.set_dofs_armature(np.concatenate([np.zeros(0), *([joint.armature] for joint in mechanism.joints)]))
+    return Built(
+        mechanism=mechanism,
+        scene=scene,
+        entity=entity,
+        links=tuple(entity.get_link(body.name) for body in mechanism.bodies),
+        armature_as_loaded=filled_in,
+    )
+
+
+@contextmanager
+def guarded(route: str) -> Iterator[None]:
+    """Turn what Genesis raises into an `EngineError`."""
+    try:
+        yield
+    except (genesis.GenesisException, ValueError, RuntimeError, TypeError) as error:
+        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
+
+
+def numbers(tensor: Any) -> Array:
+    """What a tensor holds, in double precision."""
+    return np.array(tensor.cpu().numpy() if hasattr(tensor, "cpu") else tensor, dtype=float)
+
+
+@contextmanager
+def _file(mechanism: Mechanism) -> Iterator[Path]:
+    """The file as it is; with what a variant changes, a copy of it."""
+    model = mechanism.model
+    if not (model.overrides or model.actuated):
+        yield model.path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / model.path.name
+        copy.write_text(load_spec(model).to_xml(), encoding="utf-8")
+        yield copy

@@ -1,0 +1,150 @@
+"""What Genesis has made of the file: read back from its links, dofs and Jacobians."""
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from engines.equations import names_of
+from engines.genesis._scene import Built, build, guarded, numbers
+from engines.silence import silenced
+from engines.wrenches import wrenches
+from robots.arrays import Array
+from robots.errors import NotRepresentableError
+from robots.inventory import Inventory, Matrices, off_axis
+from robots.mechanism import WORLD, Mechanism, WeldClosure
+
+REBUILT = {
+    "armature": "set back to that of the file: the loader fills in 0.1 where a file has none",
+    "force": "applied before each step",
+    "moment": "applied before each step",
+    "transmission": "drives act on joints; gears are taken off their readings",
+}
+
+
+def audit(mechanism: Mechanism, q: Array) -> Inventory:
+    """See `engines.audit`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    with guarded("genesis"), silenced():
+        return inventory(build(mechanism), q)
+
+
+def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    """See `engines.matrices`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions that close the loops [m or rad], shape (nt, nq).
+        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
+    """
+    raise NotRepresentableError("genesis: it tells a mass matrix, but no velocity terms and no rate of a Jacobian")
+
+
+def inventory(built: Built, q: Array) -> Inventory:
+    """What a robot in Genesis is.
+
+    Args:
+        built: The robot.
+        q: Joint positions that close the loops [m or rad], shape (nq,).
+    """
+    mechanism, entity = built.mechanism, built.entity
+    built.put(q, np.zeros(mechanism.nv))
+    freedom, axis, anchor = _joints(built)
+    force, moment = _loads(built)
+    stiffness = numbers(entity.get_dofs_stiffness())
+    bodies = _bodies(built)
+    gravity = numbers(built.scene.rigid_solver.get_gravity()).reshape(3)
+    J = [_jacobian(built, b, numbers(entity.get_links_COM())[link.idx_local]) for b, link in enumerate(built.links)]
+    acting = force + bodies["mass"][:, None] * gravity
+    springs = stiffness * (q - mechanism.rest_position)
+    return Inventory(
+        **names_of(mechanism),
+        **bodies,
+        freedom=freedom,
+        axis=axis,
+        anchor=anchor,
+        armature=np.diag(numbers(entity.get_dofs_armature())),
+        damping=np.diag(numbers(entity.get_dofs_damping())),
+        friction=numbers(entity.get_dofs_frictionloss()),
+        stiffness=stiffness,
+        spring_reference=np.where(stiffness > 0, mechanism.rest_position, 0.0),
+        gravity=gravity,
+        force=force,
+        moment=moment,
+        rest_force=springs - sum(rows.T @ np.concatenate(w) for rows, *w in zip(J, acting, moment, strict=True)),
+        J=_loop_rows(built),
+        opening=built.opening().largest,
+        transmission=mechanism.selection,
+        rebuilt=REBUILT,
+    )
+
+
+def _bodies(built: Built) -> dict[str, Any]:
+    """Masses, mass centres and inertias as fields of `Inventory`."""
+    p, R = built.poses()
+    places = [link.idx_local for link in built.links]
+    mass, center, inertia = (
+        numbers(values)[places]
+        for values in (built.entity.get_links_mass(), built.entity.get_links_COM(), built.entity.get_links_inertia())
+    )
+    turns = np.array([Rotation.from_quat(np.roll(link.desc.inertial_quat, -1)).as_matrix() for link in built.links])
+    R_inertial = R @ turns
+    return {
+        "mass": mass,
+        "total_mass": float(mass.sum()),
+        "center": p + (R @ center[..., None])[..., 0],
+        "moments": np.linalg.eigvalsh(inertia),
+        "inertia": R_inertial @ inertia @ R_inertial.swapaxes(1, 2),
+    }
+
+
+def _jacobian(built: Built, body: int, point: Array) -> Array:
+    """Linear and angular rows of a point of a body, world axes, shape (6, nv)."""
+    if body == WORLD:
+        return np.zeros((6, built.mechanism.nv))
+    return numbers(built.entity.get_jacobian(built.links[body], point))
+
+
+def _joints(built: Built) -> tuple[Array, Array, Array]:
+    """Freedom, axis and anchor of each joint as `Inventory` has them, by how it moves its body."""
+    mechanism, p = built.mechanism, built.poses()[0]
+    freedom, axes, anchors = (np.zeros((len(mechanism.joints), k)) for k in (2, 3, 3))
+    for j, joint in enumerate(mechanism.joints):
+        linear, angular = np.split(_jacobian(built, joint.body, np.zeros(3))[:, j], 2)
+        turns = bool(angular.any())
+        freedom[j] = (1, 0) if turns else (0, 1)
+        axes[j] = angular if turns else linear
+        if turns:
+            anchors[j] = off_axis(p[joint.body] + np.cross(angular, linear), angular)
+    return freedom, axes, anchors
+
+
+def _loop_rows(built: Built) -> Array:
+    """Rows of the closures by Genesis' Jacobians of their ends [m/rad or m/m], shape (nc, nv)."""
+    rows = [np.zeros((0, built.mechanism.nv))]
+    for closure in built.mechanism.rigid_closures:
+        first = _jacobian(built, closure.body1, closure.point1)
+        between = first - _jacobian(built, closure.body2, closure.point2)
+        rows.append(between if isinstance(closure, WeldClosure) else between[:3])
+    return np.concatenate(rows)[: _rows_there(built)]
+
+
+def _rows_there(built: Built) -> int:
+    """How many rows the equalities have that Genesis has loaded."""
+    sizes = {"CONNECT": 3, "WELD": 6, "JOINT": 1}
+    return sum(sizes[equality.type.name] for equality in built.entity.equalities)
+
+
+def _loads(built: Built) -> tuple[Array, Array]:
+    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
+    R, nb = built.poses()[1], len(built.links)
+    force, moment = np.zeros((nb, 3)), np.zeros((nb, 3))
+    for load in wrenches(built.mechanism):
+        lever = R[load.body] @ (load.point - built.mechanism.bodies[load.body].center)
+        force[load.body] += load.force
+        moment[load.body] += load.moment + np.cross(lever, load.force)
+    return force, moment

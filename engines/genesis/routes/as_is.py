@@ -1,0 +1,20 @@
+"""Genesis as its user runs it: the file through its loader, its own drives; rotors set back to those of the file."""
+
+from engines.genesis._as_is import held_by_drives
+from robots.efforts import EffortHistory, Source
+from robots.motion import Motion
+from robots.robot import Case
+
+
+class GenesisAsIs(Source):
+    """Efforts of Genesis' own drives while they held the robot along the motion, in double precision."""
+
+    name = "genesis/as_is"
+
+    def __init__(self, *, as_loaded: bool = False) -> None:
+        """With the rotors of the file, or with those that Genesis' loader fills in."""
+        self.as_loaded = as_loaded
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `robots.efforts.Source.compute_efforts`."""
+        return held_by_drives(self.name, case, motion, as_loaded=self.as_loaded)

@@ -1,0 +1,23 @@
+"""What makes up the error of a file in MJX: the settings of MuJoCo that remove one part each."""
+
+from collections.abc import Collection
+from functools import partial
+
+from engines.mjx.stepper import MjxStepper
+from engines.mujoco.causes import CAUSES, log_with
+from robots.log import Log
+from robots.motion import Motion
+from robots.robot import Case
+
+__all__ = ["CAUSES", "log"]
+
+
+def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
+    """See `engines.contract.Causes.log`; that loops have no J̇v is a part of their softness.
+
+    Args:
+        case: The case.
+        motion: Its motion.
+        removed: Names of the causes that are removed.
+    """
+    return log_with(partial(MjxStepper, "mjx/as_is", double=True), case, motion, removed)

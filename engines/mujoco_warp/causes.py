@@ -1,0 +1,22 @@
+"""What makes up the error of a file in MuJoCo Warp: the settings of MuJoCo that remove one part each."""
+
+from collections.abc import Collection
+
+from engines.mujoco.causes import CAUSES, log_with
+from engines.mujoco_warp.stepper import WarpStepper
+from robots.log import Log
+from robots.motion import Motion
+from robots.robot import Case
+
+__all__ = ["CAUSES", "log"]
+
+
+def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
+    """See `engines.contract.Causes.log`; no tolerance of the solver is below 1e-6.
+
+    Args:
+        case: The case.
+        motion: Its motion.
+        removed: Names of the causes that are removed.
+    """
+    return log_with(WarpStepper, case, motion, removed)

@@ -1,0 +1,139 @@
+"""Other settings of a simulation in PhysX, as a script of calls that its user makes."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from engines.as_is import Record
+from engines.computed_torque import bandwidth
+from engines.own_drives import Gains, own_drives_run
+from engines.physx._articulation import Stepping, build, guarded
+from engines.physx._readings import reading_of
+from engines.physx._stepping import PhysxDriven
+from engines.physx.routes.as_is import OWN
+from engines.silence import silenced
+from engines.tuning import Family, Given, Settings
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+SCRIPT = "tuned_physx.py"
+"""Name of the script."""
+GIVEN = {"enable_tgs": "False", "position_iterations": "10", "velocity_iterations": "1", "friction": "0"}
+"""What the route has of what can be set."""
+BATCH, REPEATS = 50, 5
+"""Steps that are timed at once, and how often."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What it takes to drive a robot along a motion."""
+
+    mechanism: Mechanism
+    motion: Motion
+
+
+def given(mechanism: Mechanism) -> Given:
+    """See `engines.tuning.Tuning.given`."""
+    step = OWN.step
+    settings = {"timestep": f"{step:.6g}", **GIVEN}
+    return Given(step=step, stages=1, bandwidth=bandwidth(step), timeconst=np.inf, settings=settings)
+
+
+def families(mechanism: Mechanism) -> list[Family]:
+    """See `engines.tuning.Tuning.families`: many iterations, as many as come, and small steps."""
+    methods = {
+        "many iterations": {"position_iterations": "100", "velocity_iterations": "4"},
+        "small steps": {"enable_tgs": "True"},
+        "projected Gauss-Seidel": {},
+    }
+    return [Family(method=method, stages=1, fixed=fixed) for method, fixed in methods.items()]
+
+
+def plan(mechanism: Mechanism, motion: Motion) -> Plan:
+    """See `engines.tuning.Tuning.plan`."""
+    return Plan(mechanism=mechanism, motion=motion)
+
+
+def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
+    """See `engines.tuning.Tuning.prepared`."""
+    everything = {"timestep": f"{OWN.step!r}", **GIVEN, **settings}
+    return Stepping(
+        step=float(everything["timestep"]),
+        tgs=everything["enable_tgs"] == "True",
+        position_iterations=int(everything["position_iterations"]),
+        velocity_iterations=int(everything["velocity_iterations"]),
+        friction=float(everything["friction"]),
+    )
+
+
+def run(plan: Plan, prepared: Stepping, bandwidth: float, start: int | Array = 0) -> Record:
+    """See `engines.tuning.Tuning.run`; its drives are as strong as the bandwidth is large beside that given."""
+    mechanism, motion = plan.mechanism, plan.motion
+    gains = Gains.of_velocity(mechanism, motion, OWN.step)
+    gains = replace(gains, damping=gains.damping * bandwidth / given(mechanism).bandwidth)
+    sample = start if isinstance(start, int) else 0
+    state = (motion.q[sample], motion.qd[sample]) if isinstance(start, int) else (start, 0 * motion.qd[0])
+    reading = reading_of(mechanism, tgs=prepared.tgs)
+    with guarded("physx/as_is"), silenced():
+        robot = PhysxDriven.from_state(mechanism, prepared, gains, state)
+        return own_drives_run("physx/as_is", (robot, gains), motion, sample, reading)
+
+
+def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
+    """See `engines.tuning.Tuning.files`: a script of calls."""
+    return {mechanism.model.path.with_name(SCRIPT): script(settings).encode()}
+
+
+def script(settings: Settings) -> str:
+    """The calls, as functions of a module that needs SAPIEN alone.
+
+    Args:
+        settings: What to set.
+    """
+    everything = {**GIVEN, **settings}
+    lines = [
+        '"""SAPIEN settings found by `loopcheck tune`: `configure` before a scene is made, `apply` after building."""',
+        "",
+        "from sapien import physx",
+        "",
+        "",
+        "def configure():",
+        '    """Choose the solver of the scenes that are made from now on."""',
+        "    config = physx.get_scene_config()",
+        f"    config.enable_tgs = {everything['enable_tgs']}",
+        "    physx.set_scene_config(config)",
+        "",
+        "",
+        "def apply(scene, articulation):",
+        '    """Set the step, and the iterations and friction of an articulation."""',
+        f"    articulation.set_solver_position_iterations({everything['position_iterations']})",
+        f"    articulation.set_solver_velocity_iterations({everything['velocity_iterations']})",
+        "    for joint in articulation.active_joints:",
+        f"        joint.set_friction({everything['friction']})  # the builder drops the one that it is given",
+    ]
+    if "timestep" in settings:
+        lines.append(f"    scene.set_timestep({settings['timestep']})")
+    return "\n".join([*lines, ""])
+
+
+def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
+    """See `engines.tuning.Tuning.seconds_per_step`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions from which it steps [m or rad], shape (nq,).
+        settings: What to set.
+    """
+    best = np.inf
+    with guarded("physx"), silenced():
+        built = build(mechanism, prepared(mechanism, settings))
+        for _ in range(REPEATS):
+            built.put(q, np.zeros(mechanism.nv))
+            begin = time.perf_counter()
+            for _ in range(BATCH):
+                built.scene.step()
+            best = min(best, time.perf_counter() - begin)
+    return best / BATCH

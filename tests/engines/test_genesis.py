@@ -1,0 +1,114 @@
+"""What is Genesis' own: its refusals, the rotors it fills in, its reading; all but the first part asks for Genesis."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.motion.prescribe import prescribe
+from engines.genesis._support import want_carried
+from engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
+from robots.efforts import EffortHistory, Source
+from robots.errors import NotRepresentableError
+from robots.mechanism import Wrench
+from robots.motion import Motion
+from robots.robot import Case, load, representative_case
+from tests.conftest import MODELS, CaseMaker
+from validation.judge.as_is import Settled, settled
+from validation.judge.audit import audit, expected_terms
+
+
+def case_of(name: str) -> Case:
+    return representative_case(load(name))
+
+
+def test_a_loop_that_ends_on_the_world_is_refused_with_what_mends_it() -> None:
+    with pytest.raises(
+        NotRepresentableError, match=r"equality 's1', .*'s6' on the world.*into one body without a joint"
+    ):
+        want_carried(case_of("6spu").mechanism)
+    want_carried(case_of("3prr").mechanism)
+
+
+def test_all_that_is_lost_is_named_at_once(model_case: CaseMaker) -> None:
+    with pytest.raises(
+        NotRepresentableError, match=r"genesis: free joint 'base'.*; ball joint 'neck'.*; tendon 'both'"
+    ):
+        want_carried(model_case(MODELS / "floating_rotors.xml", amplitude=0.1).mechanism)
+
+
+@cache
+def ran(*, as_loaded: bool) -> tuple[Case, EffortHistory]:
+    from engines.genesis.routes.as_is import GenesisAsIs
+
+    case = case_of("four_bar")
+    return case, GenesisAsIs(as_loaded=as_loaded).compute_efforts(case, prescribe(case))
+
+
+class Ran(Source):
+    """A route that has run."""
+
+    name = "genesis/as_is"
+
+    def __init__(self, history: EffortHistory) -> None:
+        self.history = history
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        return self.history
+
+
+def left_of(case: Case, history: EffortHistory) -> Settled:
+    assert history.as_is is not None
+    left = settled(case.mechanism, history.as_is, most=100)
+    assert not left.reason
+    return left
+
+
+@pytest.mark.slow
+def test_what_it_reports_is_the_effort() -> None:
+    pytest.importorskip("genesis")
+    case, history = ran(as_loaded=False)
+    sound = left_of(case, history)
+    assert sound.rms / sound.scale < 5e-3
+    for wrong in (applied_twice, one_step_late, reading_as_effort("commanded")):
+        left = left_of(case, Misread(Ran(history), wrong).compute_efforts(case, prescribe(case)))
+        assert left.rms > np.maximum(left.floor, 1.5 * sound.rms), wrong
+    assert history.as_is is not None
+    log = history.as_is.log
+    np.testing.assert_allclose(log.readings["applied"], log.effort, atol=1e-9 * np.abs(log.effort).max())
+
+
+@pytest.mark.slow
+def test_rotors_that_are_filled_in_are_seen() -> None:
+    pytest.importorskip("genesis")
+    (case, sound), (_, filled_in) = ran(as_loaded=False), ran(as_loaded=True)
+    assert left_of(case, filled_in).rms > 100 * left_of(case, sound).rms
+
+
+@pytest.mark.slow
+def test_what_is_simulated_is_the_model() -> None:
+    """With a wrench; a robot of other masses is another."""
+    pytest.importorskip("genesis")
+    case = case_of("four_bar")
+    vectors = {"point": [0.2, -0.1, 0.3], "moment": [0.3, -0.2, 0.5], "force": [2.0, 1.0, -3.0]}
+    load = Wrench(body=1, **{name: np.array(vector) for name, vector in vectors.items()})
+    case = replace(case, mechanism=replace(case.mechanism, wrenches=(load,)))
+    terms = expected_terms(case, prescribe(case))
+    rows = audit(case, terms, "genesis")
+    assert {row["verdict"] for row in rows if row["tier"] == "static"} == {"agree"}
+    assert [row["quantity"] for row in rows if row["verdict"] != "agree"] == ["terms of the equations"]
+
+
+@pytest.mark.slow
+def test_rotors_that_are_filled_in_are_read_back() -> None:
+    pytest.importorskip("genesis")
+    from engines.genesis._scene import build
+    from engines.genesis.audit import inventory
+
+    case = case_of("four_bar")
+    q = prescribe(case).q[0]
+    assert not inventory(build(case.mechanism), q).armature.any()
+    np.testing.assert_allclose(inventory(build(case.mechanism, as_loaded=True), q).armature, 0.1 * np.eye(3))
+    assert engines.lineage("genesis") == engines.lineage("mujoco")

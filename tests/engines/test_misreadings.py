@@ -1,0 +1,65 @@
+"""Other numbers than the effort in the log of MuJoCo and its ports are seen above the floor, and named."""
+
+from dataclasses import replace
+
+import pytest
+
+import engines
+from analytic.logs.closed_log import closed_log
+from analytic.logs.residual import residual_efforts
+from analytic.motion.prescribe import prescribe
+from engines.misreadings import Misread, misread
+from robots.efforts import EffortHistory, Source
+from robots.log import Held
+from robots.mechanism import Mechanism
+from robots.mjcf import with_overrides
+from robots.motion import Motion
+from robots.robot import Case, load, representative_case
+from validation.judge.as_is import settled
+from validation.judge.readings import LATE, REACTION, TWICE, reading_of
+
+NAMED = {"drive twice": TWICE, "one step late": LATE, "reaction as effort": REACTION}
+ROUTES = ("mujoco/as_is", pytest.param("mujoco_warp/as_is", marks=pytest.mark.slow))
+
+
+def with_rotors(mechanism: Mechanism) -> Mechanism:
+    """What a rotor takes is in the effort of its motor, and not in the reaction of its joint."""
+    driven = [mechanism.joints[j] for j in mechanism.actuated_joints]
+    armature = {joint.name: {"armature": 0.02 if joint.kind == "hinge" else 2.0} for joint in driven}
+    return with_overrides(mechanism, {"joint": armature})
+
+
+class Ran(Source):
+    """A route that has run."""
+
+    def __init__(self, history: EffortHistory) -> None:
+        self.name, self.history = history.source, history
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        return self.history
+
+
+@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("robot", ["four_bar", pytest.param("3prr", marks=pytest.mark.slow)])
+def test_a_number_that_is_not_the_effort_is_seen_and_named(name: str, robot: str) -> None:
+    if not engines.installed(name.split("/")[0]):
+        pytest.skip(f"{name}: its engine is not installed")
+    case = representative_case(load(robot))
+    case = replace(case, mechanism=with_rotors(case.mechanism))
+    motion = prescribe(case)
+    route = Ran(engines.load(name).compute_efforts(case, motion))
+    sound = route.history.as_is
+    assert sound is not None
+    mechanism = case.mechanism
+    error = settled(mechanism, sound).rms
+    for kind, fault in misread(lambda: route).items():
+        spoilt = fault(1.0)
+        assert isinstance(spoilt, Misread)
+        wrong = spoilt.compute_efforts(case, motion).as_is
+        assert wrong is not None
+        left = settled(mechanism, wrong)
+        assert (left.rms > left.floor).all(), kind
+        assert (left.rms > 1.5 * error).any(), kind
+        closed = closed_log(mechanism, wrong.log, wrong.log.q[0])
+        residual = residual_efforts(closed, Held(wrong.log.dt), start=0.3 * wrong.log.t[-1], noiseless=True)
+        assert NAMED[kind] in reading_of(mechanism, residual, 0).names

@@ -1,0 +1,173 @@
+"""Worlds of a batch: those that do not agree are named, steps are counted, and nothing better is left out."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analytic.motion.prescribe import prescribe
+from engines.contract import State
+from engines.mujoco import batch as own
+from robots.arrays import Array
+from robots.robot import Case, load, representative_case
+from tests.validation.conftest import Command
+from validation.studies.worlds import measure
+from validation.studies.worlds.measure import DIFFERENT, SAME, agreement, states, steps_per_second
+from validation.studies.worlds.pictures import envelope, pareto
+from validation.studies.worlds.study import cost_of_a_million
+
+FOUR_BAR = load("four_bar").folder / "four_bar.xml"
+COUNT = 8
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return representative_case(load("four_bar"))
+
+
+@dataclass
+class Spoilt:
+    """A batch whose last world does something else."""
+
+    worlds: Any
+    change: Callable[[Array], Array]
+
+    def run(self, tau: Array, steps: int) -> None:
+        self.worlds.run(tau, steps)
+
+    def state(self) -> State:
+        q, qd = self.worlds.state()
+        if len(q) == COUNT:
+            q[-1] = self.change(q[-1])
+        return q, qd
+
+
+def rows_of(case: Case, monkeypatch: pytest.MonkeyPatch, change: Callable[[Array], Array]) -> Mapping[str, Any]:
+    """Verdicts on a batch, by how its worlds begin."""
+    spoilt = SimpleNamespace(
+        device=own.device, worlds=lambda *arguments: Spoilt(own.worlds(*arguments), change), PRECISIONS=("double",)
+    )
+    monkeypatch.setattr(measure, "batch_of", lambda _: spoilt)
+    rows = agreement(case, "mujoco", "double", (COUNT,), 20, 0)
+    return {row["start"]: row for row in rows}
+
+
+def test_worlds_of_mujoco_agree(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    for row in rows_of(case, monkeypatch, lambda q: q).values():
+        assert row["verdict"] == "agree"
+        assert 0 < row["round_off"] < 1e-12
+
+
+def test_a_world_that_is_off_is_named(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By far less than anybody would see, and far more than round-off; alone it would be right."""
+    rows = rows_of(case, monkeypatch, lambda q: q * (1 + 1e-9))
+    for start in (SAME, DIFFERENT):
+        assert (rows[start]["verdict"], rows[start]["world"]) == ("disagree", COUNT - 1)
+        assert rows[start]["spread"] == pytest.approx(1e-9, rel=1)
+        assert rows[start]["note"] == f"world {COUNT - 1} is farthest"
+
+
+def test_a_world_that_is_lost_is_named(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    for row in rows_of(case, monkeypatch, lambda q: q * np.nan).values():
+        assert row["verdict"] == "disagree"
+        assert row["note"] == f"1 worlds are not finite any more, world {COUNT - 1} first"
+
+
+def test_worlds_begin_closed_and_each_in_a_state_of_its_own(case: Case) -> None:
+    motion = prescribe(case)
+    starts = states(case, motion, np.random.default_rng(1), 50)
+    assert len({tuple(row) for row in starts.state[1].tolist()}) > 40
+    for q in starts.state[0]:
+        assert np.abs(motion.q - q).max(axis=1).min() == 0
+
+
+@dataclass
+class Clocked:
+    """A batch that takes a known time for a step, on a clock of its own."""
+
+    seconds: float
+    now: float = 0.0
+    runs: list[int] = field(default_factory=list)
+
+    def run(self, tau: Array, steps: int) -> None:
+        self.runs.append(steps)
+        self.now += self.seconds * steps
+
+    def state(self) -> State:
+        return np.zeros((1, 1)), np.zeros((1, 1))
+
+
+@pytest.mark.parametrize("seconds", [1e-4, 0.02, 3.0])
+def test_steps_are_counted_over_all_worlds(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    worlds = Clocked(seconds)
+    monkeypatch.setattr(time, "perf_counter", lambda: worlds.now)
+    assert steps_per_second(worlds, np.zeros((7, 1))) == pytest.approx(7 / seconds)
+    assert seconds * worlds.runs[-1] >= measure.LEAST_TIME / measure.REPEATS
+
+
+def table(*points: tuple[float, float]) -> pd.DataFrame:
+    rows = [
+        {"engine": "mujoco", "precision": "double", "device": "CPU", "choice": f"choice {k}", "worlds": 64.0}
+        | {"rate": rate, "rms": rms, "verdict": "measured"}
+        for k, (rate, rms) in enumerate(points)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_the_line_joins_what_nothing_is_better_than() -> None:
+    points = [tuple(row) for row in np.random.default_rng(0).uniform(1, 9, (40, 2)).round(1).tolist()]
+    best = envelope(table(*points))
+    expected = {
+        (rate, rms)
+        for rate, rms in points
+        if not any(r >= rate and e <= rms and (r, e) != (rate, rms) for r, e in points)
+    }
+    assert {(row["rate"], row["rms"]) for row in best.to_dict("records")} == expected
+    assert list(best["rate"]) == sorted(best["rate"])
+    assert pareto(table(*points))
+
+
+def test_what_a_million_steps_cost_is_said() -> None:
+    reached = cost_of_a_million(table((2e6, 0.03), (3e6, 0.05), (1e5, 1e-3)), "a processor")
+    assert "on CPU (a processor): mujoco in double precision, choice 0, 64 worlds, makes 2e+06" in reached
+    assert "off by 0.03; the most accurate, mujoco in double precision, choice 2" in reached
+    missed = cost_of_a_million(table((2e5, 0.03), (1e5, 1e-3)), "a processor")
+    assert "not reached on CPU (a processor); the fastest, mujoco in double precision, choice 0" in missed
+    assert "nothing could be measured" in cost_of_a_million(table((1.0, np.nan)), "a processor")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--engine", "simbody"), "unknown engine with batches 'simbody': known are mjx, mujoco, mujoco_warp"),
+        (("--worlds", "1,many"), "want whole numbers, as 1,64,4096, got '1,many'"),
+        (("--worlds", "0,4"), "want one world or more, got 0"),
+        (("--steps", "0"), "0 is not in the range x>=1"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, str], says: str, loopcheck: Command, tmp_path: Path) -> None:
+    status, _, err = loopcheck("worlds", FOUR_BAR, *arguments, "--out", tmp_path)
+    assert status == 2
+    assert says in " ".join(err.split())
+
+
+@pytest.mark.slow
+def test_errors_of_settings_are_those_of_the_file_as_it_is(case: Case) -> None:
+    """The file's own settings give the run of `mujoco/as_is`, and a step of half the length half its lateness."""
+    import engines
+    from validation.judge.as_is import settled
+
+    motion = prescribe(case)
+    run = engines.load("mujoco/as_is").compute_efforts(case, motion).as_is
+    assert run is not None
+    np.testing.assert_array_equal(own.as_is(case, motion, {}, "double").log.effort, run.log.effort)
+    hard = own.choices(case.mechanism)["hard loops, Runge-Kutta"]
+    errors = [settled(case.mechanism, own.as_is(case, motion, settings, "double")).rms[0] for settings in ({}, hard)]
+    assert errors[1] < 0.1 * errors[0]
+    assert own.timestep(case.mechanism, {"timestep": "0.0005"}) == 0.0005
