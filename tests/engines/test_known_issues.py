@@ -117,7 +117,16 @@ def measures(
         "drake-ball-to-world": _part_that_crashes,
         **{
             key: partial(_last_number, key)
-            for key in ("physx-dropped-friction", "physx-tgs-velocity", "physx-incoming-joint-force")
+            for key in (
+                "mujoco-stiff-drive-opens-loops",
+                "newton-qfrc-actuator",
+                "newton-skipped-closure",
+                "genesis-filled-in-rotor",
+                "genesis-loop-on-the-world",
+                "physx-dropped-friction",
+                "physx-tgs-velocity",
+                "physx-incoming-joint-force",
+            )
         },
         "simbody-point-of-an-open-loop": partial(_directions_of_an_open_loop, model_case, tmp_path),
     }
