@@ -12,7 +12,6 @@ import numpy as np
 
 from analytic.motion.automatic import SPAN, swing
 from analytic.motion.continuation import Tracer
-from analytic.motion.start import regular_start
 from docs.kept_tables import ROOT, keep
 from docs.site.entries import ATLAS, SPECS, records
 from robots.arrays import Array
@@ -50,11 +49,11 @@ def _rows(entry: Entry, remote: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _start(case: Case) -> Array:
-    """Where a robot starts, its loops closed [m or rad], shape (nq,); as its file has it if it cannot move."""
+    """The pose of a robot's file with its loops closed [m or rad], shape (nq,); as it is if they cannot be."""
     still = swing(case.mechanism, case.guess, (), np.zeros(0), span=SPAN)
     free = Tracer(mechanism=case.mechanism, law=still, drives=(), where=case.robot.name)
     try:
-        return regular_start(free, case.guess).q
+        return free.start(case.guess, 0.0).q[0]
     except HarnessError:
         return case.guess
 

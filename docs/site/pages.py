@@ -132,9 +132,9 @@ def _of_engine(each: EngineEntry) -> Mapping[str, Any]:
 
 
 def _table(environment: jinja2.Environment) -> Any:
-    """Makes the table of an engine's results."""
+    """Makes the table of an engine's results, of what is judged with routes and reasons."""
     template = environment.get_template("results.html")
-    return lambda rows: Markup(template.render(rows=rows, root="../../../"))
+    return lambda rows, judged: Markup(template.render(rows=rows, judged=judged, root="../../../"))
 
 
 def _draw(entry: Entry, root: Path, folder: Path) -> bool:

@@ -83,7 +83,7 @@ def answer(entry: Entry) -> str:
         sentences.append(
             f"Of {len(judged)} judged sources "
             + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-            + f"; the largest error of these is {digits(_largest(judged))} of that scale."
+            + f"; the largest error of these is {digits(_largest(judged))} of the scale of its actuator."
         )
     return " ".join(sentences)
 
