@@ -106,7 +106,7 @@ def _jacobian(built: Built, body: int, point: Array) -> Array:
     """Linear and angular rows of a point of a body, world axes, shape (6, nv)."""
     if body == WORLD:
         return np.zeros((6, built.mechanism.nv))
-    return numbers(built.entity.get_jacobian(built.links[body], point))
+    return numbers(built.entity.get_jacobian(built.links[body], point.copy()))
 
 
 def _joints(built: Built) -> tuple[Array, Array, Array]:

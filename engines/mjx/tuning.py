@@ -1,6 +1,6 @@
-"""Other settings of a file in MJX, in double precision: those of MuJoCo that need no implicit step."""
+"""Other settings of a file in MJX in single precision, as it computes out of the box: those of MuJoCo it has."""
 
-import time
+from functools import partial
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from engines.mjx.batch import worlds
 from engines.mjx.stepper import MjxStepper
 from engines.mujoco import tuning
 from engines.mujoco.as_is import Plan, simulate
-from engines.mujoco.tuning import BATCH, REPEATS, files, given, plan
-from engines.tuning import Family, Settings
+from engines.mujoco.tuning import files, given, plan
+from engines.tuning import Family, Settings, best_seconds
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 
@@ -25,7 +25,7 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 def prepared(mechanism: Mechanism, settings: Settings) -> MjxStepper:
     """See `engines.tuning.Tuning.prepared`."""
-    return MjxStepper("mjx/as_is", tuning.prepared(mechanism, settings), double=True)
+    return MjxStepper("mjx/as_is_single", tuning.prepared(mechanism, settings), double=False)
 
 
 def run(plan: Plan, prepared: MjxStepper, bandwidth: float, start: int | Array = 0) -> Record:
@@ -43,9 +43,5 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
     """
     state: State = (q[None], np.zeros((1, mechanism.nv)))
     tau = np.zeros((1, mechanism.na))
-    world, best = worlds(mechanism, state, settings, "double"), np.inf
-    for _ in range(REPEATS):
-        begin = time.perf_counter()
-        world.run(tau, BATCH)
-        best = min(best, time.perf_counter() - begin)
-    return best / BATCH
+    world = worlds(mechanism, state, settings, "single")
+    return best_seconds(lambda: None, partial(world.run, tau))

@@ -1,7 +1,6 @@
 """Other settings of a file in MuJoCo: step, integrator, solver, and how hard its loops are."""
 
 import copy
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from engines.computed_torque import bandwidth
 from engines.mujoco import as_is
 from engines.mujoco.as_is import Plan, compiled, simulate, stages, timeconst
 from engines.mujoco.stepper import MujocoStepper
-from engines.tuning import Family, Given, Settings
+from engines.tuning import Family, Given, Settings, best_seconds
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.mjcf_patch import Patch, patched
@@ -28,9 +27,6 @@ part of what a step of first order is late."""
 SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}
 """MuJoCo's own defaults, where a file has a solver that may end early."""
 FEW_ITERATIONS = 20
-BATCH = 50
-"""Steps that are timed at once [-]."""
-REPEATS = 7
 
 
 def given(mechanism: Mechanism) -> Given:
@@ -135,14 +131,12 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
     """
     model = prepared(mechanism, settings)
     data = mujoco.MjData(model)
-    best = np.inf
-    for _ in range(REPEATS):
+
+    def begin() -> None:
         mujoco.mj_resetData(model, data)
         data.qpos[:] = q
-        begin = time.perf_counter()
-        mujoco.mj_step(model, data, nstep=BATCH)
-        best = min(best, time.perf_counter() - begin)
-    return best / BATCH
+
+    return best_seconds(begin, lambda count: mujoco.mj_step(model, data, nstep=count))
 
 
 def _methods(model: Any) -> Iterator[dict[str, str]]:

@@ -1,6 +1,6 @@
 """Other settings of a file in MuJoCo Warp, in single precision: those of MuJoCo."""
 
-import time
+from functools import partial
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from engines.as_is import Record
 from engines.contract import State
 from engines.mujoco import tuning
 from engines.mujoco.as_is import Plan, simulate
-from engines.mujoco.tuning import BATCH, REPEATS, families, files, given, plan
+from engines.mujoco.tuning import families, files, given, plan
 from engines.mujoco_warp.batch import worlds
 from engines.mujoco_warp.stepper import WarpStepper
-from engines.tuning import Settings
+from engines.tuning import Settings, best_seconds
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 
@@ -38,9 +38,5 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
     """
     state: State = (q[None], np.zeros((1, mechanism.nv)))
     tau = np.zeros((1, mechanism.na))
-    world, best = worlds(mechanism, state, settings, "single"), np.inf
-    for _ in range(REPEATS):
-        begin = time.perf_counter()
-        world.run(tau, BATCH)
-        best = min(best, time.perf_counter() - begin)
-    return best / BATCH
+    world = worlds(mechanism, state, settings, "single")
+    return best_seconds(lambda: None, partial(world.run, tau))

@@ -1,6 +1,5 @@
 """Other settings of a simulation in PhysX, as a script of calls that its user makes."""
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from engines.physx._readings import reading_of
 from engines.physx._stepping import PhysxDriven
 from engines.physx.routes.as_is import OWN
 from engines.silence import silenced
-from engines.tuning import Family, Given, Settings
+from engines.tuning import Family, Given, Settings, best_seconds
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -23,8 +22,6 @@ SCRIPT = "tuned_physx.py"
 """Name of the script."""
 GIVEN = {"enable_tgs": "False", "position_iterations": "10", "velocity_iterations": "1", "friction": "0"}
 """What the route has of what can be set."""
-BATCH, REPEATS = 50, 5
-"""Steps that are timed at once, and how often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,13 +124,11 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
         q: Joint positions from which it steps [m or rad], shape (nq,).
         settings: What to set.
     """
-    best = np.inf
     with guarded("physx"), silenced():
         built = build(mechanism, prepared(mechanism, settings))
-        for _ in range(REPEATS):
-            built.put(q, np.zeros(mechanism.nv))
-            begin = time.perf_counter()
-            for _ in range(BATCH):
+
+        def steps(count: int) -> None:
+            for _ in range(count):
                 built.scene.step()
-            best = min(best, time.perf_counter() - begin)
-    return best / BATCH
+
+        return best_seconds(lambda: built.put(q, np.zeros(mechanism.nv)), steps)

@@ -2,7 +2,6 @@
 
 import runpy
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from engines.pybullet._as_is import STEP, Stepping, demands, leave_to_torques, p
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._loops import close_loops
 from engines.pybullet._world import World, opened
-from engines.tuning import Family, Given, Settings
+from engines.tuning import Family, Given, Settings, best_seconds
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -33,7 +32,6 @@ GIVEN = {
     "erp": "0.2",
 }
 """PyBullet's defaults."""
-BATCH, REPEATS = 20, 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,20 +127,19 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
         q: Joint positions from which it steps [m or rad], shape (nq,).
         settings: What to set.
     """
-    best = np.inf
     with opened(mechanism) as world:
         loops = close_loops(world)
         pybullet.setTimeStep(STEP, physicsClientId=world.client)
         _calls(settings)(world, loops)
         driven, force = world.mechanism.actuated_joints, mechanism.effort_scales @ world.mechanism.selection
-        for _ in range(REPEATS):
-            leave_to_torques(world, q[: len(world.moving)], np.zeros(len(world.moving)))
-            begin = time.perf_counter()
-            for _ in range(BATCH):
+        still = np.zeros(len(world.moving))
+
+        def steps(count: int) -> None:
+            for _ in range(count):
                 push(world, driven, force)  # a solver that has nothing to hold ends at once
                 pybullet.stepSimulation(physicsClientId=world.client)
-            best = min(best, time.perf_counter() - begin)
-    return best / BATCH
+
+        return best_seconds(lambda: leave_to_torques(world, q[: len(world.moving)], still), steps)
 
 
 def _calls(settings: Settings) -> Callable[[World, tuple[int, ...]], None]:

@@ -64,7 +64,8 @@ def with_constants(
 
 def test_efforts_are_linear_in_the_constants_as_the_equations_of_motion_say() -> None:
     twin = twin_of("ankle", "ankle_serial")
-    space = twin.serial
+    held = [replace(body, gravity_compensation=0.3) for body in twin.serial.mechanism.bodies]
+    space = replace(twin.serial, mechanism=replace(twin.serial.mechanism, bodies=tuple(held)))
     (x, xd, xdd), generator = unseen(twin), np.random.default_rng(3)
     q = sound_poses(space, x)[0]
     Y = regressor(space, q, *moved(space, q, xd, xdd))

@@ -21,7 +21,7 @@ from analytic.motion.prescribe import prescribe
 from robots.arrays import Array
 from robots.efforts import Source
 from robots.motion import Motion
-from robots.robot import Case, load, representative_case
+from robots.robot import Case, load
 from tests.conftest import MODELS, CaseMaker, want_engine
 from tests.engines.mechanisms import OPEN_FOUR_BAR, SPATIAL
 from validation.judge.audit import audit, expected_terms
@@ -99,8 +99,10 @@ def measures(
         "pinocchio-stale-constraint-frames": partial(_jacobian_off, prr, prr_motion),
         "mjx-velocity-term": partial(_velocity_term, prr, prr_motion),
         "mjx-hard-loops-in-single-precision": partial(_hard_in_single_precision, error),
-        "mujoco-warp-velocity-term": partial(_late_velocity_term, prr, prr_motion),
-        "mujoco-warp-rows": _rows_left,
+        **{
+            key: partial(_last_number, key)
+            for key in ("mujoco-warp-velocity-term", "mujoco-warp-rows", "mujoco-warp-disabled-actuators")
+        },
         "pybullet-torque-not-reported": partial(_torque_reported, prr, prr_motion),
         "pybullet-default-damping": partial(_error_with_damping, error),
         "pybullet-residual-threshold": partial(_error_with_threshold, error),
@@ -115,7 +117,16 @@ def measures(
         "drake-ball-to-world": _part_that_crashes,
         **{
             key: partial(_last_number, key)
-            for key in ("physx-dropped-friction", "physx-tgs-velocity", "physx-incoming-joint-force")
+            for key in (
+                "mujoco-stiff-drive-opens-loops",
+                "newton-qfrc-actuator",
+                "newton-skipped-closure",
+                "genesis-filled-in-rotor",
+                "genesis-loop-on-the-world",
+                "physx-dropped-friction",
+                "physx-tgs-velocity",
+                "physx-incoming-joint-force",
+            )
         },
         "simbody-point-of-an-open-loop": partial(_directions_of_an_open_loop, model_case, tmp_path),
     }
@@ -306,35 +317,6 @@ def _hard_in_single_precision(error: Callable[..., float]) -> float:
     from engines.mjx.routes.forward_single import OWN, MjxForwardSingle
 
     return error(MjxForwardSingle(replace(OWN, compliances=(1.0, 2.0))))
-
-
-def _late_velocity_term(case: Case, motion: Motion) -> float:
-    """A square of the velocities: with one rate of the state before it is -2 instead of 4 times as large."""
-    mujoco, port = pytest.importorskip("mujoco"), pytest.importorskip("mujoco_warp")
-    from engines.mujoco.as_is import compiled
-
-    model = compiled(case.mechanism)
-    model.eq_solref[:] = 0
-    data, on_device = mujoco.MjData(model), port.put_model(model)
-    data.qpos[:], data.qvel[:] = motion.q[37], motion.qd[37]
-    world = port.put_data(model, data)
-    port.forward(on_device, world)
-    port.forward(on_device, world)
-    right = world.efc.aref.numpy()[0].copy()
-    world.qvel.assign(-2 * world.qvel.numpy())
-    port.forward(on_device, world)
-    late = world.efc.aref.numpy()[0]
-    return float(late @ right / (right @ right) / 4)
-
-
-def _rows_left() -> float:
-    mujoco, port = pytest.importorskip("mujoco"), pytest.importorskip("mujoco_warp")
-    case = representative_case(load("n_four_bar_40"))
-    model = mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
-    data = mujoco.MjData(model)
-    room = int(port.put_data(model, data).njmax)
-    mujoco.mj_forward(model, data)
-    return room / int(data.nefc)
 
 
 def _error_with_damping(error: Callable[..., float]) -> float:

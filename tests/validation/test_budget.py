@@ -27,7 +27,6 @@ from validation.studies.budget.parts import (
     NO_DIGITS,
     PRECISION,
     REST,
-    SHAKEN,
     SOFTNESS,
     STEP,
     _of_actuator,
@@ -108,12 +107,13 @@ def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.Monk
         exact = log(case, motion, removed)
         return replace(exact, effort=exact.effort + rng.normal(0, sigma, exact.effort.shape))
 
+    monkeypatch.setattr("validation.studies.budget.parts.SHAKEN", 3)
     monkeypatch.setattr(causes_of_mujoco, "FINER", 2)
     monkeypatch.setattr(causes_of_mujoco, "log", noisy)
     monkeypatch.setattr(type(engines.engine("mujoco")), "single_precision", True)
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     rms, shares = (rows[name].astype(float).to_dict() for name in ("rms", "share"))
-    assert rms[PRECISION] == pytest.approx(sigma / np.sqrt(SHAKEN), rel=0.15)
+    assert rms[PRECISION] == pytest.approx(sigma / np.sqrt(3), rel=0.15)
     assert sum(shares[name] for name in (PRECISION, STEP, SOFTNESS, "solver", REST)) == pytest.approx(1)
     assert rows["setting"].to_dict()[f"without {PRECISION}"] == NO_DIGITS
     moves = np.abs(motions[1].q - motions[0].q)

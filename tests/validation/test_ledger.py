@@ -21,7 +21,7 @@ def test_an_entry_is_founded(issue: Issue) -> None:
     assert set(issue.robots) <= set(names())
     assert issue.engine in {name.split("/")[0] for name in engines.names()}
     assert all(source.startswith(issue.engine) for source in issue.sources)
-    assert issue.key.startswith(issue.engine)
+    assert issue.key.startswith(issue.engine.replace("_", "-"))
 
 
 def test_keys_are_unique() -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,10 +16,12 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
+from analytic.transmission.constants import best_constants
 from analytic.transmission.joint_space import joint_efforts, moved
+from analytic.transmission.terms import joint_terms
 from analytic.transmission.twin import Workspace, make_twin, sound_poses, workspace
 from robots.arrays import Array
-from robots.errors import MechanismError, NotFoundError, ToleranceError
+from robots.errors import NotFoundError, ToleranceError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
 from robots.robot import CATALOGUE, Case, MotionSpec, Robot, make_case
@@ -30,10 +33,11 @@ from validation.report import deferred, pages
 from validation.report.blocks import Section
 from validation.studies.check.closed_twins import possible_twins
 from validation.studies.run.sections.robots import robots
+from validation.studies.serial import study
 from validation.studies.serial.beside import closed_twin
 from validation.studies.serial.comparison import MotionEfforts, pace_of, random_efforts
 from validation.studies.serial.limit_rows import limit_rows
-from validation.studies.serial.making import write_stand_in
+from validation.studies.serial.rows import workspace_rows
 from validation.studies.serial.study import Serial
 from validation.studies.serial.writing import repair
 from validation.studies.study import exit_status, run_study
@@ -46,15 +50,21 @@ Comparison: TypeAlias = tuple[Path, Mapping[str, pd.DataFrame]]
 """Folder and tables."""
 
 
-def compared(folder: Path, closed: Path, serial: Path, **options: Any) -> Comparison:
+def compared(folder: Path, closed: Path, serial: Path, with_functions: bool = True, **options: Any) -> Comparison:
     """A comparison in this process, without a page."""
     with in_this_process() as patch:
+        if not with_functions:
+            patch.setattr(study, "fitted", no_functions)
         patch.setattr(pages, "write_pages", lambda *_, **__: None)
         patch.setattr(deferred, "completed", lambda sections, _: list(sections))
-        study = Serial(closed=case_of(closed), serial=case_of(serial), samples=32, **options)
-        result, conclusion = run_study(study, folder, workers=Workers(1))
+        asked = Serial(closed=case_of(closed), serial=case_of(serial), samples=32, **options)
+        result, conclusion = run_study(asked, folder, workers=Workers(1))
     assert exit_status(conclusion.verdicts, result.record) == 0, result.record
     return folder, result.tables
+
+
+def no_functions(*_: Any) -> str:
+    return "no functions wanted here"
 
 
 def case_of(path: Path) -> Case:
@@ -103,7 +113,7 @@ def test_functions_repair_what_the_stand_in_loses(name: str, request: pytest.Fix
 def test_the_repaired_file_has_the_error_that_was_foretold(ankle: Comparison, tmp_path: Path) -> None:
     folder, before = ankle
     repaired = folder / "serial_repaired.xml"
-    _, after = compared(tmp_path, ANKLE[0], repaired)
+    _, after = compared(tmp_path, ANKLE[0], repaired, with_functions=False)
     for motion in ("automatic", "random 0", "random 1"):
         foretold, measured = (
             rows_of(tables["serial"], quantity="effort at joint", motion=motion) for tables in (before, after)
@@ -150,6 +160,29 @@ def test_links_of_a_file_that_computes_their_inertia_stay(tmp_path: Path) -> Non
             assert body.center == pytest.approx(meant.center, abs=1e-12)
             assert body.inertia == pytest.approx(meant.inertia, abs=1e-9)
         assert np.allclose(written.bodies[-1].center, other.bodies[-1].center) != is_said
+
+
+def test_errors_pose_by_pose_are_those_of_many_motions_there() -> None:
+    twin = make_twin(*pair(ANKLE), {})
+    samples = workspace(twin, np.array([[0.3, 0.2], [-0.4, -0.1]]))
+    pace = replace(pace_of(np.array([[-0.5, 0.4], [-0.25, 0.25]])), rates=np.zeros(2))
+    repaired = joint_terms(best_constants(twin, samples, pace).space(twin.serial), samples.serial_q)
+    rows = [row for row in workspace_rows(twin, samples, repaired, pace, ()) if row["quantity"] == "effort error"]
+    needed, errors = [], []
+    for x, T in zip(samples.x, samples.closed.transmission, strict=True):
+        many = np.tile(x, (4000, 1))
+        xd, xdd = pace.drawn(many, np.random.default_rng(0))
+        closed, serial = (
+            joint_efforts(space, q, *moved(space, q, xd, xdd)) @ np.linalg.inv(T)
+            for space in (twin.closed, twin.serial)
+            for q in (np.tile(sound_poses(space, x[None])[0], (4000, 1)),)
+        )
+        needed.append(np.sqrt(np.mean(closed**2, axis=0)))
+        errors.append(np.sqrt(np.mean((serial - closed) ** 2, axis=0)))
+    expected = np.array(errors) / np.max(needed, axis=0)
+    values = [[row["serial"] for row in rows if row["part"] == motor] for motor in twin.motor_names]
+    assert np.transpose(values) == pytest.approx(expected, rel=0.05)
+    assert all(row["repaired"] < 0.2 * row["serial"] for row in rows)
 
 
 def test_motor_limits_at_the_joint_are_those_of_a_search(knee: Comparison) -> None:
@@ -290,7 +323,10 @@ def test_dropping_the_mass_of_rods_is_seen(tmp_path: Path) -> None:
     assert errors["light"] > 0.01
 
 
-def test_an_accuracy_is_judged(loopcheck: Command, tmp_path: Path, tables_only: None) -> None:
+def test_an_accuracy_is_judged(
+    loopcheck: Command, tmp_path: Path, tables_only: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study, "fitted", no_functions)
     with in_this_process():
         status, out, err = loopcheck("serial", *KNEE, "--accuracy", "0.01", "--samples", "8", "--out", tmp_path)
     assert (status, err) == (1, ""), out
@@ -305,69 +341,6 @@ def test_bad_input_is_named(loopcheck: Command, tmp_path: Path) -> None:
         compared(tmp_path, *KNEE, speeds={"motor": 3.0})
     status, _, err = loopcheck("serial", *KNEE, "--map", "knee", "--out", tmp_path)
     assert (status, err.count("want NAME=VALUE, got knee")) == (2, 1)
-
-
-def test_a_stand_in_is_the_tree_that_carries_most(tmp_path: Path) -> None:
-    """The knee's has shank and half of the rod at its joint, whose inertia a hand can compute, and all masses."""
-    path, notes = write_stand_in(case_of(KNEE[0]), (), (), tmp_path)
-    made, closed = read(path), read(KNEE[0])
-    assert [joint.name for joint in made.joints] == ["knee"]
-    assert not made.closures
-    assert [actuator.name for actuator in made.actuators] == ["knee"]
-    assert sum(body.mass for body in made.bodies) == pytest.approx(sum(body.mass for body in closed.bodies))
-    assert notes == ["wrote stand_in.xml: moves by knee"]
-    _, tables = compared(tmp_path / "out", KNEE[0], path)
-    inertia = rows_of(tables["serial_workspace"], quantity="inertia")
-    assert inertia["serial"].to_numpy() == pytest.approx(0.02 + 2 * 0.18**2 + 0.125 * (0.05**2 + 0.015**2), rel=1e-6)
-
-
-def test_a_joint_that_carries_a_kept_one_follows(tmp_path: Path) -> None:
-    """A foot on the shank, with the crank kept instead of the knee: the knee goes with the crank by a polynomial."""
-    foot = '''<body name="foot" pos="0 0 -0.4"><joint name="ankle" axis="0 1 0" range="-.3 .3"/>
-      <inertial mass="0.5" pos="0.05 0 0" diaginertia="1e-3 1e-3 1e-3"/></body><site name="heel"'''
-    motor = '<motor name="ankle" joint="ankle"/></actuator>'
-    text = KNEE[0].read_text(encoding="utf-8")
-    walking = tmp_path / "leg.xml"
-    walking.write_text(
-        text.replace('<site name="heel"', foot)
-        .replace("</actuator>", motor)
-        .replace('name="crank" axis="0 1 0"', 'name="crank" axis="0 1 0" range="-.3 .3"'),
-        encoding="utf-8",
-    )
-    path, notes = write_stand_in(case_of(walking), ("crank", "ankle"), (), tmp_path / "made")
-    made = read(path)
-    assert {joint.name for joint in made.joints} == {"knee", "crank", "ankle"}
-    assert [closure.name for closure in made.closures] == ["knee follows crank"]
-    assert "knee carries a joint that is kept: it follows crank" in notes[1]
-    closed = read(walking)
-    twin = make_twin(closed, closed.rest_position, made, made.rest_position, {})
-    samples = workspace(twin, np.array([[0.25, 0.2], [-0.2, -0.1], [0.1, 0.0]]))
-    assert samples.pose_error.max() < 1e-3
-    crank = made.q_slices[[joint.name for joint in made.joints].index("crank")].start
-    x = np.array([[0.25, 0.0], [-0.2, 0.0]])
-    assert sound_poses(twin.serial, x)[0][:, crank] == pytest.approx(crank_angle(x[:, 0]), abs=1e-3)
-
-
-def test_what_cannot_be_made_is_named(tmp_path: Path, loopcheck: Command) -> None:
-    case = case_of(KNEE[0])
-    with pytest.raises(NotFoundError, match="unknown joint 'hip'"):
-        write_stand_in(case, ("hip",), (), tmp_path)
-    with pytest.raises(MechanismError, match="joints to keep that move by themselves, got crank"):
-        write_stand_in(case, ("knee", "crank"), (), tmp_path)
-    with pytest.raises(MechanismError, match="got roll to be dropped after"):
-        write_stand_in(case_of(both_on_one_body(tmp_path)), ("pitch",), ("roll",), tmp_path)
-    status, _, err = loopcheck("serial", KNEE[0], "--out", tmp_path)
-    assert (status, err.count("want either SERIAL.xml")) == (2, 1)
-
-
-def both_on_one_body(folder: Path) -> Path:
-    """The ankle with pitch and roll on the foot, instead of a cross between them."""
-    text = ANKLE[0].read_text(encoding="utf-8")
-    pitch = '<joint name="pitch" axis="0 1 0" range="-0.5 0.4" damping="0.02"/>'
-    roll = '<joint name="roll" axis="1 0 0" range="-0.25 0.25" damping="0.02"/>'
-    path = folder / "ankle_of_one.xml"
-    path.write_text(text.replace(pitch, "").replace(roll, pitch + roll), encoding="utf-8")
-    return path
 
 
 def test_a_check_says_what_a_file_loses_against_its_closed_twin(

@@ -10,6 +10,8 @@ import pandas as pd
 from validation.judge.results import Results
 
 CASE = ["robot", "variant", "mode", "configuration"]
+MEASURED = "measured"
+"""Verdict of a study on what is a figure by itself."""
 SEVERITY = ("disagree", "not run", "not comparable", "agree", "informational", "reference")
 """Verdicts, the worst first: a source is shown with the worst of its actuators."""
 WORST_FIRST = ("disagree", "not run", "not comparable", "agree", "as expected", "informational", "reference")

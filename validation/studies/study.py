@@ -22,11 +22,12 @@ from validation.execution.files import RECORD, locked
 from validation.execution.journal import journal_in
 from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
+from validation.judge import verdicts
 from validation.report.blocks import Section
 from validation.studies.preload import PRELOAD
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
-MEASURED = "measured"
+MEASURED = verdicts.MEASURED
 """Verdict on what is a figure by itself, with nothing that it must agree with."""
 PASSED = frozenset({"agree", "as expected", MEASURED})
 OPEN = frozenset({"not run", "not comparable"})

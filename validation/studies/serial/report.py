@@ -88,8 +88,8 @@ def _pictures(samples: pd.DataFrame) -> Iterator[Block]:
 
     if svg := effort_error(samples):
         caption = (
-            "What the motors' efforts are off by, pose by pose, over their peak: root mean square over rates and "
-            "accelerations of the size that random motions have, products of velocities left out."
+            "What the motors' efforts are off by, pose by pose, over the largest that a pose needs: both as root mean "
+            "square over rates and accelerations as random motions have them, products of velocities left out."
         )
         yield Picture(svg=svg, alt="error of efforts over the workspace, before and after", caption=caption)
     captions = {

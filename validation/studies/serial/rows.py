@@ -208,7 +208,7 @@ def _term_series(twin: Twin, samples: Workspace, repaired: JointTerms) -> Iterat
 def _error_series(twin: Twin, samples: Workspace, repaired: JointTerms, pace: Pace) -> Iterator[Series]:
     """What the motors' efforts are off by at each sample, in the mean square of rates and accelerations of such a pace.
 
-    Products of velocities are left out.
+    Over the largest that they are at a sample, in the same mean. Products of velocities are left out.
     """
     T = samples.closed.transmission[:, list(twin.motors)]
     to_motors = np.linalg.pinv(T).swapaxes(1, 2)

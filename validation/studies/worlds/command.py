@@ -19,7 +19,7 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str) -> tuple[i
 
 
 @click.command()
-@click.argument("model", metavar="MODEL.xml", type=click.Path(path_type=Path))
+@click.argument("model", metavar="MODEL.xml|ROBOT", type=click.Path(path_type=Path))
 @click.option("--engine", "engines", multiple=True, help="Engine to try; may repeat; default: all that have batches.")
 @click.option(
     "--worlds", default="1,64,4096", show_default=True, callback=_counts, help="How many robots are in a batch."
@@ -42,10 +42,22 @@ def command(model: Path, execution: Execution, mode: str | None, configuration: 
     \b
     Examples:
       loopcheck worlds my_robot.xml
+      loopcheck worlds 3prr --engine mujoco
       loopcheck worlds my_robot.xml --engine mujoco --engine mujoco_warp --worlds 1,1024 --jobs 1
     """
-    from validation.studies.judge.study import case_of_file
     from validation.studies.worlds.study import WorldsStudy
 
-    case = case_of_file(model, configuration, mode=mode)
-    return execution.run(WorldsStudy(case=case, **options))
+    return execution.run(WorldsStudy(case=_case(model, configuration, mode), **options))
+
+
+def _case(model: Path, configuration: str, mode: str | None) -> Any:
+    """The case of a file, or of a robot of the catalogue."""
+    from robots.robot import load, make_case, names, representative_case
+    from validation.studies.judge.study import case_of_file
+
+    if model.exists() or str(model) not in names():
+        return case_of_file(model, configuration, mode=mode)
+    usual = representative_case(load(str(model)))
+    return make_case(
+        usual.robot, variant=usual.variant, mode=mode or usual.mode, configuration=configuration or usual.configuration
+    )

@@ -1,8 +1,9 @@
 """Batches of an engine, measured: whether worlds agree, how many steps they make, and what their efforts are off by."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from robots.errors import EngineError, HarnessError
 from robots.motion import Motion
 from robots.robot import Case
 from validation.judge.as_is import settled
-from validation.studies.study import MEASURED
+from validation.judge.verdicts import MEASURED
 
 SAME, DIFFERENT = "same", "different"
 """How worlds begin: all in one state, or each in a seeded one of its own."""
@@ -27,6 +28,8 @@ ROUND_OFF = 3.0
 LEAST_TIME = 0.3
 """How long a batch is timed at least [s]."""
 REPEATS = 3
+TIMED = 20
+"""Steps that are timed at once [-]."""
 EPSILON: Mapping[str, type[np.floating[Any]]] = {"single": np.float32, "double": np.float64}
 
 Row = Mapping[str, Any]
@@ -126,7 +129,8 @@ def _of_choice(
     for count in counts if not settings else counts[-1:]:
         try:
             some = starts.some(range(count))
-            pace = steps_per_second(batch.worlds(case.mechanism, some.state, settings, precision), some.tau)
+            fresh = partial(batch.worlds, case.mechanism, some.state, settings, precision)
+            pace = steps_per_second(fresh, some.tau)
             yield {**row, "worlds": count, "steps_per_second": pace, "rate": pace * step / own, **off}
         except HarnessError as error:
             yield {**row, "worlds": count, **off, "verdict": "not comparable", "note": str(error)}
@@ -158,27 +162,23 @@ def states(case: Case, motion: Motion, rng: np.random.Generator, count: int) -> 
     return Starts(state=(motion.q[places], speeds * motion.qd[places]), tau=effort[places])
 
 
-def steps_per_second(worlds: Worlds, tau: Array) -> float:
+def steps_per_second(fresh: Callable[[], Worlds], tau: Array) -> float:
     """Steps of all worlds together in a second, the best of several [1/s].
 
     Args:
-        worlds: The batch.
+        fresh: Makes the batch; held efforts lead a robot away, so that it begins anew after some steps.
         tau: Efforts that are held [N or N m], shape (n, na).
     """
-    steps, span = 1, 0.0
-    while True:
-        begin = time.perf_counter()
-        worlds.run(tau, steps)
-        span = time.perf_counter() - begin
-        if span >= LEAST_TIME / REPEATS:
-            break
-        steps *= 2
-    best = span
-    for _ in range(REPEATS - 1):
-        begin = time.perf_counter()
-        worlds.run(tau, steps)
-        best = min(best, time.perf_counter() - begin)
-    return len(tau) * steps / best
+    best = np.inf
+    for _ in range(REPEATS):
+        span, runs = 0.0, 0
+        while span < LEAST_TIME / REPEATS:
+            worlds = fresh()
+            begin = time.perf_counter()
+            worlds.run(tau, TIMED)
+            span, runs = span + time.perf_counter() - begin, runs + 1
+        best = min(best, span / runs)
+    return len(tau) * TIMED / best
 
 
 def unmeasured(case: Case, engine: str, precision: str, reason: str) -> list[Row]:
