@@ -38,7 +38,7 @@ REPORTS = [
     if path.stem != "README"
 ]
 CONTENTS = {
-    "Atlas": ["docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines"],
+    "Atlas": ["docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines", "validation/studies/atlas/FINDINGS"],
     "Robots": [page for page in READMES if page.startswith("robots/")],
     "Rooms": [page for page in READMES if not page.startswith("robots/")],
     "Reference": ["docs/errata", "CONTRIBUTING", "CHANGELOG"],

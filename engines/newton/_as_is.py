@@ -25,21 +25,21 @@ from robots.robot import Case
 
 STEP = 2e-3
 """Step that its examples come near to: 60 to 100 Hz in 4 to 10 sub-steps [s]."""
-BANDWIDTH = 0.2 / STEP
-"""Of the drives, critically damped [rad/s]: their dampers, over a step, stay far below the inertia they act on. Stiffer
-ones open the loops of MuJoCo, and the last digits of a velocity are more of their force."""
+BANDWIDTHS: Mapping[str, float] = {"kamino": 0.5 / STEP, "mujoco": 0.2 / STEP, "steel": 0.5 / STEP}
+"""Of the drives under each solver, critically damped [rad/s]: stiffer ones open the loops of MuJoCo."""
 MAXIMAL = frozenset({"kamino"})
 """Solvers whose state is that of the bodies."""
 EXPLICIT_SPRINGS = frozenset({"mujoco"})
 """Solvers in which the stiffness of a drive acts at the beginning of a step, its damping at the end."""
 
 
-def drive_gains(mechanism: Mechanism, motion: Motion) -> Gains:
+def drive_gains(mechanism: Mechanism, motion: Motion, bandwidth: float) -> Gains:
     """Of drives that each hold what moves with them, in the middle of a motion.
 
     Args:
         mechanism: Robot.
         motion: Its motion.
+        bandwidth: Of the drives [rad/s].
 
     Raises:
         NotRepresentableError: If some drives move the others, so that all together would fight.
@@ -50,7 +50,7 @@ def drive_gains(mechanism: Mechanism, motion: Motion) -> Gains:
         raise NotRepresentableError(f"newton: {len(mechanism.drives)} drives of {len(loop.W)} dof: they would fight")
     M = terms.tree_terms(motion.q[k], motion.qd[k])[0]
     inertia = np.diag(loop.D.T @ M @ loop.D)
-    return Gains(stiffness=BANDWIDTH**2 * inertia, damping=2 * BANDWIDTH * inertia)
+    return Gains(stiffness=bandwidth**2 * inertia, damping=2 * bandwidth * inertia)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -273,7 +273,7 @@ def held_by_drives(source: str, case: Case, motion: Motion, solver: str) -> Effo
     want_simulated(mechanism, solver)
 
     with guarded(source), silenced():
-        gains = drive_gains(mechanism, motion)
+        gains = drive_gains(mechanism, motion, BANDWIDTHS[solver])
 
     def start(k: int) -> tuple[NewtonDriven, Gains]:
         return NewtonDriven.from_state(mechanism, gains, solver, (motion.q[k], motion.qd[k])), gains

@@ -252,3 +252,16 @@ def test_options_that_mjx_would_drop_in_silence_are_refused(option: str, says: s
     case = own(OWN_ROTOR.format(what="gear").replace("<worldbody>", f"<option {option}/><worldbody>"))
     with pytest.raises(NotRepresentableError, match=f"mjx: option {says}"):
         engines.load("mjx/as_is").compute_efforts(case, prescribe(case))
+
+
+def test_what_is_tuned_has_no_implicit_step_and_the_choices_no_code_of_their_own() -> None:
+    """What MJX lacks, and what would be compiled anew for each."""
+    from engines.mjx import batch, tuning
+    from engines.mujoco import batch as of_mujoco
+
+    mechanism = four_bar()[0].mechanism
+    assert {family.fixed.get("integrator", "Euler") for family in tuning.families(mechanism)} == {"Euler", "RK4"}
+    choices = batch.choices(mechanism)
+    assert next(iter(choices.values())) == {}
+    assert set(choices) < set(of_mujoco.choices(mechanism))
+    assert not {"solver", "iterations", "integrator"} & {name for settings in choices.values() for name in settings}

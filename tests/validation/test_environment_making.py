@@ -96,6 +96,7 @@ def test_workers_need_no_package_that_is_left_out() -> None:
         "validation.studies.budget.parts",
         "validation.studies.ctc.runs",
         "validation.studies.benchmarks.measure",
+        "validation.studies.worlds.precisions",
     ]
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({sorted(making.UNNEEDED)!r}))\n"

@@ -31,7 +31,8 @@ def pareto(rows: pd.DataFrame) -> Figure | None:
         best = envelope(points)
         axes.step(best["rate"], best["rms"], where="pre", color=look["color"])
         for point in best.to_dict("records"):
-            axes.annotate(literal(str(point["choice"])), (point["rate"], point["rms"]), fontsize=7, alpha=0.8)
+            place: dict[str, Any] = {"xytext": (5, 5), "textcoords": "offset points", "fontsize": 7}
+            axes.annotate(literal(str(point["choice"])), (point["rate"], point["rms"]), **place)
     axes.axvline(MILLION, color="#6b6b6b", linestyle="--", linewidth=1, label="1 million steps a second")
     axes.set(
         xscale="log",
