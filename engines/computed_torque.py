@@ -13,6 +13,7 @@ from scipy.interpolate import BPoly, make_interp_spline
 
 from engines.projection import LoopMotions
 from robots.arrays import Array, frozen
+from robots.errors import NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Drive, Motion
 
@@ -128,8 +129,18 @@ def computed_torque(
         independent: Places of the independent drives among `Mechanism.drives`.
         steps: When the first step begins [s], how long each takes [s], and how many there are.
         bandwidth: Of the feedback [rad/s].
+
+    Raises:
+        NotRepresentableError: If the drives lose a degree of freedom on the way.
     """
     begin, step, count = steps
+    for t_of_sample, of_sample in zip(motion.t, demands, strict=False):
+        moved = of_sample.per_acceleration.shape[1]
+        if moved < len(independent):
+            raise NotRepresentableError(
+                f"computed torque: at {t_of_sample:g} s the drives that are held move {moved} degrees of freedom, "
+                f"want {len(independent)} all along the motion"
+            )
     t: Array = begin + step * np.arange(count, dtype=float)
     middle = np.minimum(t + step / 2, motion.t[-1])
     target = targets(motion, t)

@@ -11,7 +11,7 @@ import pytest
 import engines
 from analytic.motion.prescribe import prescribe
 from engines.as_is import Record
-from engines.computed_torque import bandwidth, targets
+from engines.computed_torque import Demand, bandwidth, computed_torque, targets
 from engines.mujoco import as_is
 from engines.mujoco.actuators import actuators
 from engines.mujoco.stepper import MujocoStepper
@@ -227,6 +227,14 @@ def test_a_motion_of_a_few_steps_is_refused(name: str, prr: Case, prr_motion: Mo
         pytest.skip(f"{name}: its engine is not installed")
     with pytest.raises(NotRepresentableError, match=r"half of the motion lasts \d+ steps of .* ms, a log wants 15"):
         engines.load(name).compute_efforts(prr, prr_motion.assemble(prr_motion.t[:3]))
+
+
+def test_drives_that_lose_a_degree_of_freedom_are_refused(prr: Case, prr_motion: Motion) -> None:
+    """As redundant ones do at a dead centre: what is left of them cannot hold the motion."""
+    demands = [Demand(effort=np.zeros(3), per_acceleration=np.eye(3)) for _ in prr_motion.t]
+    demands[7] = Demand(effort=np.zeros(3), per_acceleration=np.eye(3)[:, :2])
+    with pytest.raises(NotRepresentableError, match=r"at 0\.07 s the drives that are held move 2 degrees of freedom"):
+        computed_torque(prr_motion, demands, (0, 1, 2), (0.0, 1e-3, 50), 100.0)
 
 
 def test_a_law_that_may_close_loops_is_asked_at_the_samples_alone() -> None:

@@ -338,8 +338,7 @@ def _simulate(
     data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0], motion.qd[0], 1.0  # the clock's
     push(mechanism, model, data)
     mujoco.mj_forward(model, data)
-    of_drives, of_loops = rows_of_drives(model, data, len(drives))
-    K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[of_drives[0]]
+    K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[rows_of_drives(model, data, len(drives))[0][0]]
     # A row accelerates by −B (v − ṗ) − K·imp (q − qpos0 − p); this makes it q̈ − B (v − q̇) − K·imp (q − x).
     accelerations = (drive.qdd + B * drive.qd + K * impedance * (drive.q - rest))[:, drives]
     feedback = np.array([K * impedance, B])
@@ -354,6 +353,7 @@ def _simulate(
         equality_data[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
         if k % every == 0:
+            of_drives, of_loops = rows_of_drives(model, data, len(drives))  # rows that move nothing there are left out
             forces.append(data.efc_force[of_drives])
             if not np.isfinite(forces[-1]).all():
                 raise EngineError(f"{MujocoForward.name}: the simulation with dt = {dt:g} s diverged")
