@@ -21,7 +21,7 @@ from validation.report.terminal import table as shown_table
 from validation.studies.judge.study import case_of_file
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 from validation.studies.tune.certificate import Certificate, hashes, settings_in
-from validation.studies.tune.engine import AskedTuning
+from validation.studies.tune.engine import AskedTuning, LostAnswerError
 from validation.studies.tune.purposes import Purpose, given_purposes, random_purposes, seeds_in, variations
 from validation.studies.tune.trial import Trial
 from validation.studies.tune.trials import Trials
@@ -62,7 +62,10 @@ class VerifiedCertificate(Study):
         """See `Study.compute`; figures are computed only of the files and the engine that were certified."""
         rows = list(self._identity())
         if all(row["verdict"] == "agree" for row in rows):
-            rows += self._figures(pool)
+            try:
+                rows += self._figures(pool)
+            except LostAnswerError as error:
+                rows.append(_row("figures", "as certified", "none", note=str(error)))
         record = {"model": self.model.name, "badge": self._badge(rows), "accuracy": self.certificate.accuracy}
         return Computed({TABLE: self.tables[TABLE].frame(rows)}, record)
 

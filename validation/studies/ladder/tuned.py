@@ -9,7 +9,7 @@ import pandas as pd
 from robots.robot import Case
 from validation.execution.tables import flag, number, table_of, text
 from validation.execution.workers import WorkerPool
-from validation.studies.tune.engine import AskedTuning, tunable
+from validation.studies.tune.engine import AskedTuning, LostAnswerError, tunable
 from validation.studies.tune.purposes import given_purposes
 from validation.studies.tune.search import choice
 from validation.studies.tune.trials import Trials, in_text
@@ -47,7 +47,12 @@ def tuned_rows(cases: Sequence[Case], pool: WorkerPool) -> pd.DataFrame:
 
 def _rows(case: Case, engine: str, pool: WorkerPool) -> Iterator[dict[str, Any]]:
     names = {"robot": case.robot.name, "mode": case.mode, "configuration": case.configuration, "engine": engine}
-    given = AskedTuning(engine=engine, pool=pool).given(case.mechanism)
+    empty = {"target": np.nan, "reached": False, "settings": "", "error": np.nan, "cost": np.nan}
+    try:
+        given = AskedTuning(engine=engine, pool=pool).given(case.mechanism)
+    except LostAnswerError as error:
+        yield {**names, **empty, "note": str(error)}
+        return
     purposes, notes = given_purposes(case, engine, pool)
     trials = Trials(case=case, engine=engine, given=given, pool=pool, include_start=False)
     for target in TARGETS if purposes else ():
@@ -66,5 +71,4 @@ def _rows(case: Case, engine: str, pool: WorkerPool) -> Iterator[dict[str, Any]]
             "note": "" if can_be_judged else "; ".join(dict.fromkeys(row["reason"] for row in trials.rows[:1])),
         }
     if not purposes:
-        empty = {"target": np.nan, "reached": False, "settings": "", "error": np.nan, "cost": np.nan}
         yield {**names, **empty, "note": notes[0]}

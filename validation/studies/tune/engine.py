@@ -8,11 +8,15 @@ from typing import Any
 import engines
 from engines.tuning import Family, Given, Settings, Tuning
 from robots.arrays import Array
-from robots.errors import EngineError, NotFoundError
+from robots.errors import HarnessError, NotFoundError
 from robots.mechanism import Mechanism
 from validation.execution.environments import is_there
 from validation.execution.journal import Task
 from validation.execution.workers import WorkerFailure, WorkerPool
+
+
+class LostAnswerError(HarnessError):
+    """The process that was to ask an engine did not come to an end."""
 
 
 def tunable() -> list[str]:
@@ -44,7 +48,10 @@ def tuning_of(engine: str) -> Tuning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedTuning:
-    """What an engine says of its settings, asked in a worker process: it may not be importable here."""
+    """What an engine says of its settings, asked in a worker process: it may not be importable here.
+
+    Each raises `LostAnswerError` if that process dies.
+    """
 
     engine: str
     pool: WorkerPool
@@ -72,7 +79,7 @@ class AskedTuning:
         task = Task(_answer, (self.engine, what, args), engine=self.engine)
         (result,) = self.pool.afresh().results([task], "settings")  # what a step takes is another thing another time
         if isinstance(result, WorkerFailure):
-            raise EngineError(f"{self.engine}: {result.reason}")
+            raise LostAnswerError(f"{self.engine}: {result.reason}")
         return result
 
 

@@ -100,7 +100,7 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
         if len(proof)
         else []
     )
-    times = [record[side]["seconds_per_simulated_second"] if side in record else None for side in ("before", "after")]
+    times = [record.get(side, {}).get("seconds_per_simulated_second") for side in ("before", "after")]
     speed = [
         ["wall time per simulated second [µs]", *("" if time is None else digits(1e6 * time) for time in times)],
         ["real-time factor [-]", *("" if time is None else digits(1 / time) for time in times)],

@@ -21,7 +21,7 @@ from validation.execution.workers import WorkerPool
 from validation.judge import sources
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 from validation.studies.tune.certificate import FILE, Certificate, Claim, hashes
-from validation.studies.tune.engine import AskedTuning, want_tunable
+from validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
 from validation.studies.tune.obstacle import obstacle
 from validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
 from validation.studies.tune.search import Scored, choice
@@ -83,11 +83,6 @@ class Tune(Study):
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
-        tuning = AskedTuning(engine=self.engine, pool=pool)
-        given = tuning.given(self.case.mechanism)
-        shown, notes = given_purposes(self.case, self.engine, pool)
-        trials = Trials(case=self.case, engine=self.engine, given=given, pool=pool, include_start=self.include_start)
-        base = trials.on(AS_IS, shown[:1], {})[0] if shown else Trial(purpose="", settings={}, reason=notes[0])
         record: dict[str, Any] = {
             "model": self.case.mechanism.model.path.name,
             "engine": self.engine,
@@ -96,16 +91,37 @@ class Tune(Study):
             "budget_s": self.budget if np.isfinite(self.budget) else None,
             "mode": self.case.mode,
             "configuration": self.case.configuration,
+            "controller_rad_s": None,
+            "notes": [],
+            "settings": {},
+            "before": {},
+        }
+        rows: list[dict[str, Any]] = []
+        try:
+            record |= self._searched(pool, folder, rows)
+            statements: list[str] = []
+        except LostAnswerError as error:
+            record |= {"verdict": "not comparable", "answer": str(error)}
+            statements = [str(error)]
+        return Computed({TABLE: self.tables[TABLE].frame(rows)}, record, statements)
+
+    def _searched(self, pool: WorkerPool, folder: Path, rows: list[dict[str, Any]]) -> Mapping[str, Any]:
+        """The answer and what belongs to it; all that is tried goes into the rows."""
+        tuning = AskedTuning(engine=self.engine, pool=pool)
+        given = tuning.given(self.case.mechanism)
+        shown, notes = given_purposes(self.case, self.engine, pool)
+        trials = Trials(
+            case=self.case, engine=self.engine, given=given, pool=pool, include_start=self.include_start, rows=rows
+        )
+        base = trials.on(AS_IS, shown[:1], {})[0] if shown else Trial(purpose="", settings={}, reason=notes[0])
+        about = {
             "controller_rad_s": given.bandwidth,
             "notes": notes,
-            "settings": {},
             "before": {**given.settings, **_times(self, tuning, {})},
         }
-        if shown:
-            record |= self._tuned(trials, base, shown, pool, folder)
-        else:
-            record |= {"verdict": "not comparable", "answer": base.reason}
-        return Computed({TABLE: self.tables[TABLE].frame(trials.rows)}, record)
+        if not shown:
+            return {**about, "verdict": "not comparable", "answer": base.reason}
+        return {**about, **self._tuned(trials, base, shown, pool, folder)}
 
     def _tuned(
         self, trials: Trials, base: Trial, shown: Sequence[Purpose], pool: WorkerPool, folder: Path
