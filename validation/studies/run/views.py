@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from validation.judge.results import Results
-from validation.judge.verdicts import CASE, CaseVerdict, Key, reference_of
-from validation.report import figures
+from validation.judge.verdicts import CASE, CaseVerdict, Key
 from validation.report.blocks import NOTHING, Block, Cell, Section
 
 RUN_HEADERS = {
@@ -55,13 +54,6 @@ def anchors_of_cases(results: Results) -> Mapping[Key, str]:
     """Where each case stands on the page."""
     cases_of = results.summary[[*CASE]].drop_duplicates().itertuples(index=False, name=None)
     return {(str(a), str(b), str(c), str(d)): f"case-{k}" for k, (a, b, c, d) in enumerate(cases_of, start=1)}
-
-
-def looks_of_sources(results: Results) -> Mapping[str, figures.Look]:
-    """How each source is drawn in all figures of the page."""
-    informational = results.summary.loc[results.summary["verdict"] == "informational", "source"]
-    reference = reference_of(results.summary)
-    return figures.looks(source_names(results), reference=reference, informational=informational)
 
 
 def section_if(

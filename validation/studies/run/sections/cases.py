@@ -10,7 +10,8 @@ from validation.judge.results import Results
 from validation.judge.verdicts import CASE, SEVERITY, Key, case_verdicts
 from validation.report import charts, figures
 from validation.report.blocks import Block, Picture, Section, Table, digits, table
-from validation.studies.run.views import RUN_HEADERS, anchors_of_cases, looks_of_sources, part_of
+from validation.studies.run.looks import looks_of_sources
+from validation.studies.run.views import RUN_HEADERS, anchors_of_cases, part_of
 
 
 def cases(results: Results) -> Section:

@@ -10,7 +10,8 @@ from validation.judge.results import Results
 from validation.judge.verdicts import CASE
 from validation.report import figures
 from validation.report.blocks import Block, Picture, Section, Table, table
-from validation.studies.run.views import RUN_HEADERS, looks_of_sources
+from validation.studies.run.looks import looks_of_sources
+from validation.studies.run.views import RUN_HEADERS
 
 
 def convergence(results: Results) -> Section:
