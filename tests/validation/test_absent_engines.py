@@ -38,7 +38,7 @@ def test_one_line_says_what_is_missing_and_what_it_would_add(monkeypatch: pytest
     lines = [str(line) for line in summary(results)]
     wanted = (
         "not installed and not asked for: dart, pinocchio; "
-        "pip install 'loopcheck\\[dart,pinocchio]', or loopcheck engines add ENGINE, "
+        "pip install 'loopcheck[dart,pinocchio]', or loopcheck engines add ENGINE, "
         "adds 2 lineages more: DART, Pinocchio"
     )
     assert [line for line in lines if "not installed" in line] == [wanted]

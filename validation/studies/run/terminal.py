@@ -52,7 +52,7 @@ def summary(results: Results) -> Iterator[RenderableType]:
         texts = dict.fromkeys(basis.text for case, basis in grounds.items() if case[0] == robot)
         yield f"rests on {', '.join(texts) or 'nothing that agrees'}"
     if absent := absent_in_words(results):
-        yield escape(absent)
+        yield absent
     counts = verdict_counts(results)
     counted = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     yield f"{sum(counts.values())} comparisons: {counted}"
@@ -109,4 +109,4 @@ def _about(robot: Mapping[str, Any]) -> Iterator[str]:
         if robot.get(key):
             yield f"{text}: {'; '.join(robot[key])}"
     if twin := robot.get("closed_twin"):
-        yield escape(_twin_in_words(twin))
+        yield _twin_in_words(twin)
