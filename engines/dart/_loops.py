@@ -1,15 +1,13 @@
 """The rows of the closures by DART's Jacobians of points and frames; how far the loops are open."""
 
-from typing import assert_never
-
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from engines.dart._loads import point_motion
 from engines.dart._skeleton import Tree
+from engines.openings import closure_rows, gap
 from robots.arrays import Array
 from robots.efforts import Deviation
-from robots.mechanism import WORLD, ConnectClosure, RigidClosure, WeldClosure
+from robots.mechanism import WORLD
 
 
 def closure_jacobian(tree: Tree) -> Array:
@@ -24,48 +22,21 @@ def closure_bias(tree: Tree) -> Array:
 
 def opening(tree: Tree) -> Deviation:
     """How far the widest loop is open in the state."""
-    widest = Deviation()
-    for closure in tree.mechanism.rigid_closures:
-        ends = (closure.body1, closure.point1), (closure.body2, closure.point2)
-        p1, p2 = (point_motion(tree, *end)[0] for end in ends)
-        widest = widest.or_worse(Deviation(float(np.linalg.norm(p1 - p2))))
-        match closure:
-            case ConnectClosure():
-                continue
-            case WeldClosure():
-                R1, R2 = (_axes(tree, body) for body, _ in ends)
-                turned = Rotation.from_matrix(R2.T @ R1 @ closure.rotation)
-                widest = widest.or_worse(Deviation(0.0, float(turned.magnitude())))
-            case _:
-                assert_never(closure)
-    return widest
+
+    def end(body: int, point: Array) -> tuple[Array, Array]:
+        return point_motion(tree, body, point)[0], _axes(tree, body)
+
+    return Deviation().or_worse(*(gap(closure, end) for closure in tree.mechanism.rigid_closures))
 
 
 def _rows(tree: Tree, kind: str) -> Array:
-    return np.concatenate(
-        [np.zeros((0, tree.mechanism.nv)), *(_of_closure(tree, c, kind) for c in tree.mechanism.rigid_closures)]
-    )
+    linear, angular = (getattr(tree.skeleton, f"get{part}{kind}") for part in ("Linear", "Angular"))
 
+    def end(body: int, point: Array) -> Array:
+        node = tree.bodies[body]
+        return np.concatenate([linear(node, point), angular(node)])
 
-def _of_closure(tree: Tree, closure: RigidClosure, kind: str) -> Array:
-    first = _of_end(tree, closure.body1, closure.point1, kind)
-    second = _of_end(tree, closure.body2, closure.point2, kind)
-    match closure:
-        case ConnectClosure():
-            return first[:3] - second[:3]
-        case WeldClosure():
-            return first - second
-        case _:
-            assert_never(closure)
-
-
-def _of_end(tree: Tree, body: int, point: Array, kind: str) -> Array:
-    """Linear and angular rows of a point of a body, world axes, shape (6, nv)."""
-    if body == WORLD:
-        return np.zeros((6, tree.mechanism.nv))
-    node, skeleton = tree.bodies[body], tree.skeleton
-    linear = getattr(skeleton, f"getLinear{kind}")(node, point)
-    return np.concatenate([linear, getattr(skeleton, f"getAngular{kind}")(node)])
+    return closure_rows(tree.mechanism, end)
 
 
 def _axes(tree: Tree, body: int) -> Array:

@@ -1,12 +1,13 @@
 """Drake's equations of motion at any state, turned over to the joints of the mechanism."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, assert_never
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from engines.drake._plant import Plant, build, trees, wrench_math
+from engines.openings import gap
 from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.efforts import Deviation, deviation_of
@@ -107,19 +108,16 @@ def opening(drake: Plant, context: Any) -> Deviation:
     for closure in drake.mechanism.closures:
         match closure:
             case ConnectClosure() | WeldClosure():
-                (p1, R1), (p2, R2) = (_pose(drake, context, *end) for end in _ends(closure))
-                gap = Deviation(float(np.linalg.norm(p1 - p2)))
-                if isinstance(closure, WeldClosure):
-                    gap = gap._replace(angle=float(Rotation.from_matrix(R2.T @ R1 @ closure.rotation).magnitude()))
+                open_by = gap(closure, partial(_pose, drake, context))
             case CoordinateClosure():
                 assert closure.leader is not None  # else it was refused
                 follower, leader = (drake.joints[c.joints[0]] for c in (closure.follower, closure.leader))
                 x, y = (joint.GetOnePosition(context) for joint in (leader, follower))
                 miss = np.array([y - np.polynomial.Polynomial(closure.coefficients)(x)])
-                gap = deviation_of(drake.mechanism, (closure.follower,), miss)
+                open_by = deviation_of(drake.mechanism, (closure.follower,), miss)
             case _:
                 assert_never(closure)
-        widest = widest.or_worse(gap)
+        widest = widest.or_worse(open_by)
     return widest
 
 

@@ -2,16 +2,13 @@
 
 from functools import partial
 
-import numpy as np
-
 from engines.as_is import Record
-from engines.contract import State
 from engines.mjx.batch import worlds
 from engines.mjx.stepper import MjxStepper
-from engines.mujoco import tuning
+from engines.mujoco import batch, tuning
 from engines.mujoco.as_is import Plan, simulate
 from engines.mujoco.tuning import files, given, plan
-from engines.tuning import Family, Settings, best_seconds
+from engines.tuning import Family, Settings
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 
@@ -33,15 +30,5 @@ def run(plan: Plan, prepared: MjxStepper, bandwidth: float, start: int | Array =
     return simulate(plan, prepared, bandwidth, start=start, reads_joints=False)
 
 
-def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `engines.tuning.Tuning.seconds_per_step`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions from which it steps [m or rad], shape (nq,).
-        settings: What to set.
-    """
-    state: State = (q[None], np.zeros((1, mechanism.nv)))
-    tau = np.zeros((1, mechanism.na))
-    world = worlds(mechanism, state, settings, "single")
-    return best_seconds(lambda: None, partial(world.run, tau))
+seconds_per_step = partial(batch.seconds_per_step, worlds)
+"""See `engines.tuning.Tuning.seconds_per_step`."""

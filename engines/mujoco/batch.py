@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -15,7 +16,7 @@ from engines.mujoco.as_is import compiled, driven, timeconst
 from engines.mujoco.model import guarded
 from engines.mujoco.stepper import MujocoStepper, Stepper
 from engines.mujoco.tuning import HARD, configured
-from engines.tuning import Settings
+from engines.tuning import Settings, best_seconds
 from robots.arrays import Array
 from robots.efforts import AsIs
 from robots.errors import EngineError
@@ -145,6 +146,21 @@ class MujocoWorlds:
             for first in range(0, steps, AT_ONCE):
                 repeated = np.repeat(ctrl[:, None], min(AT_ONCE, steps - first), axis=1)
                 self._state = pool.rollout(self._model, self._scratch, self._state, repeated)[0][:, -1]
+
+
+def seconds_per_step(
+    worlds: Callable[[Mechanism, State, Settings, str], Worlds], mechanism: Mechanism, q: Array, settings: Settings
+) -> float:
+    """What a step of one robot alone takes in single precision on the device [s], the best of several.
+
+    Args:
+        worlds: Makes robots of one batch.
+        mechanism: Robot.
+        q: Joint positions from which it steps [m or rad], shape (nq,).
+        settings: What to set.
+    """
+    one = worlds(mechanism, (q[None], np.zeros((1, mechanism.nv))), settings, "single")
+    return best_seconds(lambda: None, partial(one.run, np.zeros((1, mechanism.na))))
 
 
 def _full_state(model: Any, q: Array, qd: Array) -> Array:

@@ -1,18 +1,18 @@
 """Newton's equations of motion at any state: terms of the spanning tree, rows of the loops."""
 
 from dataclasses import dataclass
-from typing import assert_never
+from functools import partial
 
 import numpy as np
 
 from engines.differences import slope_along
 from engines.newton._model import Tree, build, numbers
 from engines.newton._newton import newton, warp
-from engines.openings import opening
+from engines.openings import closure_rows, opening
 from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.efforts import Deviation
-from robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
+from robots.mechanism import Mechanism
 
 STEP = 0.1
 """Largest change of a joint from one point of a difference to the next [rad or m]: round-off of single precision counts
@@ -33,10 +33,7 @@ class NewtonEquations:
     def jacobian(self, q: Array) -> Array:
         """See `engines.equations.Equations.jacobian`, along the world's axes."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
-        links = _links(self.tree)
-        rows = [np.zeros((0, self.mechanism.nv))]
-        rows += [_of_closure(self.tree, closure, links) for closure in self.mechanism.rigid_closures]
-        return np.concatenate(rows)
+        return closure_rows(self.mechanism, partial(_of_end, self.tree, _links(self.tree)))
 
     def opening(self, q: Array) -> Deviation:
         """See `engines.equations.Equations.opening`."""
@@ -83,22 +80,8 @@ def _links(tree: Tree) -> Array:
     return numbers(newton.eval_jacobian(tree.model, tree.state))[0].reshape(-1, 6, nv)[:nb, :, :nv]
 
 
-def _of_closure(tree: Tree, closure: RigidClosure, links: Array) -> Array:
-    first = _of_end(tree, closure.body1, closure.point1, links)
-    second = _of_end(tree, closure.body2, closure.point2, links)
-    match closure:
-        case ConnectClosure():
-            return first[:3] - second[:3]
-        case WeldClosure():
-            return first - second
-        case _:
-            assert_never(closure)
-
-
-def _of_end(tree: Tree, body: int, point: Array, links: Array) -> Array:
+def _of_end(tree: Tree, links: Array, body: int, point: Array) -> Array:
     """Linear and angular rows of a point of a body, world axes, shape (6, nv)."""
-    if body == WORLD:
-        return np.zeros((6, tree.mechanism.nv))
     R = tree.body_poses()[1][body]
     linear, angular = links[body][:3], links[body][3:]
     lever = R @ (point - numbers(tree.model.body_com)[body])
@@ -110,6 +93,6 @@ def _loads(tree: Tree) -> Array:
     force, links = np.zeros(tree.mechanism.nv), None
     for load in wrenches(tree.mechanism):
         links = _links(tree) if links is None else links
-        rows = _of_end(tree, load.body, load.point, links)
+        rows = _of_end(tree, links, load.body, load.point)
         force += rows.T @ np.concatenate([load.force, load.moment])
     return force
