@@ -145,7 +145,10 @@ def test_what_a_million_steps_cost_is_said() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--engine", "simbody"), "unknown engine with batches 'simbody': known are mjx, mujoco, mujoco_warp"),
+        (
+            ("--engine", "simbody"),
+            "unknown engine with batches 'simbody': known are genesis, mjx, mujoco, mujoco_warp, newton",
+        ),
         (("--worlds", "1,many"), "want whole numbers, as 1,64,4096, got '1,many'"),
         (("--worlds", "0,4"), "want one world or more, got 0"),
         (("--steps", "0"), "0 is not in the range x>=1"),
