@@ -11,8 +11,8 @@ from typing import Any
 from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-"""Of linear algebra, whose idle threads would take the cores from other workers while they import, and later."""
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables of the system that let linear algebra use one thread: idle ones would take the cores from other workers."""
 
 
 def worker_context(preload: Sequence[str] = ()) -> Any:
