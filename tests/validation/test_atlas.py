@@ -143,7 +143,11 @@ def test_a_cluster_gives_what_one_machine_gives(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     commit = make_repository(tmp_path / "remotes")
     models = entries((), write_manifest(tmp_path / "models", commit, {"four-bar": MODELS["four-bar"]}))
-    named: dict[str, Any] = {"sources": ("analytic/noc", "mujoco/kkt"), "tunes": False, "remote": f"file://{tmp_path}/remotes"}
+    named: dict[str, Any] = {
+        "sources": ("analytic/noc", "mujoco/kkt"),
+        "tunes": False,
+        "remote": f"file://{tmp_path}/remotes",
+    }
     here, _ = run_study(Atlas(entries=models, **named), tmp_path / "here", workers=ALONE)
     with LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as cluster:
         address = cluster.scheduler_address
