@@ -238,7 +238,7 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
         qd=velocities,
         acted=readings[reading.effort],
         readings={kind: values for kind, values in readings.items() if kind != reading.effort},
-        at_limits=0,
+        at_limits={},
         drift=drift,
         holds_itself=False,
     )

@@ -84,7 +84,7 @@ def _put_names(axes: Axes, curves: list[tuple[str, pd.DataFrame]]) -> None:
     inside = axes.get_window_extent()
     for color, named in curves:
         for point in named.to_dict("records"):
-            tried = []
+            tried: list[tuple[float, int, Any, Bbox]] = []
             for lift in LIFTS:
                 for side, away in SIDES:
                     place: dict[str, Any] = {"xytext": (7 * away, lift), "textcoords": "offset points", "ha": side}
