@@ -112,6 +112,23 @@ def test_steps_are_counted_over_all_worlds(seconds: float, monkeypatch: pytest.M
     assert seconds * sum(worlds.runs) >= measure.LEAST_TIME
 
 
+def test_steps_are_as_long_as_those_of_the_file(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine with a step of its own is held beside others: four milliseconds are four steps of the file."""
+    worlds = Clocked(1e-3)
+    stand_in = SimpleNamespace(
+        device=own.device,
+        choices=lambda _: {"as it is": {}},
+        timestep=lambda *_: 4e-3,
+        as_is=own.as_is,
+        worlds=lambda *_: worlds,
+    )
+    monkeypatch.setattr(measure, "batch_of", lambda _: stand_in)
+    monkeypatch.setattr(time, "perf_counter", lambda: worlds.now)
+    (row,) = measure.rates(case, "mujoco", "double", (3,), 0)
+    assert row["steps_per_second"] == pytest.approx(3 / 1e-3)
+    assert row["rate"] == pytest.approx(4 * 3 / 1e-3)
+
+
 def table(*points: tuple[float, float]) -> pd.DataFrame:
     rows = [
         {
