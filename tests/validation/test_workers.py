@@ -38,5 +38,5 @@ def test_nothing_is_done_meanwhile_where_all_is_known(tmp_path: Path) -> None:
 def test_a_module_that_cannot_be_imported_harms_no_task(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with worker_pool(Workers(jobs=2)) as pool:
-        pool.prepare("no_module_of_this_name")
+        pool.prepare(["no_module_of_this_name"])
         assert pool.results([Task(awaited, (tmp_path / "file",))] * 2, "files") == [True, True]
