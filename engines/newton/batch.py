@@ -3,8 +3,6 @@
 import warnings
 from collections.abc import Mapping
 
-import numpy as np
-
 from engines.contract import State, Worlds
 from engines.newton._as_is import held_by_drives, load
 from engines.newton._model import build, builder_of, guarded, numbers
@@ -74,19 +72,18 @@ class NewtonWorlds:
             want_representable("newton, worlds of its solver kamino", [f"body '{name}' that floats" for name in names])
         self._mechanism, self._stepping, self._count = mechanism, stepping, len(state[0])
         self._tree = build(mechanism)
-        scene, many = newton.ModelBuilder(gravity=tuple(mechanism.gravity), up_axis=newton.Axis.Z), []
-        for q, qd in zip(*state, strict=True):
-            self._tree.put(q, qd)
-            now = self._tree.state
-            many.append([values.numpy().copy() for values in (now.joint_q, now.joint_qd, now.body_q, now.body_qd)])
+        self._tree.put(state[0][0], state[1][0])  # where closures are measured, which are the same in all
+        scene = newton.ModelBuilder(gravity=tuple(mechanism.gravity), up_axis=newton.Axis.Z)
         scene.replicate(builder_of(mechanism, stands=self._tree), self._count)
         self._model = scene.finalize()
         self._control, self._states = self._model.control(), [self._model.state(), self._model.state()]
         self._solver = stepping.made(self._model)
         first = self._states[0]
-        arrays = (first.joint_q, first.joint_qd, first.body_q, first.body_qd)
-        for array, *values in zip(arrays, *many, strict=True):
-            array.assign(np.concatenate(values))
+        for array, values in ((first.joint_q, state[0] - self._tree.rest), (first.joint_qd, state[1])):
+            every = array.numpy().reshape(self._count, -1)
+            every[:, : values.shape[1]] = values
+            array.assign(every.ravel())
+        newton.eval_fk(self._model, first.joint_q, first.joint_qd, first)
         scratch = [self._model.state() for _ in range(2)]
         for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
             getattr(scratch[0], name).assign(getattr(first, name))
