@@ -80,7 +80,7 @@ def _curves(known: pd.DataFrame, axes: Axes) -> Iterator[tuple[str, pd.DataFrame
 
 def _put_names(axes: Axes, curves: list[tuple[str, pd.DataFrame]]) -> None:
     """Name the best choices where their names cover least of points, lines and other names."""
-    covered = [box for _, named in curves for box in _covered(axes, named)]
+    covered = [*_marks(axes), *(box for _, named in curves for box in _stairs(axes, named))]
     inside = axes.get_window_extent()
     for color, named in curves:
         for point in named.to_dict("records"):
@@ -105,10 +105,16 @@ def _put_names(axes: Axes, curves: list[tuple[str, pd.DataFrame]]) -> None:
             covered.append(box)
 
 
-def _covered(axes: Axes, named: pd.DataFrame) -> Iterator[Bbox]:
-    """What points and the stairs through the best of them cover [pixels]."""
-    for x, y in axes.transData.transform(named[["rate", "rms"]].to_numpy(float)):
-        yield Bbox.from_extents(x - CLEAR, y - CLEAR, x + CLEAR, y + CLEAR)
+def _marks(axes: Axes) -> Iterator[Bbox]:
+    """What the marks of all choices cover [pixels]."""
+    for line in axes.lines:
+        if line.get_marker() != "None":
+            for x, y in axes.transData.transform(line.get_xydata()):
+                yield Bbox.from_extents(x - CLEAR, y - CLEAR, x + CLEAR, y + CLEAR)
+
+
+def _stairs(axes: Axes, named: pd.DataFrame) -> Iterator[Bbox]:
+    """What the stairs through the best choices cover [pixels]."""
     corners = axes.transData.transform(envelope(named)[["rate", "rms"]].to_numpy(float))
     for (x0, y0), (x1, y1) in pairwise(corners):
         yield Bbox.from_extents(x0, y1 - 1, x1, y1 + 1)
