@@ -4,6 +4,7 @@ The rooms have plain names, `robots` and `validation` among them. A package of t
 not be taken for ours, neither here nor in the worker processes, which take this path over.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ __all__ = ["Judgement", "judge", "main"]
 def main() -> None:
     """Run the command line with our own rooms before all others."""
     sys.path.insert(0, str(Path(__file__).parent))
+    from validation.execution.forkserver import ONE_THREAD
+
+    os.environ.update(ONE_THREAD | os.environ)  # before numpy is imported
     from validation import cli
 
     cli.main()

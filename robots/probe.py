@@ -22,31 +22,24 @@ MEMORY = 8 << 30
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def want_readable(model: ModelFile) -> None:
+def want_readable(model: ModelFile, context: Any = None) -> None:
     """Check that a model can be read, without harm to this process.
 
-    Raises:
-        MechanismError: If the model is refused, or MuJoCo's compiler crashes, hangs or runs out of memory on it.
-    """
-    with probed(model):
-        pass
-
-
-@contextmanager
-def probed(model: ModelFile) -> Iterator[None]:
-    """Read a model in another process meanwhile; at the end it is known to be readable.
+    Args:
+        model: What to read.
+        context: How the process is started that reads it, as `multiprocessing` knows it; by default from nothing, which
+            takes as long as its imports.
 
     Raises:
         MechanismError: If the model is refused, or MuJoCo's compiler crashes, hangs or runs out of memory on it.
     """
-    context = multiprocessing.get_context("spawn")
+    context = context or multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     reader = context.Process(target=_read, args=(model, sender), daemon=True)
     with main_left_out():
         reader.start()
     sender.close()  # so that a crash of the reader ends the pipe
     try:
-        yield
         if not receiver.poll(SECONDS):
             raise MechanismError(f"{model.path}: MuJoCo's compiler does not come to an end on it within {SECONDS:g} s")
         refusal = receiver.recv()

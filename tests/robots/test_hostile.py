@@ -106,6 +106,7 @@ def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: st
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

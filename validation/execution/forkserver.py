@@ -11,6 +11,8 @@ from typing import Any
 from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables of the system that let linear algebra use one thread: idle ones would take the cores from other workers."""
 
 
 def worker_context(preload: Sequence[str] = ()) -> Any:
@@ -27,6 +29,7 @@ def worker_context(preload: Sequence[str] = ()) -> Any:
     if preload:  # of a process that is there already nothing changes
         context.set_forkserver_preload([*preload])
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    with patch.dict(os.environ, PYTHONPATH=path, PYTHONSAFEPATH="1"):  # a user may have packages of the same names
+    settings = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", **ONE_THREAD}  # a user may have packages of the same names
+    with patch.dict(os.environ, settings):
         forkserver.ensure_running()
     return context

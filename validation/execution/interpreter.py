@@ -17,6 +17,7 @@ from typing import Any
 
 from robots.probe import exit_reason
 from validation.execution.answering import FAILURE, OURS
+from validation.execution.forkserver import ONE_THREAD
 from validation.execution.frames import dumps, loads, read_frame, write_frame
 
 ROOT = Path(__file__).parents[2]
@@ -25,8 +26,6 @@ HERE = Path(sys.executable)
 PACKAGES = ("robots", "analytic", "engines", "validation")
 COMPILED = "compiled"
 """Folder in an environment for what its Python compiles, so that nothing of it is written beside our own files."""
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Variables of the system that let linear algebra use one thread, as in all workers; also if it is imported late."""
 ENDING = 5.0
 """How long a process may take to end when it says nothing any more [s]."""
 BEGIN = """

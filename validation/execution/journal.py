@@ -166,18 +166,26 @@ def _content(path: Path) -> str:
 @cache
 def _code(module: str) -> str:
     """Digest of the files that a module's functions depend on."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(_code_of_all())
     for path in sorted(_files(module)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
+@cache
+def _code_of_all() -> bytes:
+    """Digest of the files that all functions depend on, documents apart."""
+    digest = hashlib.sha256()
+    for path in sorted(path for package in COMPUTING for path in (ROOT / package).rglob("*") if path.suffix in DATA):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
 def _files(module: str) -> set[Path]:
-    """The files that a module's functions depend on, documents apart."""
-    files = {path for package in COMPUTING for path in (ROOT / package).rglob("*") if path.suffix in DATA}
-    if module.startswith("validation."):
-        files |= {*map(_source, _imported(module)), *(ROOT / "validation/judge").glob("*.toml")}
-    return files
+    """The files that a module's functions depend on besides."""
+    if not module.startswith("validation."):
+        return set()
+    return {*map(_source, _imported(module)), *(ROOT / "validation/judge").glob("*.toml")}
 
 
 def _imported(module: str) -> set[str]:

@@ -7,10 +7,11 @@ import multiprocessing
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from joblib import cpu_count
@@ -50,6 +51,10 @@ ALL_CORES = Workers()
 ALONE = Workers(jobs=1)
 
 
+def nothing() -> None:
+    """What this process does meanwhile where nothing else is said."""
+
+
 class WorkerFailure(NamedTuple):
     """Why a task has no result: its process died or was stopped, or raised what is no error of ours."""
 
@@ -60,7 +65,10 @@ class Executor(Protocol):
     """Processes that run tasks, here or elsewhere."""
 
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
-        """Number and result, or `WorkerFailure`, of each task as it ends; an error of ours is raised."""
+        """Number and result, or `WorkerFailure`, of each task as it ends; an error of ours is raised.
+
+        Workers of this machine begin at once, before the first outcome is asked for.
+        """
 
 
 @dataclass(slots=True)
@@ -90,25 +98,29 @@ class WorkerPool:
     """How many workers there are."""
     log: TaskLog = field(default_factory=TaskLog)
 
-    def results(self, tasks: Sequence[Task], description: str) -> list[Any]:
+    def results(self, tasks: Sequence[Task], description: str, meanwhile: Callable[[], None] = nothing) -> list[Any]:
         """Results of all tasks, in their order.
 
         Args:
             tasks: What to compute.
             description: What the progress bar counts.
+            meanwhile: What this process does while the workers begin, if there is anything to compute.
 
         Raises:
             HarnessError: What a task raises, or if the journal cannot be written.
         """
-        by_number = dict(self.completed(tasks, description))
+        by_number = dict(self.completed(tasks, description, meanwhile))
         return [by_number[k] for k in range(len(tasks))]
 
-    def completed(self, tasks: Sequence[Task], description: str) -> Iterator[tuple[int, Any]]:
+    def completed(
+        self, tasks: Sequence[Task], description: str, meanwhile: Callable[[], None] = nothing
+    ) -> Iterator[tuple[int, Any]]:
         """Number and result of each task as it ends: first what the journal holds, last what an interruption took away.
 
         Args:
             tasks: What to compute.
             description: What the progress bar counts.
+            meanwhile: What this process does while the workers begin, if there is anything to compute.
 
         Raises:
             HarnessError: What a task raises, or if the journal cannot be written.
@@ -120,7 +132,7 @@ class WorkerPool:
             self.log.known += 1
             yield k, result
         try:
-            for k, result in self._computed({k: tasks[k] for k in missing}, description):
+            for k, result in self._computed({k: tasks[k] for k in missing}, description, meanwhile):
                 if self.journal and not isinstance(result, WorkerFailure) and tasks[k].is_kept(result):
                     self.journal.keep(names[k], result)
                 del missing[k]
@@ -139,12 +151,20 @@ class WorkerPool:
         """The same workers, whose results are not kept, and which run after an interruption too."""
         return replace(self, journal=None, log=TaskLog())
 
-    def _computed(self, tasks: Mapping[int, Task], description: str) -> Iterator[tuple[int, Any]]:
+    def prepare(self, module: str) -> None:
+        """Let each worker import a module that later tasks need, as soon as it has nothing else to do."""
+        if self.count > 1 and not self.log.interrupted:
+            self.executor.outcomes([Task(import_module, (module,))] * self.count, self.time_limit)
+
+    def _computed(
+        self, tasks: Mapping[int, Task], description: str, meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[int, Any]]:
         """Number and result of tasks as they end; none any more after an interruption."""
         if self.log.interrupted or not tasks:
             return
         numbers = list(tasks)
         outcomes = self.executor.outcomes(list(tasks.values()), self.time_limit)
+        meanwhile()
         for k, result in self.progress.track(outcomes, total=len(tasks), description=description):
             yield numbers[k], result
 
@@ -188,8 +208,7 @@ class LocalExecutor:
         futures: dict[Future[Any], int] = {
             self._scheduled(task, places[task.engine], time_limit): k for k, task in enumerate(tasks)
         }
-        for future in as_completed(futures):
-            yield futures.pop(future), _result(future, time_limit)
+        return ((futures.pop(future), _result(future, time_limit)) for future in as_completed([*futures]))
 
     def _scheduled(self, task: Task, environment: Environment | None, time_limit: float) -> Future[Any]:
         """A task that a worker computes itself, or has computed by the Python of an environment, which it watches."""

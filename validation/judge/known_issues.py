@@ -88,17 +88,13 @@ def concerning(robots: Sequence[str], sources: Sequence[str]) -> list[Issue]:
         robots: Names of the robots of a run.
         sources: Names of its sources.
     """
-    engines = {source.split("/")[0] for source in sources}
+    engines, versions = {source.split("/")[0] for source in sources}, engine_versions()
     return [
         issue
         for issue in known_issues()
         if issue.engine in engines
-        and _is_installed_in(issue)
+        and issue.engine in versions
+        and issue.applies(versions[issue.engine])
         and (not issue.sources or set(issue.sources) & set(sources))
         and (not issue.robots or set(issue.robots) & set(robots))
     ]
-
-
-def _is_installed_in(issue: Issue) -> bool:
-    version = engine_versions().get(issue.engine)
-    return version is not None and issue.applies(version)

@@ -60,33 +60,38 @@ def summary_verdicts(
         summary: The table of a run.
         robots: What its record says about each robot.
     """
-    findings: dict[Key, dict[str, CaseVerdict]] = {}
-    for names, rows in summary.groupby([*CASE, "source"], sort=False):
-        robot, variant, mode, configuration, source = map(str, names)
-        expected = (robots.get(robot, {}).get("expected") or {}).get(mode, "")
-        findings.setdefault((robot, variant, mode, configuration), {})[source] = _finding(rows, expected)
-    return findings
+    columns = [*CASE, "source", "verdict", "note", "scale", "relative_error", "tolerance"]
+    by_source: dict[Key, dict[str, list[Mapping[str, Any]]]] = {}
+    records: list[Any] = summary[columns].fillna({"note": ""}).to_dict("records")
+    for row in records:
+        robot, variant, mode, configuration, source = (str(row[name]) for name in (*CASE, "source"))
+        by_source.setdefault((robot, variant, mode, configuration), {}).setdefault(source, []).append(row)
+    return {
+        case: {source: _seen_as(verdict_of(rows), _expected(robots, case)) for source, rows in of_case.items()}
+        for case, of_case in by_source.items()
+    }
 
 
-def _finding(rows: pd.DataFrame, expected: str) -> CaseVerdict:
-    """What the rows of a source in a case say, seen against the verdict that is expected of the mode, if any."""
-    verdict = min(rows["verdict"], key=SEVERITY.index)
-    notes = [str(note) for note in rows["note"].fillna("") if note]
-    if expected and verdict == expected:
-        verdict = "as expected"
-    elif expected and verdict == "agree":
-        verdict, notes = "disagree", [f"expected: {expected}", *notes]
-    return CaseVerdict(
-        verdict=verdict,
-        error=float(rows.loc[rows["scale"] != 0, "relative_error"].max(skipna=False)),
-        tolerance=float(rows["tolerance"].min()),
-        note="; ".join(dict.fromkeys(notes)),
-    )
+def _expected(robots: Mapping[str, Mapping[str, Any]], case: Key) -> str:
+    """The verdict that the robot's file expects of the mode of a case; empty if none."""
+    robot, _, mode, _ = case
+    return str((robots.get(robot, {}).get("expected") or {}).get(mode, ""))
+
+
+def _seen_as(finding: CaseVerdict, expected: str) -> CaseVerdict:
+    """A finding, seen against the verdict that is expected of the mode, if any."""
+    if expected and finding.verdict == expected:
+        return finding._replace(verdict="as expected")
+    if expected and finding.verdict == "agree":
+        return finding._replace(
+            verdict="disagree", note="; ".join(filter(None, [f"expected: {expected}", finding.note]))
+        )
+    return finding
 
 
 def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:
     """What the rows of a source in a case say, as `compare.verdict_rows` makes them."""
-    limits = [float(row["tolerance"]) for row in rows if row["tolerance"] is not None]
+    limits = [float(row["tolerance"]) for row in rows if pd.notna(row["tolerance"])]
     errors = [float(row["relative_error"]) for row in rows if row["scale"] != 0]
     return CaseVerdict(
         verdict=min((str(row["verdict"]) for row in rows), key=SEVERITY.index),

@@ -1,20 +1,24 @@
-"""The figures of a report, as SVG: efforts and errors of a case over time, and how errors fall with the step."""
+"""The figures of a report, as SVG: efforts and errors of a case over time, and how errors fall with the step.
+
+What draws them is imported when one is drawn, which workers do: who arranges a page need not wait for it.
+"""
 
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from robots.arrays import Array
 from validation.judge.verdicts import WORST_FIRST, CaseVerdict, gravest, reference_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 P = ParamSpec("P")
 
@@ -159,11 +163,13 @@ def looks(sources: Sequence[str], *, reference: str, informational: Iterable[str
     return styles
 
 
-def as_svg(draw: Callable[P, Figure | None]) -> Callable[P, str | None]:
+def as_svg(draw: "Callable[P, Figure | None]") -> Callable[P, str | None]:
     """Decorate a function that draws a figure, so that it returns SVG, the same bytes every time."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> str | None:
+        import matplotlib as mpl
+
         with mpl.rc_context(_STYLE):
             figure = draw(*args, **kwargs)
             if figure is None:
@@ -178,7 +184,7 @@ def as_svg(draw: Callable[P, Figure | None]) -> Callable[P, str | None]:
 
 
 @as_svg
-def efforts_figure(case_curves: Curves, styles: Mapping[str, Look]) -> Figure | None:
+def efforts_figure(case_curves: Curves, styles: Mapping[str, Look]) -> "Figure | None":
     """Efforts over time, a panel for each actuator."""
     figure, panels = make_panels(len(case_curves.actuators), legend=len(case_curves.efforts))
     for a, (axes, actuator, unit) in enumerate(zip(panels, case_curves.actuators, case_curves.units, strict=True)):
@@ -192,7 +198,7 @@ def efforts_figure(case_curves: Curves, styles: Mapping[str, Look]) -> Figure | 
 
 
 @as_svg
-def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> Figure | None:
+def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> "Figure | None":
     """Positions, velocities and accelerations of joints over time, from rows of the table of motions.
 
     Args:
@@ -217,7 +223,7 @@ def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> Figure | No
 
 
 @as_svg
-def task_figure(task: pd.DataFrame) -> Figure | None:
+def task_figure(task: pd.DataFrame) -> "Figure | None":
     """Each task coordinate with its rate and acceleration over time, a row of panels each.
 
     Args:
@@ -239,7 +245,7 @@ def task_figure(task: pd.DataFrame) -> Figure | None:
 
 
 @as_svg
-def errors_figure(case_curves: Curves, styles: Mapping[str, Look]) -> Figure | None:
+def errors_figure(case_curves: Curves, styles: Mapping[str, Look]) -> "Figure | None":
     """Error of each source over time, relative to its scale, with the tolerances."""
     errors = {source: error for source, error in case_curves.errors.items() if np.isfinite(error).any()}
     if not errors:
@@ -265,7 +271,7 @@ def errors_figure(case_curves: Curves, styles: Mapping[str, Look]) -> Figure | N
 
 
 @as_svg
-def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]]) -> Figure | None:
+def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]]) -> "Figure | None":
     """The errors of all sources on one logarithmic axis, a row for each and a mark for each case, with the tolerances.
 
     Args:
@@ -278,7 +284,7 @@ def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]]) -> Figure | 
     left, right = (0.15 + LETTER * max(map(len, texts)) for texts in (of_source, numbers))
     width, height, above, below = 2.75, 0.23 * len(of_source), 0.5, 0.5  # inch
     size = np.array([left + width + right, above + height + below])
-    figure = Figure(figsize=tuple(size))
+    figure = empty_figure((size[0], size[1]))
     axes = figure.add_axes((left / size[0], below / size[1], width / size[0], height / size[1]))
     axes.set_yticks(range(len(of_source)), list(map(literal, of_source)))
     for y, (label, findings) in enumerate(zip(axes.get_yticklabels(), of_source.values(), strict=True)):
@@ -299,7 +305,7 @@ def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]]) -> Figure | 
     return figure
 
 
-def _draw_findings(axes: Axes, y: int, findings: Sequence[CaseVerdict]) -> None:
+def _draw_findings(axes: "Axes", y: int, findings: Sequence[CaseVerdict]) -> None:
     """A row of the overview: the range within the tolerance, and a mark for each error, the worst verdict on top."""
     limits = [finding.tolerance for finding in findings if finding.tolerance > 0]
     if limits:
@@ -322,7 +328,7 @@ def _in_short(finding: CaseVerdict) -> str:
 
 
 @as_svg
-def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]) -> Figure | None:
+def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]) -> "Figure | None":
     """Error and change against the step, a panel for each case, with slopes of the orders observed."""
     usable = {
         name: rows[rows[["dt", "relative_error"]].gt(0).all(axis=1) & np.isfinite(rows["relative_error"])]
@@ -345,7 +351,7 @@ def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]
     return figure
 
 
-def _draw_ladder(axes: Axes, rungs: pd.DataFrame, line: Mapping[str, Any]) -> None:
+def _draw_ladder(axes: "Axes", rungs: pd.DataFrame, line: Mapping[str, Any]) -> None:
     """Draw one ladder, finest step first; what is zero or NaN cannot stand on a logarithmic axis."""
     dt, error, change = (rungs[column].to_numpy(float) for column in ("dt", "relative_error", "change"))
     axes.plot(dt, error, **{**line, "linewidth": 1.2})
@@ -371,14 +377,21 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
+def empty_figure(size: tuple[float, float]) -> "Figure":
+    """A figure of a width and a height [inch], with nothing in it."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size)
+
+
 def make_panels(
     count: int, *, legend: int, height: float = 2.7, width: float = WIDTH, entries: int = 5
-) -> tuple[Figure, list[Axes]]:
+) -> "tuple[Figure, list[Axes]]":
     """Panels of a height [inch] in rows of up to three, and room above for a legend with `entries` in a row."""
     columns = 2 if count == 4 else min(count, 3)
     rows, pitch, each = -(-count // columns), height + 0.8, width / columns
     total = rows * pitch + 0.1 + 0.18 * -(-legend // entries)
-    figure = Figure(figsize=(width, total))
+    figure = empty_figure((width, total))
     places = [(k % columns, rows - 1 - k // columns) for k in range(count)]
     boxes = [(x * each + 0.75, y * pitch + 0.5, each - 0.9, height) for x, y in places]
     return figure, [figure.add_axes((x / width, y / total, w / width, h / total)) for x, y, w, h in boxes]
@@ -396,13 +409,13 @@ def _lines(case_curves: Curves, styles: Mapping[str, Look]) -> Mapping[str, Mapp
     return lines
 
 
-def _limit_time(axes: Axes, t: Array) -> None:
+def _limit_time(axes: "Axes", t: Array) -> None:
     axes.set(xlabel="time [s]")
     if len(t) > 1:
         axes.set_xlim(t[0], t[-1])
 
 
-def put_legend(figure: Figure, panels: Iterable[Axes], *, columns: int = 5) -> None:
+def put_legend(figure: "Figure", panels: "Iterable[Axes]", *, columns: int = 5) -> None:
     """One legend above all panels, with as many entries in a row."""
     entries: dict[str, Any] = {}
     for axes in panels:

@@ -3,17 +3,18 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import cos, sin
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from robots.arrays import Array
-from validation.report.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
+from validation.report.figures import COLORS, DASHES, as_svg, empty_figure, literal, make_panels, put_legend
 from validation.report.geometry import SAME, TRACE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WORLD = "world"
 MOST_IN_PANEL = 4
@@ -35,11 +36,7 @@ _BY_CORNERS: Mapping[int, Mapping[str, Any]] = {
     3: {"color": COLORS[2]},
 }
 _SLIDE: Mapping[str, Any] = {"color": "#888888", "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
-_NAME: Mapping[str, Any] = {
-    "fontsize": 8,
-    "zorder": 5,
-    "path_effects": [withStroke(linewidth=2.5, foreground="white")],
-}
+_NAME: Mapping[str, Any] = {"fontsize": 8, "zorder": 5}
 _PATH: Mapping[str, Any] = {"color": "#D55E00", "linewidth": 1.8, "zorder": 4}
 
 
@@ -94,7 +91,7 @@ def scene(points: pd.DataFrame) -> Scene | None:
 
 
 @as_svg
-def robot_figure(view: Scene) -> Figure | None:
+def robot_figure(view: Scene) -> "Figure | None":
     """The robot at the start and at the end, the path of the traced point, and how far each body has turned."""
     traced, turning = bool(np.isfinite(view.path).any()), turns(view)
     many = len(turning) > MOST_IN_PANEL
@@ -119,7 +116,7 @@ def robot_figure(view: Scene) -> Figure | None:
 
 
 @as_svg
-def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> Figure | None:
+def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> "Figure | None":
     """A robot at its start, with the names of its joints and closures and the path of the traced point.
 
     Args:
@@ -134,7 +131,7 @@ def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> Figure
         view = scene(points.assign(x=right, y=z * cos(ABOVE) - toward * sin(ABOVE), z=0.0))
     if view is None:
         return None
-    figure = Figure(figsize=(5.5, 4.5))
+    figure = empty_figure((5.5, 4.5))
     axes = figure.add_axes((0.13, 0.11, 0.84, 0.84))
     _draw_slides(axes, view)
     _draw_pose(axes, view, 0)
@@ -146,7 +143,7 @@ def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> Figure
     return figure
 
 
-def _draw_slides(axes: Axes, view: Scene) -> None:
+def _draw_slides(axes: "Axes", view: Scene) -> None:
     """A line from where a joint is on one body to where it is on the other, if it slides."""
     places: dict[str, list[Array]] = {}
     for body, points in {**view.bodies, WORLD: view.fixed[None]}.items():
@@ -162,8 +159,11 @@ def _is_flat(points: pd.DataFrame) -> bool:
     return bool(extent.min() < THIN * extent.max())
 
 
-def _name_joints(axes: Axes, view: Scene, most_named: int) -> None:
+def _name_joints(axes: "Axes", view: Scene, most_named: int) -> None:
     """Write the names of joints and closures where they are at the start, those of one place on one line."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground="white")]
     names: dict[tuple[int, int], dict[str, Array]] = {}
     for body, points in view.bodies.items():
         for name, place in zip(view.names[body], points[0], strict=True):
@@ -171,11 +171,13 @@ def _name_joints(axes: Axes, view: Scene, most_named: int) -> None:
             names.setdefault((int(x), int(y)), {})[name] = place
     for places in names.values() if len(names) <= most_named else ():
         x, y = next(iter(places.values()))
-        axes.annotate(literal(", ".join(places)), (x, y), (5, 5), textcoords="offset points", **_NAME)
+        axes.annotate(
+            literal(", ".join(places)), (x, y), (5, 5), textcoords="offset points", path_effects=halo, **_NAME
+        )
 
 
 @as_svg
-def pose_figure(view: Scene) -> Figure | None:
+def pose_figure(view: Scene) -> "Figure | None":
     """The robot at the start, and the path of the traced point: what is seen where nothing can move."""
     figure, (axes,) = make_panels(1, legend=0, width=5.0, height=3.7)
     _draw_pose(axes, view, 0)
@@ -204,7 +206,7 @@ def _longest_edges(view: Scene) -> Iterator[tuple[str, Array]]:
             yield name, edges[:, int(np.argmax(lengths))]
 
 
-def _draw_pose(axes: Axes, view: Scene, sample: int, *, ghost: bool = False) -> None:
+def _draw_pose(axes: "Axes", view: Scene, sample: int, *, ghost: bool = False) -> None:
     """Draw every body as a marker, a line or a polygon, by the number of its points."""
     if not ghost:
         axes.plot(*view.fixed.T, linestyle="none", marker="^", color="black", markersize=7, zorder=3.5)
@@ -253,7 +255,7 @@ def _area(a: Array, b: Array, c: Array) -> float:
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
-def _draw_path(axes: Axes, view: Scene) -> None:
+def _draw_path(axes: "Axes", view: Scene) -> None:
     axes.plot(*view.path.T, **_PATH)
     for sample, fill, name in ((0, "white", "start"), (-1, _PATH["color"], "end")):
         axes.plot(
@@ -263,13 +265,13 @@ def _draw_path(axes: Axes, view: Scene) -> None:
     _frame(axes, view, f"path of {literal(view.traced)}")
 
 
-def _draw_turns(axes: Axes, t: Array, turning: Mapping[str, Array]) -> None:
+def _draw_turns(axes: "Axes", t: Array, turning: Mapping[str, Array]) -> None:
     for k, (name, angle) in enumerate(turning.items()):
         axes.plot(t, angle, color=COLORS[k % 6], linestyle=DASHES[k % 7], linewidth=1.6, label=literal(name))
     axes.set(title="turn of the bodies since the start", xlabel="time [s]", ylabel="angle [deg]")
 
 
-def _frame(axes: Axes, view: Scene, title: str) -> None:
+def _frame(axes: "Axes", view: Scene, title: str) -> None:
     """Limits that hold all that is drawn, at equal scale in both directions."""
     axes.locator_params(axis="x", nbins=5)
     low, high = np.array(axes.dataLim.min), np.array(axes.dataLim.max)

@@ -2,8 +2,8 @@
 
 PRELOAD = (
     "validation.execution.workers",
+    "validation.judge.audit",
     "validation.judge.evaluate",
     "engines.mujoco.routes.forward",
-    "validation.studies.run.report",
 )
 """Names of modules; a name alone imports nothing, so that a command that says them answers at once."""

@@ -7,8 +7,10 @@ from analytic.motion.configurations import with_configurations
 from analytic.motion.laws import AUTOMATIC, RECORDED
 from robots.errors import NotFoundError
 from robots.mechanism import ModelFile
-from robots.probe import probed
+from robots.probe import want_readable
 from robots.robot import DEFAULT, Case, MotionSpec, Robot, configurations, make_case, modes
+from validation.execution.forkserver import worker_context
+from validation.studies.preload import PRELOAD
 
 NEEDED = "validation.studies.run.study"
 """What runs the cases."""
@@ -38,8 +40,9 @@ def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", mo
         source=f"the file {path.name}",
         actuated=tuple(name.strip() for name in actuated.split(",") if name.strip()),
     )
-    with probed(ModelFile(path=path)):
-        import_module(NEEDED)  # which takes as long as the probe
+    context = worker_context(PRELOAD)
+    import_module(NEEDED)  # which takes as long as the imports of the process that reads it first
+    want_readable(ModelFile(path=path), context)
     robot = with_configurations(robot)
     mechanism = robot.mechanism()
     known = modes(mechanism)

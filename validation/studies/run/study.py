@@ -8,7 +8,6 @@ from importlib import import_module
 from itertools import groupby
 from math import nan
 from pathlib import Path
-from threading import Thread
 from typing import Any, ClassVar, NamedTuple
 
 from robots.errors import HarnessError, SingularityError
@@ -39,6 +38,8 @@ from validation.studies.study import Computed, Conclusion, Study, StudyResult, c
 
 LOGS = "logs"
 """Folder of the logs behind simulations as they are."""
+REPORT = "validation.studies.run.report"
+"""What makes the page."""
 NO_NAME = r"[^\w.+-]"
 """What keyframes and variants may be called and files are not."""
 
@@ -70,7 +71,6 @@ class Run(Study):
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
         sources.want_known(self.sources)
-        Thread(target=_prepare_page, daemon=True).start()
         absent = () if self.sources else sources.absent_engines()
         request = Request(dt=self.dt, tolerances=with_own_limits(self.limits), absent=absent)
         output = _computed(self, request, pool)
@@ -125,10 +125,15 @@ def run(
         return results_of(computed(study, Path(), pool))
 
 
-def _prepare_page() -> None:
-    """Import what checks the tables and makes the page, and pack what every page carries, while engines run."""
+def _prepare_tables() -> None:
+    """Import what checks the tables."""
     _ = TABLES["summary"].schema
-    import_module("validation.studies.run.report")
+
+
+def _prepare_page(pool: WorkerPool) -> None:
+    """Import what makes the page, here and behind all engines in the workers, and pack what every page carries."""
+    pool.prepare(REPORT)
+    import_module(REPORT)
     import_module("validation.report.pages").plotly_script()
 
 
@@ -207,7 +212,7 @@ def _as_they_come(
 ) -> Mapping[tuple[Key, str], Any]:
     """Results of sources and audits by case and name; a terminal shows the table of the latest robot."""
     keys, results_by_key = list(tasks), {}
-    for k, result in pool.completed(list(tasks.values()), "sources and audits"):
+    for k, result in pool.completed(list(tasks.values()), "sources and audits", partial(_prepare_page, pool)):
         results_by_key[keys[k]] = result
         if pool.progress.is_live:
             interim.take(keys[k], result)
@@ -241,7 +246,7 @@ def _motions(
     keys = {case.key: motion_key(case) for case in cases}
     one_per_motion = {keys[case.key]: case for case in reversed(cases)}
     tasks = [Task(prescribe_or_error, (case, dt), WorkerFailure, _files(case)) for case in one_per_motion.values()]
-    by_key = dict(zip(one_per_motion, pool.results(tasks, "motions"), strict=True))
+    by_key = dict(zip(one_per_motion, pool.results(tasks, "motions", _prepare_tables), strict=True))
     for case in cases:
         motion = by_key[keys[case.key]]
         expected = case.robot.expected.get(case.mode) == "not comparable" and isinstance(motion, SingularityError)
