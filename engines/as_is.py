@@ -54,8 +54,8 @@ class Record:
     """Efforts that acted over each step [N or N m], shape (nt, na)."""
     readings: Mapping[str, Array]
     """What else can be read for them, each of shape (nt, na); NaN where there is none."""
-    at_limits: int
-    """How many controls and forces were at an end of their range."""
+    at_limits: Mapping[str, int]
+    """How often the control or the force of an actuator was at an end of its range, by its name; never where not."""
     drift: Deviation
     """Largest opening of a loop."""
     iterations: float = np.nan
@@ -128,6 +128,7 @@ def history(
             restarted=log_of(source, case, second),
             following=np.where(whole.holds_itself, 0.0, relative),
             timeconst=timeconst,
+            drives=tuple(drive.name for drive in drives),
             at_limits=whole.at_limits,
         ),
     )
@@ -218,7 +219,7 @@ def _held_run(
         qd=velocities,
         acted=acted,
         readings={"commanded": acted},
-        at_limits=0,
+        at_limits={},
         drift=drift,
         holds_itself=False,
     )

@@ -83,8 +83,10 @@ class AsIs:
     """Largest distance of each drive from the motion over its stroke [-], shape (drives,); zero if it holds itself."""
     timeconst: float
     """Smallest time constant of what closes the loops [s]; infinite where there is none."""
-    at_limits: int = 0
-    """How many controls and forces were at an end of their range."""
+    drives: tuple[str, ...] = ()
+    """Names of these drives."""
+    at_limits: Mapping[str, int] = field(default_factory=dict)
+    """How often the control or the force of an actuator was at an end of its range, by its name; never where not."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "following", frozen(self.following, (None,), name=f"{self.log.name}, following"))

@@ -95,10 +95,15 @@ def held_log(
     hertz: float = 4.0,
     masses: tuple[float, float, float] = (CRANK, COUPLER, ROCKER),
     friction: Callable[[float], float] = lambda speed: 0.0,
+    chatter: float = 0.0,
 ) -> Log:
-    """The plant under the torque that the law needs at the middle of each step, held for the step (Runge-Kutta 4)."""
+    """The plant under the torque that the law needs at the middle of each step, held for the step (Runge-Kutta 4).
+
+    Beside it acts a torque of that size in steps of random sign.
+    """
     rate, t = 2 * np.pi * hertz, dt * np.arange(float(samples))
     effort = np.array([needed(float(time) + dt / 2, rate) for time in t])
+    effort += chatter * np.random.default_rng(1).choice([-1.0, 1.0], samples)
 
     def slope(state: Array, torque: float) -> Array:
         at = terms(state[0], masses)

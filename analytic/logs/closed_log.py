@@ -10,7 +10,7 @@ from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
 from analytic.kinematics.redundancy import mixed_drives, undriven_dofs
 from analytic.logs.closed_motion import States, closed_states, drive_of, widest_gap
 from analytic.logs.filters import Filter
-from analytic.logs.noise import noise
+from analytic.logs.noise import noise, rounding
 from analytic.motion.assembly import assemble
 from analytic.motion.continuation import ClosedPose, Tracer, close
 from robots.arrays import Array
@@ -49,6 +49,8 @@ class ClosedLog:
     """Widest opening of a loop as logged [m or rad]; NaN where only the drives are logged."""
     gap_time: float
     """When it was so wide [s]."""
+    exact: bool = False
+    """Whether a program computed all columns, so that what alternates in them is no noise but what happened."""
 
     @property
     def directions(self) -> Array:
@@ -62,15 +64,15 @@ class ClosedLog:
     @cached_property
     def effort_deviations(self) -> Array:
         """Noise of the efforts [N or N m], shape (na,)."""
-        return noise(self.effort)
+        return self._noise(self.effort)
 
     @cached_property
     def deviations(self) -> tuple[Array, Array]:
         """Noise of positions [m or rad] and velocities [m/s or rad/s] along `directions`, each of shape (columns,)."""
-        of_rates = np.zeros(0) if self.qd is None else noise(self.qd)
+        of_rates = np.zeros(0) if self.qd is None else self._noise(self.qd)
         if self.nearby is not None:
-            return noise(self.q), of_rates if of_rates.size else np.zeros(self.q.shape[1])
-        of_positions = noise(self.q)
+            return self._noise(self.q), of_rates if of_rates.size else np.zeros(self.q.shape[1])
+        of_positions = self._noise(self.q)
         of_dofs = np.zeros(self.mechanism.nv)
         for joint, columns, dofs in zip(
             self.mechanism.joints, self.mechanism.q_slices, self.mechanism.dof_slices, strict=True
@@ -79,6 +81,9 @@ class ClosedLog:
             turned = 2 * np.sqrt(np.mean(values[-4:] ** 2))  # a quaternion turns half as fast as the body
             of_dofs[dofs] = {"ball": [turned] * 3, "free": [*values[:3], *[turned] * 3]}.get(joint.kind, values)
         return of_dofs[self._dofs], (of_rates if of_rates.size else np.zeros(self.mechanism.nv))[self._dofs]
+
+    def _noise(self, values: Array) -> Array:
+        return rounding(values) if self.exact else noise(values)
 
     @property
     def _dofs(self) -> list[int]:

@@ -70,6 +70,20 @@ def noise(values: Array) -> Array:
     return np.maximum(estimate, resolution(values) / np.sqrt(12))
 
 
+def rounding(values: Array) -> Array:
+    """Standard deviation of the last digits of columns that a program computed, in single or in double precision.
+
+    Args:
+        values: Samples [any unit], shape (nt, columns).
+
+    Returns:
+        Standard deviation [unit of the column], shape (columns,).
+    """
+    single = (values == values.astype(np.float32)).all(axis=0)
+    eps = np.where(single, np.finfo(np.float32).eps, np.finfo(float).eps)
+    return eps * np.sqrt((values**2).mean(axis=0) / 12)
+
+
 def resolution(values: Array) -> Array:
     """The step that each column is rounded to, as by an encoder or an exporter.
 

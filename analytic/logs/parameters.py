@@ -268,6 +268,7 @@ def _at(residual: Residual, rows: AnyArray) -> Residual:
             truncation=floor.truncation,
             largest_truncation=floor.largest_truncation,
             reference=floor.reference,
+            chatter=floor.chatter,
             samples=len(rows),
         ),
     )

@@ -52,6 +52,8 @@ class Floor:
     """The largest over time [N or N m], shape (na,)."""
     reference: Array
     """Error of the equations themselves [N or N m], shape (na,)."""
+    chatter: Array
+    """Expected rms by whatever alternates in the columns, be it noise or what happened [N or N m], shape (na,)."""
     samples: int
     """How many samples are judged."""
 
@@ -63,8 +65,17 @@ class Floor:
     @property
     def largest(self) -> Array:
         """Below this a largest residual tells nothing [N or N m], shape (na,)."""
-        noise = self.noise * np.sqrt(2 * np.log(max(self.samples, 2)))
+        noise = self._largest_of(self.noise)
         return MARGIN * np.sqrt(noise**2 + self.largest_truncation**2 + self.reference**2)
+
+    @property
+    def largest_chatter(self) -> Array:
+        """Largest effect of whatever alternates in the columns [N or N m], shape (na,)."""
+        return MARGIN * self._largest_of(self.chatter)
+
+    def _largest_of(self, rms: Array) -> Array:
+        largest: Array = rms * np.sqrt(2 * np.log(max(self.samples, 2)))
+        return largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +152,7 @@ class _Expected:
     noise: Array
     truncation: Array
     largest_truncation: Array
+    chatter: Array
     size: Array
     """Of the efforts needed."""
 
@@ -173,7 +185,8 @@ def residual_efforts(
         closed: The log.
         effort_time: When its efforts acted.
         start: What is before does not count [s].
-        noiseless: Whether the log is known to have no noise, as that of a simulation: nothing is smoothed.
+        noiseless: Whether the log is known to have no noise, as that of a simulation: nothing is smoothed, and what
+            alternates in it has happened, so that its floor is what its last digits make.
         most: How many samples are judged at most, evenly spread; by default all.
 
     Raises:
@@ -183,7 +196,7 @@ def residual_efforts(
     log = closed.log
     late = acting_after(effort_time, log.dt)
     first = (start - log.t[0]) / log.dt
-    expected = _expected(closed, _exact_family(closed, late), first)
+    expected = _expected(closed, _exact_family(closed, late), first, noiseless=noiseless)
     if not noiseless and (not expected or min(expected, key=lambda e: e.cost).is_noisy):
         expected += _expected(closed, _smoothing_family(closed, late), first)
     if not expected:
@@ -214,6 +227,7 @@ def residual_efforts(
             truncation=best.truncation,
             largest_truncation=best.largest_truncation,
             reference=ROUND_OFF * scale,
+            chatter=best.chatter,
             samples=int(kept.sum()),
         ),
         gap=closed.gap,
@@ -282,7 +296,7 @@ def evenly(values: AnyArray, most: int | None) -> AnyArray:
     return values[np.unique(np.linspace(0, len(values) - 1, most).astype(int))]
 
 
-def _expected(closed: ClosedLog, family: _Family, first: float) -> list[_Expected]:
+def _expected(closed: ClosedLog, family: _Family, first: float, *, noiseless: bool = False) -> list[_Expected]:
     """What noise and truncation do to the residual by each filter but the last; nothing if the log is too short."""
     bases = family.bases(len(closed.log.t), first)
     if len(bases) < FEWEST_JUDGED or len(family.filters) < 2:
@@ -298,16 +312,25 @@ def _expected(closed: ClosedLog, family: _Family, first: float) -> list[_Expecte
     size = np.sqrt((middle.needed**2).mean(axis=0))
     reach = max(kernels.reach for kernels in family.filters) + max(family.shifts)
     spread = [kernels.spread(reach, of_filter) for kernels, of_filter in zip(family.filters, shifts, strict=True)]
-    expected = []
+    known, expected = replace(closed, exact=noiseless), []
     for k, divisor in enumerate(family.divisors):
-        change, kernels = residuals[k + 1] - residuals[k], family.filters[k]
-        noise = noise_rms(closed, derivatives, kernels.spread(reach), uses_velocities=kernels.uses_velocities)
-        of_change = noise_rms(closed, derivatives, spread[k + 1] - spread[k], uses_velocities=kernels.uses_velocities)
+        change, kernels, own = residuals[k + 1] - residuals[k], family.filters[k], family.filters[k].spread(reach)
+        chatter, noise, of_change = (
+            noise_rms(log, derivatives, weights, uses_velocities=kernels.uses_velocities)
+            for log, weights in ((closed, own), (known, own), (known, spread[k + 1] - spread[k]))
+        )
         whole = np.sqrt((change**2).mean(axis=0))
         truncation = np.sqrt(np.maximum(whole**2 - of_change**2, 0.0)) / divisor
         share = np.divide(truncation, whole, out=np.zeros_like(whole), where=whole > 0)
         largest = np.abs(change).max(axis=0) * share
         expected.append(
-            _Expected(filter=kernels, noise=noise, truncation=truncation, largest_truncation=largest, size=size)
+            _Expected(
+                filter=kernels,
+                noise=noise,
+                truncation=truncation,
+                largest_truncation=largest,
+                chatter=chatter,
+                size=size,
+            )
         )
     return expected

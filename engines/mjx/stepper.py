@@ -1,6 +1,7 @@
 """A step of MJX, from MuJoCo's data and back into them."""
 
-from functools import partial
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,17 @@ from engines.refusal import want_representable
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError
 
+STATE = ("qpos", "qvel", "act")
+READ = (*STATE, "actuator_force")
+"""What is read of each step besides rows of constraints, and stands in MJX's data itself or in `_impl`."""
+
 
 class MjxStepper:
-    """A model on the device, in double or single precision, of which one world is stepped."""
+    """A model on the device, in double or single precision, of which one world is stepped.
+
+    Data stay there as a list of arrays: to take MJX's own classes apart and to read all of them takes ten times the
+    step of a small robot.
+    """
 
     def __init__(self, source: str, model: Any, *, double: bool) -> None:
         """Put a model on the device.
@@ -36,18 +45,23 @@ class MjxStepper:
                 refusals.append(str(error))
         want_representable("mjx", refusals)
         self._equality = _equality_of_rows(model)
-        self._data: Any = None
+        self._robot, self._robot_structure = jax.tree.flatten(self.on_device)
+        self._leaves: list[Any] = []
+        self._structure: Any = None
+        self._steps: dict[bool, Callable[..., Any]] = {}
 
     def begin(self, data: Any) -> None:
         """See `engines.mujoco.stepper.Stepper.begin`."""
         with on_device(double=self.double):
             empty = mjx.make_data(self.model, impl="jax")
             kind = empty.qpos.dtype
-            for name in ("qpos", "qvel", "act"):
+            for name in STATE:
                 getattr(data, name)[:] = getattr(data, name).astype(kind)
-            state = {name: jax.numpy.asarray(getattr(data, name), kind) for name in ("qpos", "qvel", "act")}
+            state = {name: jax.numpy.asarray(getattr(data, name), kind) for name in STATE}
             # bound to the device as what a step returns, or the second step would be compiled anew
-            self._data = jax.device_put(empty.replace(**state), jax.devices()[0])
+            began = jax.device_put(empty.replace(**state), jax.devices()[0])
+            self._leaves, self._structure = jax.tree.flatten(began)
+        self._steps = {reads: _step_of(self._robot_structure, self._structure, reads) for reads in (False, True)}
 
     def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
         """See `engines.mujoco.stepper.Stepper.step`.
@@ -56,32 +70,63 @@ class MjxStepper:
             data: MuJoCo's.
             reads_joints: Whether to read joints.
         """
+        stepped = self._steps[reads_joints]
         try:
             with on_device(double=self.double):
-                kind = self._data.qpos.dtype
-                inputs = {name: jax.numpy.asarray(getattr(data, name), kind) for name in ("ctrl", "xfrc_applied")}
-                began = self._data.replace(**inputs)
-                self._data, joints = _stepped(self.on_device, began, reads_joints=reads_joints)
-                mjx.get_data_into(data, self.model, self._data)
+                kind = np.float64 if self.double else np.float32
+                inputs = [getattr(data, name).astype(kind) for name in ("ctrl", "xfrc_applied")]
+                self._leaves, read, joints = stepped(self._robot, self._leaves, *inputs)
+                read, joints = jax.device_get((read, joints))
+                self._write(data, read)
         except (jax.errors.JaxRuntimeError, NotImplementedError) as error:
             raise EngineError(f"{self.source}: {error}") from error
-        self._name_rows(data)
         if joints is None:
             return None
         force, cdof, cfrc_int = (np.asarray(values, float) for values in joints)
         return force, (cdof * cfrc_int[self.model.dof_bodyid]).sum(axis=1)
 
-    def _name_rows(self, data: Any) -> None:
-        """Say which equality each row is of, which MJX does not; rows without rates are left out."""
-        inner = self._data._impl  # where MJX keeps them, with no public way to them
-        in_use = (np.asarray(inner.efc_J)[: len(self._equality)] != 0).any(axis=1)
-        names = self._equality[in_use]
-        data.ne, data.efc_id[: len(names)] = len(names), names
-        data.efc_type[: len(names)] = EQUALITY_ROW
-        data.solver_niter[0] = int(inner.solver_niter)
+    def _write(self, data: Any, read: Any) -> None:
+        """Put into MuJoCo's data what a step gave; all that MJX has where there are more or other rows than before."""
+        every = (read["efc_J"] != 0).any(axis=1)
+        in_use = every[: len(self._equality)]
+        count = int(in_use.sum())
+        if len(every) > len(in_use) or data.nefc != count:
+            mjx.get_data_into(data, self.model, jax.tree.unflatten(self._structure, self._leaves))
+        else:
+            data.time = float(read["time"])
+            for name in READ:
+                getattr(data, name)[:] = read[name]
+            for name in ("efc_pos", "efc_force"):
+                getattr(data, name)[:] = read[name][in_use]
+        # say which equality each row is of, which MJX does not; rows without rates are left out
+        data.ne, data.efc_id[:count] = count, self._equality[in_use]
+        data.efc_type[:count] = EQUALITY_ROW
+        data.solver_niter[0] = int(read["solver_niter"])
 
 
-@partial(jax.jit, static_argnames="reads_joints")
+@cache
+def _step_of(robot: Any, data: Any, reads_joints: bool) -> Callable[..., Any]:
+    """A compiled step of all robots of one structure, from lists of arrays to lists of arrays.
+
+    Args:
+        robot: Structure of MJX's model.
+        data: Structure of its data.
+        reads_joints: Whether to read joints.
+    """
+
+    @jax.jit
+    def stepped(robot_leaves: Any, leaves: Any, ctrl: Any, wrenches: Any) -> tuple[Any, Any, Any]:
+        model = jax.tree.unflatten(robot, robot_leaves)
+        began = jax.tree.unflatten(data, leaves).replace(ctrl=ctrl, xfrc_applied=wrenches)
+        after, joints = _stepped(model, began, reads_joints=reads_joints)
+        inner = after._impl  # where MJX keeps rows of constraints, with no public way to them
+        names = ("efc_J", "efc_pos", "efc_force", "solver_niter")
+        read = {name: getattr(inner, name) for name in names} | {name: getattr(after, name) for name in (*READ, "time")}
+        return jax.tree.leaves(after), read, joints
+
+    return stepped
+
+
 def _stepped(model: Any, data: Any, *, reads_joints: bool) -> tuple[Any, Any]:
     """The state after a step, and of its beginning forces of actuators, axes of dofs and forces between bodies."""
     if not reads_joints:

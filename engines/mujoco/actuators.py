@@ -119,14 +119,15 @@ class Actuators:
         by_length, by_velocity = (self.bias[:, k] + self.gain[:, k] * inputs for k in (1, 2))
         return np.where(self._clipped(force), 0.0, by_length * ahead[0] + by_velocity * ahead[1])
 
-    def at_limits(self, ctrl: Array, force: Array) -> AnyArray:
-        """Which have a control or a force at the end of its range [-], shape (..., na).
+    def at_limits(self, ctrl: Array, force: Array) -> dict[str, int]:
+        """How often those that have been at the end of the range of their control or force were there, by name.
 
         Args:
-            ctrl: Controls, before they are clipped [N or N m per gain], shape (..., na).
-            force: Forces [N or N m], shape (..., na).
+            ctrl: Controls, before they are clipped [N or N m per gain], shape (nt, na).
+            force: Forces [N or N m], shape (nt, na).
         """
-        return (ctrl < self.ctrl_range[:, 0]) | (ctrl > self.ctrl_range[:, 1]) | self._clipped(force)
+        ends = (ctrl < self.ctrl_range[:, 0]) | (ctrl > self.ctrl_range[:, 1]) | self._clipped(force)
+        return {name: int(count) for name, count in zip(self.names, ends.sum(axis=0), strict=True) if count}
 
     def _clipped(self, force: Array) -> AnyArray:
         low, high = (1 - AT_LIMIT) * self.force_range.T

@@ -292,7 +292,7 @@ class _Run:
                 self.model.opt.integrator, self.actuators, (log["force"], inputs, after), (length, velocity), h
             ),
             readings=readings,
-            at_limits=int(self.actuators.at_limits(log["ctrl"], log["force"]).sum()),
+            at_limits=self.actuators.at_limits(log["ctrl"], log["force"]),
             drift=Deviation().or_worse(
                 *(
                     widest_opening(self.model, np.frombuffer(equalities, dtype=np.int32), np.array(gaps))

@@ -142,8 +142,11 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
 def _methods(model: Any) -> Iterator[dict[str, str]]:
     """How a step can be made: as the file says, with Runge-Kutta, and where velocities push, with them implicit."""
     integrators = [_integrator(model), "RK4"]
-    if _has_rate_forces(model):
-        integrators += ["implicitfast", "Euler"]
+    implicit = ["implicitfast", "Euler"]
+    if _has_other_rate_forces(model):
+        integrators += implicit
+    elif model.dof_damping.any() and integrators[0] not in implicit:
+        integrators += implicit[:1]  # both take the damping of joints alike
     own = integrators[0]
     ends_early = _solver(model) != "Newton" or model.opt.iterations < FEW_ITERATIONS or model.opt.tolerance > 1e-8
     for integrator in dict.fromkeys(integrators):
@@ -153,10 +156,12 @@ def _methods(model: Any) -> Iterator[dict[str, str]]:
             yield {**first, **SOLVED}
 
 
-def _has_rate_forces(model: Any) -> bool:
-    """Whether joints, tendons or actuators push against velocities, which integrators take differently."""
-    rates = (model.dof_damping, model.tendon_damping, model.actuator_biasprm[:, 2], model.actuator_gainprm[:, 2])
-    return any(np.any(values) for values in rates)
+def _has_other_rate_forces(model: Any) -> bool:
+    """Whether something pushes against velocities that the integrators Euler and implicitfast take differently."""
+    rates = [model.tendon_damping, model.actuator_biasprm[:, 2], model.actuator_gainprm[:, 2]]
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_EULERDAMP:
+        rates.append(model.dof_damping)
+    return bool(model.opt.density or model.opt.viscosity) or any(np.any(values) for values in rates)
 
 
 def _integrator(model: Any) -> str:

@@ -135,7 +135,7 @@ def simulate(
         qd=velocities,
         acted=acted,
         readings={"commanded": acted, "reported": reported, "reaction": reaction},
-        at_limits=0,
+        at_limits={},
         drift=drift,
         iterations=iterations / len(controller.t),
         independent=tuple(independent),

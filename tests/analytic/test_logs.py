@@ -10,7 +10,7 @@ from scipy.interpolate import make_lsq_spline
 
 from analytic.logs.closed_log import closed_log
 from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
-from analytic.logs.noise import noise, resolution, stuck_codes
+from analytic.logs.noise import noise, resolution, rounding, stuck_codes
 from analytic.logs.residual import Residual, half_step_lag, residual_efforts
 from robots.arrays import Array
 from robots.errors import HarnessError
@@ -272,3 +272,26 @@ def test_a_log_of_another_robot_is_refused_in_one_line(
     }
     with pytest.raises(HarnessError, match=line):
         judged(replace(exact, **made), four_bar)
+
+
+def test_what_alternates_in_a_computed_log_has_happened(four_bar: Case) -> None:
+    """A torque in steps of random sign is no noise where a program wrote the log: an effort 2 % too large is told."""
+    log = planar_four_bar.held_log(1e-3, 200, chatter=0.5)
+    wrong = replace(log, effort=1.02 * log.effort)
+    measured, computed = (
+        residual_efforts(closed_log(four_bar.mechanism, wrong, four_bar.guess), Held(log.dt), noiseless=noiseless)
+        for noiseless in (False, True)
+    )
+    largest = 0.02 * np.abs(log.effort).max()
+    assert computed.largest[0] == pytest.approx(largest, rel=0.05)
+    assert computed.floor.largest[0] < 0.2 * largest
+    assert measured.floor.largest[0] > largest
+    assert computed.floor.largest_chatter[0] > largest
+
+
+def test_last_digits_are_those_of_the_precision() -> None:
+    values = np.random.default_rng(0).normal(size=(1000, 2))
+    single = values.astype(np.float32).astype(float)
+    rounded = np.sqrt(((single - values) ** 2).mean(axis=0))
+    np.testing.assert_allclose(rounding(single), rounded, rtol=0.5)
+    assert (rounding(values) < 1e-8 * rounding(single)).all()

@@ -148,7 +148,8 @@ def test_controls_and_forces_at_their_limits_are_counted(
     kind: str, reaches: bool, model_case: CaseMaker, tmp_path: Path
 ) -> None:
     _, _, record = run(model_case, flywheels(tmp_path, [kind]))
-    assert (record.at_limits > 10) is reaches
+    assert list(record.at_limits) == [kind] * reaches
+    assert all(count > 10 for count in record.at_limits.values())
 
 
 def test_an_actuator_that_is_no_motor_or_servo_is_refused(model_case: CaseMaker, tmp_path: Path) -> None:

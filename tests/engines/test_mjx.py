@@ -245,6 +245,30 @@ def test_in_single_precision_a_run_begins_where_the_device_has_it() -> None:
     assert (data.qpos != motion.q[0]).any()
 
 
+def test_a_step_leaves_in_the_data_what_mjx_has() -> None:
+    """The arrays that are read alone, against MJX's own step and the whole of its data."""
+    mujoco = pytest.importorskip("mujoco")
+    from engines.mjx._model import QUICK
+    from engines.mjx.stepper import MjxStepper
+    from engines.mujoco.as_is import compiled
+
+    case, motion = four_bar()
+    model = compiled(case.mechanism)
+    stepper, data = MjxStepper("mjx/as_is_single", model, double=False), mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = motion.q[0], motion.qd[0]
+    stepper.begin(data)
+    state = mjx.make_data(model).replace(qpos=jax.numpy.asarray(data.qpos), qvel=jax.numpy.asarray(data.qvel))
+    one_step, on_device = jax.jit(mjx.step, compiler_options=QUICK), mjx.put_model(model)
+    for k in range(5):
+        data.ctrl[:] = 0.1 * k
+        stepper.step(data, reads_joints=False)
+        state = one_step(on_device, state.replace(ctrl=jax.numpy.asarray(data.ctrl)))
+    whole = mjx.get_data(model, state)
+    for name in ("time", "qpos", "qvel", "actuator_force", "efc_pos", "efc_force"):
+        np.testing.assert_allclose(getattr(data, name), getattr(whole, name), rtol=1e-4, atol=1e-6, err_msg=name)
+    assert data.nefc == whole.nefc > 0
+
+
 @pytest.mark.parametrize(
     ("option", "says"),
     [('actuatorgroupdisable="0"', "actuatorgroupdisable"), ('noslip_iterations="3"', "noslip_iterations")],

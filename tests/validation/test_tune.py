@@ -148,6 +148,65 @@ def test_the_search_ends_where_a_start_lasts_at_every_step() -> None:
     assert 4e-3 / 20 < min(steps) < 4e-3 / 12  # from 4 ms on no start has ended; before, all have blown up
 
 
+def test_the_search_ends_where_everything_blows_up() -> None:
+    """From the step of the file on: a coarser one may do so because of its size."""
+    steps: list[float] = []
+
+    def unstable(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
+        steps.extend(one.step for one in candidates)
+        return [Scored(candidate=one, error=np.inf, cost=one.price) for one in candidates]
+
+    list(cheapest(FAMILIES, Reach(1.0, own=2e-3), 1e-3, unstable))
+    assert 2e-3 / 20 < min(steps) < 2e-3 / 12
+
+
+def test_the_search_ends_where_an_error_falls_too_slowly() -> None:
+    """As the floor of a log does whose friction chatters: half of the error is left at a quarter of the step."""
+    tried: list[Candidate] = []
+    slow = list(cheapest(FAMILIES, Reach(1.0), 1e-3, tries(lambda _, step: 0.7 * (step / 0.02) ** 0.5, tried)))
+    assert choice(slow, 1e-3) is None
+    assert min(one.step for one in tried) > 1e-3
+
+
+def test_a_motion_that_motors_are_too_weak_for_is_seen_at_once(tmp_path: Path) -> None:
+    """Named are the drive that stays behind and the motor; no step is searched."""
+    model = tmp_path / "weak.xml"
+    text = FOUR_BAR.read_text(encoding="utf-8")
+    assert "<motor " in text
+    model.write_text(text.replace("<motor ", '<motor forcelimited="true" forcerange="-.3 .3" '))
+    case = case_of_file(model)
+    result, conclusion = run_study(Tune(case=case, accuracy=1e-2), tmp_path / "out", workers=ALONE)
+    drive, motor = case.mechanism.drives[0].name, case.mechanism.actuators[0].name
+    answer = result.record["answer"]
+    assert conclusion.verdicts == ["not comparable"]
+    assert f"not followed: '{drive}' is off" in answer
+    assert f"end of their range ({motor} " in answer
+    assert len(result.tables["tune"]) < 5
+
+
+def test_euler_and_implicitfast_are_one_where_only_joints_are_damped(tmp_path: Path) -> None:
+    """They are not tried both then; a servo with a velocity gain tells them apart."""
+    damped = FOUR_BAR.read_text(encoding="utf-8").replace('type="hinge"', 'type="hinge" damping="0.3"')
+    ends, methods = {}, {}
+    for name, text in {
+        "damped": damped,
+        "servo": damped.replace("<motor ", '<general biastype="affine" biasprm="0 0 -3" '),
+    }.items():
+        model = tmp_path / f"{name}.xml"
+        model.write_text(text)
+        methods[name] = {one.method for one in tuning_of("mujoco").families(case_of_file(model).mechanism)}
+        for integrator in ("EULER", "IMPLICITFAST"):
+            simulated = mujoco.MjModel.from_xml_path(str(model))
+            simulated.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
+            simulated.opt.gravity[:] = 0, -9.81, 0
+            data = mujoco.MjData(simulated)
+            mujoco.mj_step(simulated, data, nstep=50)
+            ends[name, integrator] = data.qpos.copy()
+    np.testing.assert_allclose(ends["damped", "EULER"], ends["damped", "IMPLICITFAST"], rtol=1e-12)
+    assert np.abs(ends["servo", "EULER"] - ends["servo", "IMPLICITFAST"]).max() > 1e-6
+    assert methods == {"damped": {"Euler", "RK4"}, "servo": {"Euler", "RK4", "implicitfast"}}
+
+
 def test_a_budget_leaves_out_what_is_too_fine() -> None:
     reach = Reach(1.0, finest={"first": 1e-3, "second": 2e-3})
     scored = list(cheapest(FAMILIES, reach, 1e-6, tries(smooth, [])))

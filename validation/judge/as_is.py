@@ -33,6 +33,8 @@ ORDER = 6
 """Of the differences in time that leave of a start nothing, and of round-off all."""
 FEWEST_DIFFERENCES = 20
 """Samples by which round-off is known."""
+NAMED = 4
+"""Actuators at an end of their range that are named."""
 SCALED = 60
 """Samples by which the scale of what is judged is known."""
 
@@ -53,8 +55,8 @@ class Series:
     """Below this a root mean square tells nothing [N or N m], shape (na,)."""
     floor_of_largest: Array
     """Below this the largest tells nothing [N or N m], shape (na,)."""
-    noise: Array
-    """The largest that noise of the log may make [N or N m], shape (na,)."""
+    chatter: Array
+    """The largest that what alternates from step to step makes [N or N m], shape (na,)."""
     left_out: Array
     """Largest effort that would do what contacts, limits and dry friction did, taken on trust, shape (na,)."""
 
@@ -140,9 +142,7 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
         scale=judged.scale,
         floor=judged.floor.rms,
         floor_of_largest=judged.floor.largest,
-        noise=replace(
-            judged.floor, largest_truncation=0 * judged.floor.noise, reference=0 * judged.floor.noise
-        ).largest,
+        chatter=judged.floor.largest_chatter,
         left_out=np.abs(forces).max(axis=0),
     )
     return series, judged.filter
@@ -218,7 +218,7 @@ def start_window(whole: Series, t: Array, residual: Array) -> tuple[float, AnyAr
     """
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
     difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
-    of_log = np.sqrt(2) * whole.relative(whole.noise)  # where there are few samples, it is better known
+    of_log = np.sqrt(2) * whole.relative(whole.chatter)  # where there are few samples, it is better known
     noise, difference = np.maximum(_round_off(difference), of_log), np.abs(difference)
     worst = _start_window(t, difference.max(axis=1), error.max(axis=1), float(noise.max(initial=0.0)))
     own = np.array([_start_window(t, *columns) for columns in zip(difference.T, error.T, noise, strict=True)])
@@ -254,15 +254,23 @@ def _start_window(t: Array, difference: Array, error: Array, noise: float) -> fl
 
 
 def _not_followed(as_is: AsIs) -> str:
-    worst = float(as_is.following.max(initial=0.0))
-    if worst <= FOLLOWS:
+    if follows(as_is):
         return ""
+    worst = float(as_is.following.max())
     limits = f", with {_at_limits(as_is)}" if as_is.at_limits else ""
-    return f"not followed: a drive is off the motion by {worst:.2g} of its stroke, want at most {FOLLOWS:g}{limits}"
+    name = f"'{as_is.drives[int(np.argmax(as_is.following))]}'" if as_is.drives else "a drive"
+    return f"not followed: {name} is off the motion by {worst:.2g} of its stroke, want at most {FOLLOWS:g}{limits}"
+
+
+def follows(as_is: AsIs) -> bool:
+    """Whether all drives of a run kept to the motion."""
+    return float(as_is.following.max(initial=0.0)) <= FOLLOWS
 
 
 def _at_limits(as_is: AsIs) -> str:
-    return f"{as_is.at_limits} controls or forces at the end of their range"
+    most = sorted(as_is.at_limits.items(), key=lambda item: -item[1])
+    named = ", ".join(f"{name} {count}" for name, count in most[:NAMED]) + (", ..." if len(most) > NAMED else "")
+    return f"{sum(as_is.at_limits.values())} controls or forces at the end of their range ({named})"
 
 
 def _not_settled(as_is: AsIs) -> str:

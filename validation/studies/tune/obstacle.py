@@ -22,7 +22,7 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
         tried: What has been tried, of which something can be judged.
         wish: What is wanted, in words.
     """
-    best = min(tried, key=lambda one: one.error)
+    best = _best(trials, purposes, tried)
     finer, harder = _further(best.candidate)
     results = dict(zip(("step", "softness"), trials.scored(purposes, [finer, harder]), strict=True))
     beside = {"step": best, "softness": results["step"] if harder.step < best.candidate.step else best}
@@ -33,6 +33,16 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
     )
     reason = f"what stands in the way is the {' and the '.join(causes)}" if causes else _rest(trials, best)
     return f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"
+
+
+def _best(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]) -> Scored:
+    """What errs least on all motions: what was bad on one was not tried on the others."""
+    on_all: list[Scored] = []
+    for one in sorted(tried, key=lambda one: one.error):
+        if on_all and min(other.error for other in on_all) <= one.error:
+            break
+        on_all += trials.scored(purposes, [one.candidate])
+    return min(on_all, key=lambda one: one.error)
 
 
 def _further(candidate: Candidate) -> tuple[Candidate, Candidate]:

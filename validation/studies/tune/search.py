@@ -26,12 +26,16 @@ FEWEST_STEPS = 12
 """Steps that a motion has at least, of which half are left after its start [-]."""
 LEAP = 4.0
 """By how much a step is refined at most before the method is looked at again [-]."""
+UNJUDGED_LEAP = 2.0
+"""The same where a run comes to its end and cannot be judged [-]."""
 TURN = 4.0
 """Methods whose next step costs no more than so many times the cheapest are tried with it [-]."""
 STALLED = 0.8
 """An error of which a step that is finer by a leap leaves more than this part has another cause [-]."""
 LASTING = 16.0
-"""A start that lasts to the end at all steps from one to so many times a finer one is no matter of the step [-]."""
+"""What cannot be judged at any step from one to so many times a finer one is no matter of the step [-]."""
+HOPE = 2.0
+"""Finer steps may do so many times better than those before, in powers of the step, or are not tried [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +67,7 @@ class Scored:
     cost: float
     """What a simulated second costs [1/s]."""
     lasts: bool = False
-    """Whether the start is seen to the end of a motion."""
+    """Whether a run came to its end and cannot be judged: it does not follow, or its start is seen to the end."""
 
 
 Ask = Callable[[Sequence[Candidate], float], Sequence[Scored]]
@@ -83,8 +87,8 @@ class _Method:
     """Steps that have been left out between the last that was tried and the next [s]."""
     tried: list[Scored] = field(default_factory=list)
     """Of its first family."""
-    lasts_from: float = 0.0
-    """Coarsest step from which on no start has ended [s]."""
+    unjudged_from: float = 0.0
+    """Coarsest step from which on nothing can be judged, whatever the step [s]."""
 
     @property
     def price(self) -> float:
@@ -105,27 +109,41 @@ class _Method:
         """Look at steps that were leapt over: an error falls faster than a leap goes by near the end of stability."""
         self.steps, self.leapt = self.leapt, []
 
-    def go_on(self, scored: Scored, target: float) -> None:
+    def go_on(self, scored: Scored, target: float, own: float) -> None:
         """Leave out steps that are too coarse by what has been found at one; all if its error has another cause.
 
         Args:
             scored: What has been found.
             target: Error to stay below [-].
+            own: Step of the file, from which on what blows up has another cause than its step [s].
         """
         step, error, order = scored.candidate.step, scored.error, 2 if self.families[0].stages > 1 else 1
         near = NEAR if self.softer else 1.0
         coarsest = step * min(max((near * target / max(error, target)) ** (1 / order), 1 / LEAP), 1.0)
         if not np.isfinite(error):  # where it gets stable is anywhere, and what is not ends soon
-            coarsest = step
-        coarser = [one.error for one in self.tried if one.candidate.step >= LEAP * step * 0.9]
+            coarsest = step / UNJUDGED_LEAP if scored.lasts else step
+        unjudged = scored.lasts or (not np.isfinite(error) and step <= own)
+        self.unjudged_from = max(self.unjudged_from, step) if unjudged else 0.0
+        is_over = self.unjudged_from > 0.999 * LASTING * step or self._stalls(scored, near * target)
         self.tried.append(scored)
         finer = [other for other in self.steps if other < 0.999 * step]
         self.steps = [other for other in finer if other <= 1.001 * coarsest] or finer[-1:]
         self.leapt = finer[: len(finer) - len(self.steps)]
-        self.lasts_from = max(self.lasts_from, step) if scored.lasts else 0.0
-        stalls = bool(coarser) and np.isfinite(error) and error > STALLED * min(coarser)
-        if stalls or self.lasts_from > 0.999 * LASTING * step:
+        if is_over:
             self.steps = []
+
+    def _stalls(self, scored: Scored, target: float) -> bool:
+        """Whether an error fell so little over a leap that no step left will do."""
+        step, error = scored.candidate.step, scored.error
+        coarser = [one for one in self.tried if one.candidate.step >= LEAP * step * 0.9 and np.isfinite(one.error)]
+        if not (coarser and self.steps and np.isfinite(error)):
+            return False
+        best = min(coarser, key=lambda one: one.error)
+        if error > STALLED * best.error:
+            return True
+        order = np.log(best.error / error) / np.log(best.candidate.step / step)
+        within_reach = error * (min(self.steps[-1], step) / step) ** (HOPE * order)
+        return best.error < 1 and bool(within_reach > target)
 
 
 class Reach(NamedTuple):
@@ -137,6 +155,8 @@ class Reach(NamedTuple):
     """What is as dear is not tried [1/s]."""
     finest: Mapping[str, float] = MappingProxyType({})
     """Finest step that a budget leaves to a method [s]."""
+    own: float = 0.0
+    """Step of the file as it is [s]."""
 
 
 def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) -> Iterator[Scored]:
@@ -158,7 +178,7 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
     while (price := min(method.price for method in methods)) < best:
         turn = [method for method in methods if method.price <= min(TURN * price, 0.999 * best)]
         leads = [Candidate(family=method.families[0], step=method.steps[0]) for method in turn]
-        for method, scored in zip(turn, ask(leads, np.inf), strict=True):
+        for method, scored in zip(turn, ask(leads, NEAR * target), strict=True):
             at_step = [scored]
             if target < scored.error <= NEAR * target:
                 others = ask(method.others(scored, method.softer), scored.error)
@@ -173,7 +193,7 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
             if good:
                 method.go_back()
             else:
-                method.go_on(scored, target)
+                method.go_on(scored, target, reach.own)
 
 
 def choice(tried: Sequence[Scored], target: float) -> Scored | None:

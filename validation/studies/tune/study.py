@@ -26,7 +26,7 @@ from validation.studies.tune.obstacle import obstacle
 from validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
 from validation.studies.tune.search import Scored, choice
 from validation.studies.tune.trial import Trial
-from validation.studies.tune.trials import Trials
+from validation.studies.tune.trials import FINER, Trials
 from validation.studies.tune.writing import write_tuned
 
 TABLE = "tune"
@@ -38,6 +38,7 @@ MARGIN = 0.9
 HELD_OUT = 2
 """Random motions that the search does not see."""
 MOTION = "motion.csv"
+SLOWER = "give a motion by --motion that its actuators can follow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +122,13 @@ class Tune(Study):
         }
         if not shown:
             return {**about, "verdict": "not comparable", "answer": base.reason}
+        if base.too_weak and (methods := trials.too_weak(shown[0])):
+            words = f"at {1e3 * given.step:g} ms as it is and at {1e3 * given.step / FINER:g} ms with {methods}"
+            return {
+                **about,
+                "verdict": "not comparable",
+                "answer": f"no settings help, {words}: {base.reason}; {SLOWER}",
+            }
         return {**about, **self._tuned(trials, base, shown, pool, folder)}
 
     def _tuned(

@@ -15,7 +15,7 @@ from robots.efforts import AsIs
 from robots.errors import HarnessError
 from robots.robot import Case
 from validation.execution.frames import loads
-from validation.judge.as_is import Settled, settled
+from validation.judge.as_is import Settled, follows, settled
 from validation.studies.tune.engine import tuning_of
 from validation.studies.tune.purposes import Purpose
 
@@ -48,6 +48,10 @@ class Trial:
     """Whose effort is worst."""
     reason: str = ""
     """Why nothing is judged."""
+    ended: bool = False
+    """Whether the run came to the end of its motion."""
+    too_weak: bool = False
+    """Whether the motion is not followed, with actuators at the ends of their ranges."""
 
     def bound(self, *, start: bool) -> float:
         """What is held against the accuracy: the error, or what the log itself is expected to be off by [-].
@@ -122,6 +126,7 @@ class _Simulation:
             whole, as_is = self._run(purpose)
         except HarnessError as error:
             return trial(reason=str(error))
+        trial = partial(trial, ended=True, too_weak=bool(as_is.at_limits) and not follows(as_is))
         left = settled(self.case.mechanism, as_is, most=most)
         if left.reason:
             return trial(reason=left.reason, window=left.window)
@@ -144,6 +149,7 @@ class _Simulation:
             restarted=restarted,
             following=np.zeros_like(behind) if excused else behind,
             timeconst=self.given.timeconst,
+            drives=tuple(self.case.mechanism.drives[k].name for k in whole.independent),
             at_limits=whole.at_limits,
         )
 

@@ -20,6 +20,8 @@ from validation.studies.tune.trial import Extent, Trial, try_settings
 
 SEARCHED = 150
 """Samples of a run that are judged while settings are searched for [-]."""
+FINER = 4.0
+"""Step of the file over one at which actuators that are too weak for a motion are so for any [-]."""
 PROVEN = 600
 """Samples of a run that are judged where a figure is certified [-]."""
 
@@ -89,7 +91,7 @@ class Trials:
     def _worst(self, purposes: Sequence[Purpose], candidate: Candidate) -> Scored:
         trials = self._trials(purposes, candidate).values()
         bounds = [one.bound(start=self.include_start) for one in trials]
-        lasts = any(np.isinf(one.window) for one in trials)
+        lasts = any(one.ended and one.reason for one in trials)
         return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost, lasts=lasts)
 
     def _trials(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, Trial]:
@@ -108,14 +110,33 @@ class Trials:
             target: Error to stay below [-].
             finest: Finest step that a budget leaves to a method [s].
         """
-        if not self.families:
-            self.families = AskedTuning(engine=self.engine, pool=self.pool).families(self.case.mechanism)
+        self._ask_for_families()
         same = next(family for family in self.families if not family.fixed and not family.timeconst)
         own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
         tried = self.scored(purposes, own)
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
-        reach = Reach(max(_span(purpose.motion.t) for purpose in purposes), most, finest)
+        reach = Reach(max(_span(purpose.motion.t) for purpose in purposes), most, finest, self.given.step)
         return [*tried, *cheapest(self.families, reach, target, partial(self.scored, purposes))]
+
+    def too_weak(self, purpose: Purpose) -> str:
+        """By which methods a motion is not followed at a fraction of the file's step either, as actuators are too weak.
+
+        Args:
+            purpose: The motion.
+
+        Returns:
+            All methods, in words, or nothing if one of them follows or is kept from it by something else.
+        """
+        self._ask_for_families()
+        firsts = {family.method: family for family in reversed(self.families)}
+        tried = [Candidate(family=family, step=self.given.step / FINER) for family in firsts.values()]
+        self.scored([purpose], tried)
+        known = [trial for candidate in tried for trial in self._trials([purpose], candidate).values()]
+        return ", ".join(firsts) if all(trial.too_weak for trial in known) else ""
+
+    def _ask_for_families(self) -> None:
+        if not self.families:
+            self.families = AskedTuning(engine=self.engine, pool=self.pool).families(self.case.mechanism)
 
     def choose(self, settings: Settings) -> None:
         """Mark the rows of the settings that are chosen."""
