@@ -13,11 +13,13 @@ import numpy as np
 from analytic.motion.automatic import SPAN, swing
 from analytic.motion.continuation import Tracer
 from docs.kept_tables import ROOT, keep
-from docs.site.entries import ATLAS, SPECS, records
+from docs.site.entries import ATLAS, MODELS, SPECS, records
+from docs.site.notes import KEPT_APART
 from robots.arrays import Array
 from robots.errors import HarnessError
 from robots.robot import Case
 from validation.execution.tables import read_record, read_tables
+from validation.judge.results import TABLES
 from validation.report.geometry import pose_rows
 from validation.studies.atlas.fetching import PUBLIC, fetched
 from validation.studies.atlas.manifest import Entry, entries
@@ -30,7 +32,7 @@ DIGITS = 6
 def main() -> None:
     """Keep the results in the folder named on the command line; the models come from a remote, by default GitHub."""
     results, remote = Path(sys.argv[1]), sys.argv[2] if sys.argv[2:] else PUBLIC
-    tables = read_tables(results, {name: spec for name, spec in SPECS.items() if name != "points"})
+    tables = read_tables(results, {ATLAS: MODELS, **{name: TABLES[name] for name in KEPT_APART}})
     names = {model["id"] for model in records(tables[ATLAS]) if not model["copies_of"]}
     rows = [row for entry in entries() if entry.model.id in names for row in _rows(entry, remote)]
     keep(ROOT / "docs" / ATLAS, {**tables, "points": SPECS["points"].frame(rows).round(DIGITS)}, read_record(results))

@@ -13,6 +13,7 @@ import pandas as pd
 
 from docs.kept_tables import ROOT, keep
 from docs.site.entries import ATLAS, CATALOGUE, COUNTS, MODELS
+from docs.site.notes import KEPT_APART
 from robots.robot import load
 from validation.execution.tables import read_record, read_tables
 from validation.judge.results import TABLES
@@ -22,7 +23,7 @@ from validation.judge.verdicts import JUDGED, summary_verdicts, worst
 def main() -> None:
     """Keep the run in the folder named on the command line."""
     run = Path(sys.argv[1])
-    tables, record = read_tables(run, {name: TABLES[name] for name in ("summary", "audit")}), read_record(run)
+    tables, record = read_tables(run, {name: TABLES[name] for name in KEPT_APART}), read_record(run)
     models = [_model(name, about, tables["summary"], record) for name, about in record["robots"].items()]
     keep(ROOT / "docs" / CATALOGUE, {**tables, ATLAS: MODELS.frame(models)}, record)
 

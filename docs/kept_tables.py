@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from docs.site.entries import SPECS
+from docs.site.notes import apart
 from validation.execution.files import RECORD
 from validation.execution.tables import to_csv
 
@@ -22,12 +23,13 @@ def keep(folder: Path, tables: Mapping[str, pd.DataFrame], record: Mapping[str, 
 
     Args:
         folder: Of the collection.
-        tables: By name, of `SPECS`.
+        tables: By name, of `SPECS`, with their notes.
         record: Of the study.
     """
     folder.mkdir(exist_ok=True)
-    for name, table in {**tables, "audit": _needed(tables["audit"])}.items():
-        to_csv(_portable(SPECS[name].frame(table)), folder / f"{name}.csv")
+    needed = {name: _portable(table) for name, table in {**tables, "audit": _needed(tables["audit"])}.items()}
+    for name, table in apart(needed).items():
+        to_csv(SPECS[name].frame(table), folder / f"{name}.csv")
     command = ["PLACE" if FOREIGN_PLACE.fullmatch(argument) else argument for argument in record["command"]]
     text = json.dumps({**record, "command": command}, indent=2, ensure_ascii=False)
     (folder / RECORD).write_text(text.replace(f"{ROOT}/", "") + "\n", encoding="utf-8")

@@ -291,6 +291,8 @@ class Engine(ABC):
     """Whether the terms of its equations can be read from it; else its efforts alone show what it computes."""
     companions: ClassVar[tuple[str, ...]] = ()
     """Packages that it needs and does not ask for, as `torch>=2.6`."""
+    without_wheels: ClassVar[tuple[str, ...]] = ()
+    """Packages that it needs and that come as source only, which are built where it is installed."""
     unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     """Versions of other packages beside which alone releases run, and do not say so, as `{"<3.2.7": ("numpy<2",)}`."""
 

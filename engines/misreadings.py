@@ -34,7 +34,14 @@ class Misread(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        history = self._route.compute_efforts(case, motion)
+        return self.misread_history(self._route.compute_efforts(case, motion))
+
+    def misread_history(self, history: EffortHistory) -> EffortHistory:
+        """What the route returned, misread.
+
+        Args:
+            history: As the route returned it.
+        """
         if history.as_is is None:
             return history
         as_is = history.as_is

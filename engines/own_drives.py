@@ -276,11 +276,14 @@ def _finite_state(source: str, robot: Driven) -> tuple[Array, Array]:
 
 
 def _targets(motion: Motion, gains: Gains, steps: tuple[float, float]) -> Targets:
-    """What the drives are told from a time on [s], in steps of so long [s], to the end of the motion."""
+    """What the drives are told from a time on [s], in steps of so long [s], to the end of the motion.
+
+    The last step ends after it, where its last polynomial goes on: a target that stood still there would be a brake.
+    """
     begin, step = steps
     count = int(np.floor((motion.t[-1] - begin) / step + 1e-9)) + 1
     t: Array = begin + step * np.arange(count, dtype=float)
-    ends = targets(motion, np.minimum(t + step, motion.t[-1]))
+    ends = targets(motion, t + step)
     return Targets(t=t, q=targets(motion, t).q, ends=ends.q, rates=ends.qd, gains=gains)
 
 

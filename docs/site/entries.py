@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from docs.site.notes import NOTES, SPEC, together
 from robots.errors import OutputError
 from validation.execution.tables import TableSpec, read_record, read_tables
 from validation.judge.results import TABLES
@@ -28,6 +29,7 @@ SPECS: Mapping[str, TableSpec] = {
     "summary": TABLES["summary"],
     "audit": TABLES["audit"],
     "points": _POINTS,
+    NOTES: SPEC,
 }
 """Tables of a collection, by the names of their files; without points its robots are not drawn."""
 
@@ -118,7 +120,7 @@ def read_collections(folders: Iterable[Path]) -> tuple[Entry, ...]:
 
 
 def _entries(folder: Path) -> Iterator[Entry]:
-    tables, record = read_tables(folder, SPECS), read_record(folder)
+    tables, record = together(read_tables(folder, SPECS)), read_record(folder)
     models = tables.pop(ATLAS).sort_values("id")
     bad = [name for name in models["id"] if not pd.Series([name]).str.fullmatch(NAME).all()]
     if bad:

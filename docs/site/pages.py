@@ -62,7 +62,7 @@ def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
         text = environment.get_template("robot.md").render(**_of_robot(entry, root), drawn=entry.name in drawings)
         _write(root / PAGES / "robots" / f"{entry.name}.md", text)
     for each in each_engine:
-        text = environment.get_template("engine.md").render(**_of_engine(each), table=_table(environment))
+        text = environment.get_template("engine.md").render(**_of_engine(each, root), table=_table(environment))
         _write(root / PAGES / "engines" / f"{each.name}.md", text)
     _remove_others(root / PAGES / "robots", {f"{entry.name}.md" for entry in entries})
     _remove_others(folder, {"index.json", "as-is.svg", *_file_names(entries)})
@@ -120,12 +120,13 @@ def _of_robot(entry: Entry, root: Path) -> Mapping[str, Any]:
     }
 
 
-def _of_engine(each: EngineEntry) -> Mapping[str, Any]:
+def _of_engine(each: EngineEntry, root: Path) -> Mapping[str, Any]:
     """What the page of an engine is made from."""
     as_is = [row for row in each.results if row[1].endswith("/as_is")]
     return {
         "each": each,
         "root": "../../../",
+        "reports": {path.stem for path in (root / "docs" / "reports").glob("*.md")},
         "as_is": sorted(as_is, key=lambda row: -row[2].error if row[2].error == row[2].error else 0.0),
         "judged": [row for row in each.results if row not in as_is and row[2].verdict != "informational"],
     }

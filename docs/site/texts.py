@@ -67,9 +67,9 @@ def answer(entry: Entry) -> str:
         return f"The same mechanism as {model['copies_of']}, which stands for it."
     sentences = [f"{badge_text(entry).capitalize()}."]
     if math.isfinite(model["as_is_error"]):
-        version = entry.versions.get("mujoco", "")
+        version, error = entry.versions.get("mujoco", ""), percent(model["as_is_error"])
         sentences = [
-            f"As its file is, MuJoCo {version} gives efforts that are {percent(model['as_is_error'])} off at worst, "
+            f"As its file is{_but(model['patches'])}, MuJoCo {version} gives efforts that are {error} off at worst, "
             "over the scale of their actuator."
         ]
     if math.isfinite(model["tuned_accuracy"]):
@@ -107,6 +107,11 @@ def known(values: Mapping[str, Any]) -> dict[str, Any]:
         name: None if value == "" or (isinstance(value, float) and not math.isfinite(value)) else value
         for name, value in values.items()
     }
+
+
+def _but(patches: str) -> str:
+    """How the model that is computed differs from its file, if it does."""
+    return f", but {patches}" if patches else ""
 
 
 def _largest(findings: list[CaseVerdict]) -> float:

@@ -19,6 +19,7 @@ class Genesis(Engine):
     simulating = frozenset({"as_is"})
     tells_terms = False
     companions = ("torch>=2.6",)
+    without_wheels = ("pygltflib",)
     on_request: ClassVar[Mapping[str, str]] = {
         "as_is": "Genesis takes 8 GB and compiles for a minute or two for each robot"
     }

@@ -19,7 +19,7 @@ _MODEL = """
   <worldbody>
     <body name="clock">
       <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
-      <joint name="clock" axis="0 0 1" armature="1e16"/>
+      <joint name="clock" axis="0 0 1" armature="1e22"/>
     </body>
   </worldbody>
   <tendon>

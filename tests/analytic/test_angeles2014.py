@@ -153,6 +153,7 @@ def test_the_corrected_model_is_right(case: Case, motion: Motion, reference: Arr
     assert relative_error(paper.efforts(case, motion), reference) < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", SWITCHABLE)
 def test_what_an_erratum_costs(key: str, case: Case, motion: Motion, reference: Array) -> None:
     error = relative_error(paper.efforts(case, motion, frozenset({key})), reference)

@@ -141,6 +141,7 @@ LEAST = {
 """A cost that each erratum exceeds in both configurations [-]; links are light and the motion is slow."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", SWITCHABLE)
 def test_what_an_erratum_costs(key: str, case: Case, motion: Motion) -> None:
     reference = Noc().compute_efforts(case, motion).effort

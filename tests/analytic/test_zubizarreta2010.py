@@ -267,6 +267,7 @@ def test_a_singularity_is_told_to_the_same_digits_every_time() -> None:
     assert len(told) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", REGULAR)
 def test_regular_modes_stay_away_from_singularities(mode: str) -> None:
     p, motion = paper.parameters(_case(mode).mechanism), _motion(mode)
@@ -290,6 +291,7 @@ COSTS = {  # smallest relative error it causes in modes pmp and mpm, in the conf
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["pmp", "mpm"])
 @pytest.mark.parametrize("key", sorted(set(SWITCHABLE) - {"arctangents"}))
 def test_what_an_erratum_costs(key: str, mode: str) -> None:

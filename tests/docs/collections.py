@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from docs.site.entries import MODELS, SPECS
+from docs.site.notes import NOTES, apart
 from validation.execution.tables import to_csv
 from validation.judge.results import TABLES
 
@@ -47,9 +48,10 @@ def write_collection(folder: Path, **rows: list[Mapping[str, Any]]) -> None:
         rows: Of its tables, by name; a table without rows is written too.
     """
     folder.mkdir(parents=True)
-    for name, spec in SPECS.items():
-        if name in rows or not spec.optional:
-            to_csv(spec.frame(pd.DataFrame(rows.get(name, []), columns=list(spec.columns))), folder / f"{name}.csv")
+    names = [name for name, spec in SPECS.items() if name != NOTES and (name in rows or not spec.optional)]
+    frames = {name: pd.DataFrame(rows.get(name, []), columns=list(SPECS[name].columns)) for name in names}
+    for name, frame in apart(frames).items():
+        to_csv(SPECS[name].frame(frame), folder / f"{name}.csv")
     record = {"study": "atlas", "start": "2026-11-22T17:00:00+00:00", "versions": VERSIONS, "robots": {}}
     (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
 
@@ -66,7 +68,7 @@ def write_atlas(root: Path) -> None:
         atlas=[
             model("leg", **known, **counts, verdict="disagree", as_is_error=0.0031, **tuned, mesh_licence="none"),
             model("leg-copy", **known, **counts, verdict="copy", copies_of="leg"),
-            model("arm", **{**known, **counts}, verdict="agree", as_is_error=0.12),
+            model("arm", **{**known, **counts}, verdict="agree", as_is_error=0.12, patches="in a vacuum"),
             model("foot", **{**known, **counts}, verdict="agree", as_is_error=0.025),
             model("hand", **{**known, "licence": ""}, verdict="not run", note=HOSTILE),
         ],

@@ -59,6 +59,13 @@ def test_machines_get_what_the_tables_hold(files: Path) -> None:
         assert (files / robot["badge"]).exists()
 
 
+def test_a_patched_model_is_called_so(files: Path) -> None:
+    assert json.loads((files / "arm.json").read_text(encoding="utf-8"))["patches"] == "in a vacuum"
+    page = (files.parents[1] / "robots" / "arm.md").read_text(encoding="utf-8")
+    assert "As its file is, but in a vacuum, MuJoCo 4.0.1 gives efforts that are 12 % off at worst" in page
+    assert "<dt>Computed</dt><dd>in a vacuum: SHA-256" in page
+
+
 def test_a_badge_says_error_engine_and_version(files: Path) -> None:
     texts = {name: (files / f"{name}.badge.svg").read_text(encoding="utf-8") for name in ("leg", "leg-copy", "hand")}
     for name, text in (("leg", "0.31 % as is, mujoco 4.0"), ("leg-copy", "copy"), ("hand", "not run")):
@@ -117,6 +124,21 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one" / "atlas.csv").write_text("id,repository\nleg,x/y\n", encoding="utf-8")
     with pytest.raises(OutputError, match=r"atlas\.csv: want a table"):
         read_collections([tmp_path / "one"])
+
+
+def test_a_note_is_kept_once_and_shown_with_all_its_rows(tmp_path: Path) -> None:
+    notes = ["said of both, with a comma", "said of both, with a comma", "", "said of one"]
+    rows = [comparison("leg", f"dart/{k}", 0.1, "not comparable", note=note) for k, note in enumerate(notes)]
+    audit = [loss("leg", "dart", notes[0])]
+    frames = {name: SPECS[name].frame(of_it) for name, of_it in (("summary", rows), ("audit", audit))}
+    keep(tmp_path, {"atlas": SPECS["atlas"].frame([model("leg")]), **frames}, {"command": [], "versions": VERSIONS})
+    assert sum(path.read_text(encoding="utf-8").count(notes[0]) for path in tmp_path.iterdir()) == 1
+    [entry] = read_collections([tmp_path])
+    assert [finding.note for of_case in entry.verdicts.values() for finding in of_case.values()] == notes
+    assert list(entry.audit["note"]) == [notes[0]]
+    (tmp_path / "notes.csv").write_text("key,note\n0,said\n", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"notes\.csv: want a note of each key, none is there of 1"):
+        read_collections([tmp_path])
 
 
 def test_what_is_kept_says_nothing_of_where_it_was_made(tmp_path: Path) -> None:

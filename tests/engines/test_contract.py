@@ -102,6 +102,7 @@ def test_every_route_has_a_registered_limit(name: str) -> None:
     assert registered()[name].reason
 
 
+@pytest.mark.slow
 @ROUTES
 def test_a_history_matches_the_motion(history: EffortHistory, prr: Case, prr_motion: Motion) -> None:
     assert history.source in engines.names()
@@ -178,6 +179,7 @@ def test_efforts_of_redundant_motors_agree(name: str, own: Own, request: pytest.
     want_right(name, case, prescribe(case))
 
 
+@pytest.mark.slow
 @EXACT
 def test_external_wrenches_act(name: str, own: Own, request: pytest.FixtureRequest) -> None:
     loaded(name, request)
@@ -194,6 +196,7 @@ def test_external_wrenches_act(name: str, own: Own, request: pytest.FixtureReque
     want_right(name, pushed, motion)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATING)
 def test_redundant_motors_are_left_off(name: str, own: Own, request: pytest.FixtureRequest) -> None:
     """What the motors that are on do to the one degree of freedom is what a single motor would."""

@@ -22,7 +22,7 @@ from robots.arrays import Array
 from robots.efforts import Source
 from robots.motion import Motion
 from robots.robot import Case, load
-from tests.conftest import MODELS, CaseMaker, want_engine
+from tests.conftest import CaseMaker, want_engine
 from tests.engines.mechanisms import OPEN_FOUR_BAR, SPATIAL
 from validation.judge.audit import audit, expected_terms
 from validation.judge.compare import relative_error
@@ -88,11 +88,11 @@ def measures(
         "mujoco-soft-loops": partial(error, "mujoco/as_is"),
         "mujoco-implicit-actuator-force": partial(_reading_off, prr, prr_motion),
         "mujoco-inverse-of-soft-loops": partial(error, "mujoco/inverse"),
-        "mujoco-joint-polynomial": partial(_error_of_polynomial, error, model_case),
+        "mujoco-joint-polynomial": partial(_last_number, "mujoco-joint-polynomial"),
         "mujoco-compliance-floor": partial(_compliance_floor, prr, prr_motion),
         "mujoco-velocity-term": partial(_error_without_velocity_term, error),
         "mujoco-connect-anchor": _anchor_off,
-        "mujoco-loops-that-cannot-close": _force_of_a_misfit,
+        "mujoco-loops-that-cannot-close": partial(_last_number, "mujoco-loops-that-cannot-close"),
         "mujoco-integrate-pos": _order_of_plain_mean,
         "pinocchio-default-proximal": partial(_part_not_finite, prr, prr_motion),
         "pinocchio-absolute-residual": partial(_residual_reported, prr, prr_motion),
@@ -182,11 +182,6 @@ def _error_without_velocity_term(error: Callable[..., float]) -> float:
     return error(engines.faults("mujoco/forward")["velocity term dropped"](1.0))
 
 
-def _error_of_polynomial(error: Callable[..., float], model_case: CaseMaker) -> float:
-    case = model_case(MODELS / "geared_pair.xml", configuration="vertical", amplitude=0.1)
-    return error("mujoco/forward", case, prescribe(case))
-
-
 def _compliance_floor(prr: Case, motion: Motion) -> float:
     from engines.mujoco.routes import forward
 
@@ -229,19 +224,6 @@ def _anchor_off() -> float:
     assert sites in text
     model = mujoco.MjModel.from_xml_string(text.replace(sites, bodies))
     return float(np.linalg.norm(model.equality("q8").data[3:6] - model.site("link2_end").pos))
-
-
-def _force_of_a_misfit() -> float:
-    mujoco = pytest.importorskip("mujoco")
-    model = mujoco.MjModel.from_xml_string(OPEN_FOUR_BAR.replace("5e-8", "2e-3"))
-    weight = np.linalg.norm(model.opt.gravity) * model.body_mass.sum()
-    model.opt.gravity[:], model.dof_damping[:], model.geom_contype[:] = 0, 1, 0
-    data = mujoco.MjData(model)
-    for _ in range(1000):
-        mujoco.mj_step(model, data)
-    assert np.abs(data.qvel).max() < 1e-6  # at rest
-    assert not any(warning.number for warning in data.warning)
-    return float(np.linalg.norm(data.efc_force[:3]) / weight)
 
 
 def _order_of_plain_mean() -> float:

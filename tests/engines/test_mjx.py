@@ -57,6 +57,7 @@ def test_agrees_on_3prr(route: str) -> None:
     assert limit.tracking_error is None or (history.tracking_error or Deviation()).largest < limit.tracking_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ["kkt", "kkt_single", "forward", "forward_single"])
 def test_keeps_the_contract_of_all_routes(route: str) -> None:
     case, motion, _ = prr()

@@ -1,5 +1,6 @@
 """MuJoCo's routes on mechanisms no robot of the catalogue covers, and the facts their recipes rest on."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -235,6 +236,18 @@ def _torque_of_pendulum(dt: float, *, moves: bool) -> tuple[Array, float]:
         mujoco.mj_step(model, data)
     exact = 2.1 * a + 2 * 9.81 * np.sin(x)
     return np.array(found), float(np.abs(found - exact[::2]).max() / np.abs(exact).max())
+
+
+def test_no_effort_moves_the_clock(model_case: CaseMaker, tmp_path: Path) -> None:
+    """Not those of a four-bar of 290,000 tonnes: they act on the clock with the rates of their targets."""
+    path = tmp_path / "heavy.xml"
+    text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
+    path.write_text(re.sub(r' mass="([0-9.]+)"', r' mass="\1e8"', text), encoding="utf-8")
+    case = model_case(path, configuration="vertical", amplitude=0.2)
+    motion = prescribe(case)
+    reference = Noc().compute_efforts(case, motion).effort
+    assert np.abs(reference).max() > 1e7
+    assert relative_error(MujocoForward().compute_efforts(case, motion).effort, reference) < 1e-9
 
 
 def test_the_clock_leaves_the_solver_its_tolerance(prr: Case, prr_motion: Motion) -> None:

@@ -84,6 +84,24 @@ def test_what_changed_the_momentum_is_the_law_at_the_end_of_the_step(case: Case,
     assert "commanded" in left.note
 
 
+@pytest.mark.parametrize("stiffness", [0.0, 4e3])
+@pytest.mark.parametrize("step", [STEP, 0.7 * STEP])
+def test_the_last_step_is_like_those_before(case: Case, model_case: CaseMaker, stiffness: float, step: float) -> None:
+    """The motion ends at speed, at the end of a step or within one: the drives go on with it."""
+    motion = prescribe(model_case(case.mechanism.model.path, amplitude=0.3, duration=0.8))
+    assert np.abs(motion.qd[-1]) > 0.3 * np.abs(motion.qd).max()
+    gains = replace(Gains.of_velocity(case.mechanism, motion, step), stiffness=np.full(1, stiffness))
+
+    def start(k: int) -> tuple[Pendulum, Gains]:
+        return Pendulum(case.mechanism, gains, float(motion.q[k, 0]), float(motion.qd[k, 0]), step=step), gains
+
+    history = driven_by_own_drives("test/as_is", case, motion, start, READING, {})
+    assert history.as_is is not None
+    for log in (history.as_is.log, history.as_is.restarted):
+        needed = -INERTIA * motion.law(log.t).qdd[:, 0] / 3
+        np.testing.assert_allclose(log.effort[-10:, 0], needed[-10:], atol=0.05 * np.abs(needed).max())
+
+
 def test_the_route_says_which_reading_is_the_effort(case: Case) -> None:
     motion = prescribe(case)
     gains = Gains.of_velocity(case.mechanism, motion, STEP)

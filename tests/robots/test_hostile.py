@@ -4,8 +4,10 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from robots.mechanism import ModelFile
 from robots.mjcf import read_mechanism
 from robots.probe import want_readable
 from tests.conftest import MODELS
+from validation.execution.forkserver import worker_context
+from validation.studies.preload import PRELOAD
 
 SEED = 0
 MUTANTS = 300
@@ -106,6 +110,7 @@ def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: st
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -129,13 +134,20 @@ def test_what_would_bring_the_process_down_is_one_line(
     path = tmp_path / "model.xml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(MechanismError) as caught:
-        want_readable(ModelFile(path=path))
+        want_readable(ModelFile(path=path), worker_context(PRELOAD))
     assert str(caught.value).startswith(f"{path}: MuJoCo's compiler")
     assert any(part in str(caught.value) for part in message.split("|"))
 
 
-def test_a_sound_model_passes_the_trial() -> None:
-    want_readable(ModelFile(path=MODELS / "four_bar.xml"))
+def test_a_crash_of_a_process_started_from_nothing_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "model.xml").write_text(with_asset('<model name="m" file="model.xml"/>'), encoding="utf-8")
+    with pytest.raises(MechanismError, match=r"compiler crashes on it: .*\(SIG"):
+        want_readable(ModelFile(path=tmp_path / "model.xml"))
+
+
+@pytest.mark.parametrize("start", [lambda: None, lambda: worker_context(PRELOAD)], ids=["from nothing", "forked"])
+def test_a_sound_model_passes_the_trial(start: Callable[[], Any]) -> None:
+    want_readable(ModelFile(path=MODELS / "four_bar.xml"), start())
 
 
 @pytest.mark.parametrize("name", ["folder", "pipe", "loop", "dangling", "/dev/zero"])

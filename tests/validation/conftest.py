@@ -1,6 +1,5 @@
 """Fixtures of the tests of the judge."""
 
-import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -14,19 +13,23 @@ from pebble import ThreadPool
 from validation.cli import main
 from validation.execution import progress, workers
 from validation.execution.errors import internal_errors
+from validation.execution.forkserver import worker_context
 from validation.execution.workers import ALONE, Workers, worker_pool
 from validation.judge.results import TABLES, Results
 from validation.report import deferred, pages
 from validation.studies import study
 from validation.studies.preload import PRELOAD
-from validation.studies.run.study import Run
+from validation.studies.run.study import DRAWING, REPORT, Run
 from validation.studies.run.terminal import verdicts
-
-if "forkserver" in multiprocessing.get_all_start_methods():
-    multiprocessing.set_forkserver_preload([*PRELOAD])  # whichever test of this process starts the first pool
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forking() -> None:
+    """The process that workers are forked from, for all tests of this one; it has imported what draws, too."""
+    worker_context([*PRELOAD, REPORT, DRAWING])
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from validation.studies.ctc.simulate import Task
 from validation.studies.errata import study as errata
 from validation.studies.errata.costs import cases_of
 from validation.studies.ladder import tuned
+from validation.studies.mutants import misreadings
 from validation.studies.mutants import study as mutants
 from validation.studies.mutants.common import COMMON_FAULTS
 from validation.studies.mutants.faults import MUTANTS
@@ -45,6 +46,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(tuned, "TARGETS", (0.1,))
         patch.setattr(ctc, "Ctc", partial(ctc.Ctc, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))
         patch.setattr(mutants, "judged", lambda case: ["analytic/lagrange", "mujoco/kkt"])
+        patch.setattr(misreadings, "routes", lambda case: [])
         patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
         patch.setattr(errata, "cases_of", lambda names: cases_of(names)[:3])
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])

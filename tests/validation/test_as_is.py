@@ -88,6 +88,7 @@ def run(case: Case, motion: Motion, *edits: Edit, width: float = 1.0) -> AsIs:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edits", [(), (stiffened,), (with_servos,), (with_servos, stiffened)])
 def test_a_loop_of_the_users_own_shows_the_same(edits: tuple[Edit, ...], four_bar: tuple[Case, Motion]) -> None:
     assert_same_in_a_loop_of_the_users_own(*four_bar, edits)
@@ -271,6 +272,7 @@ def test_the_peak_is_what_the_motor_itself_must_do(four_bar: tuple[Case, Motion]
     assert rubbed > 0.1 * acted  # far more than the two may differ by
 
 
+@pytest.mark.slow
 def test_a_few_samples_see_a_start_as_long_as_all_do() -> None:
     """The two runs are held against each other step by step: a line between samples far apart is no run."""
     case = case_of_file(load("3prr").folder / "3prr.xml")

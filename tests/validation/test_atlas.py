@@ -1,17 +1,23 @@
 """The atlas: models are read as they compile, copies count once, and none holds up another."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from distributed import LocalCluster
 
 from robots.errors import MechanismError
 from robots.mechanism import ModelFile
 from robots.mjcf import read_mechanism
 from tests.validation.atlas_repository import TEXTS, make_repository, write_manifest
 from tests.validation.conftest import Command
-from validation.studies.atlas.manifest import Model
+from validation.execution.workers import ALONE
+from validation.studies.atlas.manifest import Entry, Model, Repository, entries
+from validation.studies.atlas.model_pages import Page, let_one_stand_for_copies
 from validation.studies.atlas.reading import Reading, read_model
+from validation.studies.atlas.study import Atlas, sources_of
+from validation.studies.study import run_study
 
 MODELS = {
     "four-bar": ["four bar/four_bar.xml"],
@@ -87,6 +93,16 @@ def test_a_model_that_names_a_file_outside_its_repository_is_refused(tmp_path: P
         _read(tmp_path, '<mujoco><asset><mesh file="/etc/hosts"/></asset></mujoco>')
 
 
+def test_a_copy_does_not_stand_for_what_it_has_copied() -> None:
+    """Nor one whose licence nobody knows for one with a licence; what was not read is no copy."""
+    pages = [_page("fork", copied_from="someone/else", licence="MIT"), _page("unknown"), _page("later", licence="MIT")]
+    pages += [_page("last", licence="MIT"), _page("other", fingerprint="2"), _page("lost", fingerprint="")]
+    let_one_stand_for_copies(pages)
+    assert {page.name: page.copies for page in pages if page.verdict == "copy"} == dict.fromkeys(
+        ("fork", "unknown", "last"), "later"
+    )
+
+
 @pytest.mark.slow
 def test_none_stops_another_copies_count_once_and_two_runs_are_equal(
     loopcheck: Command, tmp_path: Path, tables_only: None, monkeypatch: pytest.MonkeyPatch
@@ -120,6 +136,28 @@ def test_none_stops_another_copies_count_once_and_two_runs_are_equal(
     pd.testing.assert_frame_equal(summary.drop(columns=times), other.drop(columns=times), check_exact=True)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cluster_gives_what_one_machine_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads of a worker share the process that computes."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    commit = make_repository(tmp_path / "remotes")
+    models = entries((), write_manifest(tmp_path / "models", commit, {"four-bar": MODELS["four-bar"]}))
+    named: dict[str, Any] = {
+        "sources": ("analytic/noc", "mujoco/kkt"),
+        "tunes": False,
+        "remote": f"file://{tmp_path}/remotes",
+    }
+    here, _ = run_study(Atlas(entries=models, **named), tmp_path / "here", workers=ALONE)
+    with LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        there, _ = run_study(Atlas(entries=models, scheduler=address, **named), tmp_path / "there", workers=ALONE)
+    assert there.record["tasks"]["computed"] == here.record["tasks"]["computed"] > 4
+    for name in ("atlas", "audit"):
+        pd.testing.assert_frame_equal(here.tables[name], there.tables[name], check_exact=True)
+    assert set(there.tables["summary"]["verdict"]) == {"reference", "agree"}
+
+
 def test_an_unknown_engine_or_model_is_bad_input(loopcheck: Command, tmp_path: Path) -> None:
     for arguments, reason in (
         (("no-such-robot",), "unknown model of the atlas 'no-such-robot'"),
@@ -129,6 +167,22 @@ def test_an_unknown_engine_or_model_is_bad_input(loopcheck: Command, tmp_path: P
         status, _, err = loopcheck("atlas", *arguments, "--out", tmp_path / "out")
         assert (status, err.count("\n")) == (2, 1)
         assert reason in err
+
+
+def test_sources_stand_beside_those_of_engines() -> None:
+    assert sources_of((), ()) == ()  # which stands for all
+    named = sources_of(("mujoco",), ("pinocchio/kkt", "mujoco/kkt"))
+    assert named[:2] == ("analytic/noc", "analytic/lagrange")
+    assert {"mujoco/kkt", "mujoco/forward", "mujoco/as_is"} < set(named)
+    assert (named[-1], len(set(named))) == ("pinocchio/kkt", len(named))
+
+
+def _page(name: str, *, copied_from: str = "", licence: str = "", fingerprint: str = "1") -> Page:
+    model = Model(id=name, path="model.xml", licence=licence)
+    files, commit = {"model.xml": "0" * 64}, "0" * 40
+    place = Repository(repository="a/b", commit=commit, copied_from=copied_from, models=(model,), files=files)
+    reading = Reading(kind="loops", bodies=2, actuators=1, fingerprint=fingerprint)
+    return Page(entry=Entry(repository=place, model=model), reading=reading if fingerprint else None)
 
 
 def _read(tmp_path: Path, text: str) -> Reading:

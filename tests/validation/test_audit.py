@@ -82,6 +82,7 @@ def test_a_motion_that_was_made_does_not_rest_where_it_is_audited() -> None:
     assert wrong(rows) == [("instantaneous", "closure acceleration in its solver", "cam")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_loops_that_the_model_closes_only_so_far_are_as_open_in_every_engine(
     engine: str, tmp_path: Path, model_case: CaseMaker

@@ -95,6 +95,7 @@ def test_a_route_notices_what_it_does_not_share(prepared: PreparedCase, source: 
             assert row["result"] in ("killed", "refused"), row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("robot", "source", "result"),
     [
@@ -128,6 +129,7 @@ def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
     assert row["note"].startswith("closure drift 0.0001 m, want at most 3.09e-06 m")
 
 
+@pytest.mark.slow
 def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: PreparedCase) -> None:
     row = results_of(prepared, "mujoco/kkt")["model: rank"]
     assert row["result"] == "refused"

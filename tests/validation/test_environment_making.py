@@ -85,6 +85,18 @@ def test_it_gets_what_its_engine_needs_and_does_not_ask_for() -> None:
     assert not [text for text in making.packages_with("drake", "", making._needs()) if "torch" in text]
 
 
+@pytest.mark.parametrize(("engine", "built"), [("genesis", ["pygltflib"]), ("drake", [])])
+def test_only_what_comes_as_source_alone_is_built(
+    engine: str, built: list[str], place: Path, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Genesis needs one such package: without it none of its environments can be made."""
+    monkeypatch.setattr(making, "_imported_in", lambda *_: ("1.0", "3.11.0", "2.4.0"))
+    making.add(engine, python=sys.executable)
+    (install,) = (command for command in asked if command[:2] == ["pip", "install"])
+    assert install[install.index("--only-binary") + 1] == ":all:"
+    assert [install[k + 1] for k, word in enumerate(install) if word == "--no-binary"] == built
+
+
 @pytest.mark.slow
 def test_workers_need_no_package_that_is_left_out() -> None:
     modules = [

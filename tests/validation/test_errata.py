@@ -34,6 +34,7 @@ def test_the_command_writes_them(loopcheck: Command, tmp_path: Path, costs: pd.D
     pd.testing.assert_frame_equal(read_tables(tmp_path, Errata.tables)["errata"], costs)
 
 
+@pytest.mark.slow
 def test_the_readme_says_what_is_measured(costs: pd.DataFrame) -> None:
     """To two digits, in both modes and both configurations; the files of the other robots are made likewise."""
     text = (load(ROBOT).folder / "README.md").read_text(encoding="utf-8")

@@ -55,7 +55,7 @@ def test_every_verdict_has_its_place_and_its_meaning() -> None:
     assert set(JUDGED) == {"agree", "disagree", "not comparable", "not run"}
 
 
-WORST_OF_CASES = ("disagree", "not run", "not comparable", "agree", "as expected", "informational", "reference")
+WORST_OF_CASES = ("disagree", "not run", "not comparable", "agree", "informational", "as expected", "reference")
 
 
 @pytest.mark.parametrize(("first", "second"), [*product(WORST_OF_CASES, repeat=2)])
@@ -75,6 +75,8 @@ def test_the_gravest_has_the_error_of_those_that_are_as_bad() -> None:
     cases += [CaseVerdict("informational", 7.0, np.nan, "shown")]
     assert gravest(cases) == CaseVerdict("disagree", 0.5, 0.1, "off")
     assert gravest(cases[:1]) == cases[0]
+    beside = CaseVerdict("as expected", np.nan, np.nan, "singular")  # another mode of a robot whose file is shown as is
+    assert gravest([beside, cases[-1]]) == cases[-1]
 
 
 def test_an_error_that_is_not_known_hides_none() -> None:

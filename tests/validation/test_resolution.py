@@ -295,6 +295,7 @@ def test_variants_that_fail_are_told(
     assert all(line.startswith("no efforts with ") and note in line for line, note in zip(said, notes, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOT_ON_REQUEST)
 @pytest.mark.parametrize("configuration", ["horizontal", "vertical"])
 def test_a_small_actuator_is_resolved_beside_a_large_one(name: str, configuration: str, model_case: CaseMaker) -> None:

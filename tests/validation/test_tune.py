@@ -239,6 +239,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
     """Other gains, another start, and the start left out: within what was asked for, where the original is not."""
     case = case_of_file(FOUR_BAR)
@@ -257,6 +258,7 @@ def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
     assert tuned_case(case, tuned / "tuned.xml").mechanism.model.path.name == "tuned.xml"
 
 
+@pytest.mark.slow
 def test_a_certificate_holds_until_something_changes(
     tuned: Path, loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,6 +291,7 @@ def test_a_certificate_holds_until_something_changes(
     assert (status, "9.9.9" in out) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_certificate_without_claims_is_none(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
     content = json.loads((tuned / "certificate.json").read_text()) | {"claims": []}
     (tmp_path / "empty.json").write_text(json.dumps(content))
@@ -297,6 +300,7 @@ def test_a_certificate_without_claims_is_none(tuned: Path, loopcheck: Command, t
     assert (status, "claims" in err) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [{"error": np.nan}, {"floor": np.nan}, {"reason": "lost"}])
 def test_what_is_no_number_is_never_reached(
     broken: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -342,6 +346,7 @@ def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
     assert targets[2] == pytest.approx(0.45e-2)
 
 
+@pytest.mark.slow
 def test_where_nothing_acts_nothing_is_reached(tmp_path: Path) -> None:
     """Bodies of next to no mass without gravity: no effort that could be right."""
     case = case_of_file(FOUR_BAR)
@@ -377,6 +382,7 @@ def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: py
     assert len(compiled) == 1
 
 
+@pytest.mark.slow
 def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
     from validation.studies.tune.certificate import read_certificate
 
@@ -408,6 +414,7 @@ def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
     assert len([line for line in lines if line.startswith("+ ")]) == 1
 
 
+@pytest.mark.slow
 def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_path: Path) -> None:
     """The script is part of what is certified."""
     pytest.importorskip("pybullet")
@@ -424,6 +431,7 @@ def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_pat
     assert (status, "tuned_pybullet.py" in out) == (1, True)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_reached_says_what_stands_in_the_way(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

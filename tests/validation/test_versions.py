@@ -102,6 +102,7 @@ def test_a_change_of_verdict_and_of_effort_is_named(found: VersionsResult, two: 
     assert before["closure_drift"] > 1e-3 > after["closure_drift"]
 
 
+@pytest.mark.slow
 def test_what_stays_is_not_named(found: VersionsResult) -> None:
     for source in ("mujoco/kkt", sources.REFERENCE):
         rows = found.table[found.table["source"] == source]
@@ -109,6 +110,7 @@ def test_what_stays_is_not_named(found: VersionsResult) -> None:
         assert _cell(found.table, source, "4.0.0")["effort_change"] == 0.0
 
 
+@pytest.mark.slow
 def test_a_version_that_did_not_run_has_rows_that_say_so(found: VersionsResult) -> None:
     rows = found.table[found.table["version"] == "3.7.0"]
     assert list(rows["source"]) == [sources.REFERENCE, "mujoco/kkt", "mujoco/forward"]
@@ -141,12 +143,14 @@ def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case, tmp_path:
     assert "MuJoCo's compiler reads 3prr otherwise: the reference itself moves by up to" in sentence
 
 
+@pytest.mark.slow
 def test_the_exit_status_is_that_of_the_worst_version(two: Old) -> None:
     for of, status in {("3.6.0", "4.0.0"): 1, ("3.7.0", "4.0.0"): 3, ("4.0.0",): 0, ("3.7.0",): 3}.items():
         table = versions_table({version: two[version] for version in of})
         assert exit_status(table["verdict"], {"not_run": [], "internal_errors": []}) == status
 
 
+@pytest.mark.slow
 def test_the_page_says_what_changes_and_is_rebuilt(found: VersionsResult, loopcheck: Command, tmp_path: Path) -> None:
     record = {"study": "versions", "loopcheck": "0", "start": "", "duration_s": 0.0, **found.run}
     write_tables(tmp_path, Versions.tables, {"versions": found.table}, record)

@@ -1,17 +1,23 @@
-"""Tasks on the workers of a Dask cluster; one that workers die over is lost, and harms no other."""
+"""Tasks on the workers of a Dask cluster; one that takes too long or that workers die over is lost, and harms no other.
+
+A worker has each task computed by a process of its own, in the environment of the task's engine where it has one.
+"""
 
 import importlib.metadata
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import engines
 from robots.errors import HarnessError
+from validation.execution.environments import environment_of
+from validation.execution.interpreter import HERE, LostCallError, call
 from validation.execution.journal import Task
-from validation.execution.workers import WorkerFailure
+from validation.execution.workers import WorkerFailure, WorkerPool
 
 AHEAD = 2
 """Tasks that are handed out for each worker."""
@@ -19,6 +25,8 @@ PATIENCE = 10.0
 """How long a scheduler may take to answer [s]."""
 RETRIES = 3
 """How often a cluster computes again what a worker died over, or left behind."""
+_ONE_AT_A_TIME = Lock()
+"""Held while a worker's process computes: a worker may have several threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +36,34 @@ class ClusterExecutor:
     client: Any
 
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
-        """See `validation.execution.workers.Executor.outcomes`; tasks on a cluster have no time limit."""
+        """See `validation.execution.workers.Executor.outcomes`."""
         executor = self.client.get_executor(pure=False, retries=RETRIES)
         waiting = deque(enumerate(tasks))
         running: dict[Future[Any], int] = {}
         while running or waiting:
             while waiting and len(running) < AHEAD * max(1, len(self.client.nthreads())):
                 k, task = waiting.popleft()
-                running[executor.submit(task.function, *task.args)] = k
+                running[executor.submit(computed, task, time_limit)] = k
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), _result(future)
+
+
+def computed(task: Task, time_limit: float) -> Any:
+    """What a task gives, or why it gives nothing; runs on a worker.
+
+    Args:
+        task: What to compute.
+        time_limit: How long it may take [s].
+    """
+    environment = environment_of(task.engine)
+    python = HERE if environment is None else environment.interpreter
+    with _ONE_AT_A_TIME:
+        try:
+            return call(python, task.function, task.args, time_limit)
+        except TimeoutError:
+            return WorkerFailure(f"it did not come to an end within {time_limit:g} s")
+        except LostCallError as error:
+            return WorkerFailure(str(error))
 
 
 def _result(future: Future[Any]) -> Any:
@@ -47,6 +73,24 @@ def _result(future: Future[Any]) -> Any:
         if type(error).__name__ != "KilledWorker":  # of distributed, which need not be installed
             raise
         return WorkerFailure("workers died over it")
+
+
+@contextmanager
+def on_cluster(pool: WorkerPool, address: str | None) -> Iterator[WorkerPool]:
+    """A pool, with the workers of a cluster if there is a scheduler.
+
+    Args:
+        pool: With workers here.
+        address: Of the Dask scheduler.
+
+    Raises:
+        HarnessError: If the scheduler cannot be reached, is lost, or its workers have other versions.
+    """
+    if address is None:
+        yield pool
+        return
+    with cluster(address) as executor:
+        yield replace(pool, executor=executor)
 
 
 @contextmanager

@@ -255,8 +255,11 @@ def _install(draft: Path, engine: str, python: str, request: Mapping[str, str], 
         raise _without(engine, request["version"], f"Python {python}: {reason}", "--python PATH") from error
     packages = packages_with(engine, request["version"], _needs())
     target = ("--python", str(interpreter_in(draft)))
+    wheels = ["--only-binary", ":all:"]
+    for source in engines.engine(engine).without_wheels:
+        wheels += ["--no-binary", source]
     try:
-        uv.uv(("pip", "install", *target, "--only-binary", ":all:", *options, *packages), draft.parent)
+        uv.uv(("pip", "install", *target, *wheels, *options, *packages), draft.parent)
     except uv.UvError as error:
         mend = "--python PATH" if uv.NO_WHEELS.search(str(error)) else "--find-links FOLDER"
         raise _without(engine, request["version"], f"Python {python}: {error}", mend) from error

@@ -8,6 +8,7 @@ import atexit
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,9 +21,11 @@ from validation.execution.forkserver import ONE_THREAD
 from validation.execution.frames import dumps, loads, read_frame, write_frame
 
 ROOT = Path(__file__).parents[2]
+HERE = Path(sys.executable)
+"""The Python that runs now."""
 PACKAGES = ("robots", "analytic", "engines", "validation")
 COMPILED = "compiled"
-"""Folder in an environment for what its Python compiles, so that nothing is written beside our own files."""
+"""Folder in an environment for what its Python compiles, so that nothing of it is written beside our own files."""
 ENDING = 5.0
 """How long a process may take to end when it says nothing any more [s]."""
 BEGIN = """
@@ -102,8 +105,8 @@ def _process(python: Path) -> "subprocess.Popen[bytes]":
     if process is not None and process.poll() is None:
         return process
     end(python)
-    options = ("-I", "-X", f"pycache_prefix={python.parent.parent / COMPILED}")
-    command = [str(python), *options, "-c", BEGIN, str(ROOT), str(os.getpid()), *PACKAGES]
+    prefix = () if python == HERE else ("-X", f"pycache_prefix={python.parent.parent / COMPILED}")
+    command = [str(python), "-I", *prefix, "-c", BEGIN, str(ROOT), str(os.getpid()), *PACKAGES]
     try:
         process = subprocess.Popen(
             command,

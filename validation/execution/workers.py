@@ -151,10 +151,14 @@ class WorkerPool:
         """The same workers, whose results are not kept, and which run after an interruption too."""
         return replace(self, journal=None, log=TaskLog())
 
-    def prepare(self, module: str) -> None:
-        """Let each worker import a module that later tasks need, as soon as it has nothing else to do."""
+    def prepare(self, modules: Sequence[str]) -> None:
+        """Let workers import modules that later tasks need, as soon as they have nothing else to do.
+
+        Args:
+            modules: Their names; of those that cannot be imported, the tasks that need them will say so.
+        """
         if self.count > 1 and not self.log.interrupted:
-            self.executor.outcomes([Task(import_module, (module,))] * self.count, self.time_limit)
+            self.executor.outcomes([Task(_imported, (modules,))] * self.count, self.time_limit)
 
     def _computed(
         self, tasks: Mapping[int, Task], description: str, meanwhile: Callable[[], None]
@@ -216,6 +220,11 @@ class LocalExecutor:
             return self.processes.schedule(task.function, args=task.args, timeout=time_limit)
         args = (environment.interpreter, task.function, task.args, time_limit)
         return self.processes.schedule(call, args=args, timeout=time_limit + ENDING)
+
+
+def _imported(modules: Sequence[str]) -> None:
+    for module in modules:
+        import_module(module)
 
 
 def _result(future: Future[Any], time_limit: float) -> Any:

@@ -14,7 +14,7 @@ MEASURED = "measured"
 """Verdict of a study on what is a figure by itself."""
 SEVERITY = ("disagree", "not run", "not comparable", "agree", "informational", "reference")
 """Verdicts, the worst first: a source is shown with the worst of its actuators."""
-WORST_FIRST = ("disagree", "not run", "not comparable", "agree", "as expected", "informational", "reference")
+WORST_FIRST = ("disagree", "not run", "not comparable", "agree", "informational", "as expected", "reference")
 """What a finding can be, the worst first: several cases together are shown with the worst of them."""
 MEANING: Mapping[str, str] = {
     "agree": "for every actuator, the largest error over time is within the tolerance",

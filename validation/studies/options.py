@@ -97,3 +97,8 @@ _time_limit = click.option(
     type=click.FloatRange(min=0, min_open=True),
     help="Stop what takes longer, as a source on a case: it reads not run; default: 1800.",
 )
+
+scheduler_option = click.option(
+    "--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers compute, as tcp://10.0.0.1:8786."
+)
+"""The option of the cluster that computes, if any."""

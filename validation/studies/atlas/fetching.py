@@ -13,6 +13,7 @@ from validation.execution.user_folder import user_folder
 from validation.studies.atlas import git
 from validation.studies.atlas.git import SCHEMES, Item
 from validation.studies.atlas.manifest import Entry
+from validation.studies.atlas.patching import patched_text
 
 FOLDER = "atlas"
 """Of the models, in the user's cache."""
@@ -48,7 +49,8 @@ def want_remote(remote: str) -> str:
 def fetched(entry: Entry, remote: str = PUBLIC) -> Path:
     """Path of a model's MJCF in the user's cache, where all it needs lies as in its repository.
 
-    What the cache holds as the manifest says is not fetched again.
+    What the cache holds as the manifest says is not fetched again. With patches it is a file of ours beside that of the
+    repository.
 
     Args:
         entry: The model.
@@ -57,6 +59,7 @@ def fetched(entry: Entry, remote: str = PUBLIC) -> Path:
     Raises:
         FetchError: If a file is not there, no file, a pointer to a large one, or another than the manifest says.
         GitError: If git cannot get the commit.
+        MechanismError: If a patch finds nothing to change.
     """
     place = user_folder(FOLDER) / entry.repository.repository
     folder = place / entry.repository.commit
@@ -65,7 +68,17 @@ def fetched(entry: Entry, remote: str = PUBLIC) -> Path:
         missing = [path for path in entry.model.every_file if not _is_whole(folder / path, _digest(entry, path))]
         if missing:
             _fetch(entry, missing, place / "objects.git", f"{want_remote(remote)}/{entry.repository.repository}")
-    return folder / entry.model.path
+        if entry.model.patches:
+            _patch(entry, folder)
+    return folder / entry.model.patched_path
+
+
+def _patch(entry: Entry, folder: Path) -> None:
+    """Put a model with its patches into the cache."""
+    content = patched_text(folder / entry.model.path, entry.model.patches)
+    _want_digest(entry, entry.model.patched_path, content, entry.model.patched_sha256)
+    if not _is_whole(folder / entry.model.patched_path, entry.model.patched_sha256):
+        _write(folder / entry.model.patched_path, content)
 
 
 def _fetch(entry: Entry, paths: Sequence[str], repository: Path, url: str) -> None:
@@ -102,9 +115,13 @@ def _object(entry: Entry, path: str, known: Mapping[str, Item]) -> str:
 def _want_content(entry: Entry, path: str, content: bytes) -> None:
     if content.startswith(POINTER):
         raise FetchError(f"{_where(entry, path)}: want the file, got a pointer to a large file that is elsewhere")
+    _want_digest(entry, path, content, _digest(entry, path))
+
+
+def _want_digest(entry: Entry, path: str, content: bytes, wanted_digest: str) -> None:
     digest = hashlib.sha256(content).hexdigest()
-    if digest != _digest(entry, path):
-        raise FetchError(f"{_where(entry, path)}: want the SHA-256 {_digest(entry, path)}, got {digest}")
+    if digest != wanted_digest:
+        raise FetchError(f"{_where(entry, path)}: want the SHA-256 {wanted_digest}, got {digest}")
 
 
 def _write(path: Path, content: bytes) -> None:

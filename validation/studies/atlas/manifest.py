@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from robots.errors import MechanismError, NotFoundError
+from validation.studies.atlas.patching import Rule
 
 MANIFEST = Path(__file__).with_name("models")
 """One file a repository."""
@@ -48,11 +49,27 @@ class Model(BaseModel):
     """Keyframe that it starts from; by default the first, or qpos0 where there is none."""
     pose: dict[str, tuple[float, ...]] = {}
     """Positions of joints from which it starts instead [m or rad], where the file's own pose is singular or open."""
+    patches: tuple[Rule, ...] = ()
+    """What the MJCF has otherwise when it is computed."""
+    patched_sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
+    """Of the MJCF with its patches; empty where there are none."""
 
     @property
     def every_file(self) -> tuple[str, ...]:
         """The MJCF and what it needs besides."""
         return (self.path, *self.files)
+
+    @property
+    def patched_path(self) -> str:
+        """Of the MJCF that is computed: with patches it lies beside the file, in the cache alone."""
+        path = PurePosixPath(self.path)
+        return str(path.with_name(f"{self.id}.patched.xml")) if self.patches else self.path
+
+    @model_validator(mode="after")
+    def _is_patched_as_said(self) -> "Model":
+        if bool(self.patches) != bool(self.patched_sha256):
+            raise ValueError(f"want patches of '{self.id}' and the SHA-256 that they lead to, or none of both")
+        return self
 
 
 class Repository(BaseModel):
@@ -63,6 +80,8 @@ class Repository(BaseModel):
     repository: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9._-]*$")
     """OWNER/NAME."""
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
+    copied_from: str = ""
+    """OWNER/NAME of the repository that its models come from; a copy that is there without one stands for them."""
     models: tuple[Model, ...]
     files: dict[str, str]
     """SHA-256 of every file that a model needs, by its path."""

@@ -102,11 +102,13 @@ def cases_of(robots: Sequence[str]) -> list[Case]:
 
 def judged(case: Case) -> list[str]:
     """The sources of a case that are compared with the reference."""
-    return [
-        name
-        for name in sources.names(case.robot)
-        if name != sources.REFERENCE and name in registered() and registered()[name].relative_error is not None
-    ]
+    return [name for name in sources.names(case.robot) if is_judged(name)]
+
+
+def is_judged(source: str) -> bool:
+    """Whether a source is held to a tolerance against the reference."""
+    known = registered()
+    return source != sources.REFERENCE and source in known and known[source].relative_error is not None
 
 
 def prepare(case: Case, faults: Sequence[Fault] = FAULTS) -> PreparedCase:

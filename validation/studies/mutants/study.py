@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import engines
+from robots.errors import NotFoundError
+from robots.robot import Case
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec, number, table_of, text
 from validation.execution.workers import WorkerFailure, WorkerPool
 from validation.judge import sources
 from validation.judge.verdicts import FILE
-from validation.studies.mutants.judge import FAULTS, cases_of, judge_named, judged, kill_rates, not_run, prepare_named
+from validation.studies.mutants import misreadings
+from validation.studies.mutants.judge import FAULTS, cases_of, is_judged, judge_named, judged, kill_rates, not_run, prepare_named
 from validation.studies.mutants.report import sections, summary
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 
@@ -49,39 +53,33 @@ class Mutants(Study):
 
     robots: tuple[str, ...] = ()
     """Names of robots; by default all."""
+    routes: tuple[str, ...] = ()
+    """Names of routes; by default all that are judged, and those as they are that do not wait to be named."""
+
+    def __post_init__(self) -> None:
+        known = [name for name in (*sources.ANALYTIC, *engines.names()) if sources.is_as_is(name) or is_judged(name)]
+        for name in self.routes:
+            if name not in known:
+                raise NotFoundError("source that faults are seeded in", name, known)
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
-        faults, cases = tuple(fault.key for fault in FAULTS), cases_of(self.robots)
-        prepared = pool.results([Task(prepare_named, (case, faults), WorkerFailure) for case in cases], "motions")
-        pairs = [
-            (case, ready, source)
-            for case, ready in zip(cases, prepared, strict=True)
-            for source in (*judged(case), FILE)
-        ]
-        seeded = iter(
-            pool.results(
-                [
-                    Task(
-                        judge_named,
-                        (ready, source, faults),
-                        partial(not_run, case, source, faults),
-                        engine=sources.engine_of(source),
-                    )
-                    for case, ready, source in pairs
-                    if not isinstance(ready, WorkerFailure)
-                ],
-                "mutants",
-            )
-        )
-        rows = [
-            row
-            for case, ready, source in pairs
-            for row in (
-                not_run(case, source, faults, ready.reason) if isinstance(ready, WorkerFailure) else next(seeded)
-            )
-        ]
+        pairs = [(case, source) for case in cases_of(self.robots) for source in self._sources(case)]
+        compared = {case.key: case for case, source in pairs if source == FILE or not sources.is_as_is(source)}
+        motions = [Task(prepare_named, (case, _keys()), WorkerFailure) for case in compared.values()]
+        prepared = dict(zip(compared, pool.results(motions, "motions"), strict=True))
+        tasks = [_task(case, source, prepared.get(case.key)) for case, source in pairs]
+        seeded = iter(pool.results([task for task in tasks if isinstance(task, Task)], "mutants"))
+        rows = [row for task in tasks for row in (next(seeded) if isinstance(task, Task) else task)]
         return Computed({TABLE: self.tables[TABLE].frame(rows)})
+
+    def _sources(self, case: Case) -> list[str]:
+        """What faults are seeded in: routes that are compared, the files of the robot, and routes as they are."""
+        if not self.routes:
+            return [*judged(case), FILE, *misreadings.routes(case)]
+        as_they_are = [name for name in self.routes if sources.is_as_is(name)]
+        compared = [name for name in self.routes if name not in as_they_are]
+        return [*compared, *([FILE] if compared else []), *as_they_are]
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
@@ -95,6 +93,21 @@ class Mutants(Study):
             verdicts=[VERDICTS[came] for came in rows["result"]],
             tables={"kill_rates": kill_rates(rows)},
         )
+
+
+def _task(case: Case, source: str, ready: Any) -> Task | list[Mapping[str, Any]]:
+    """What seeds the faults of a source, or its rows where its motion was lost."""
+    if source != FILE and sources.is_as_is(source):
+        without = partial(misreadings.not_run, case, source)
+        return Task(misreadings.judge, (case, source), without, engine=sources.engine_of(source))
+    if isinstance(ready, WorkerFailure):
+        return not_run(case, source, _keys(), ready.reason)
+    without = partial(not_run, case, source, _keys())
+    return Task(judge_named, (ready, source, _keys()), without, engine=sources.engine_of(source))
+
+
+def _keys() -> tuple[str, ...]:
+    return tuple(fault.key for fault in FAULTS)
 
 
 STUDY = Mutants

@@ -40,6 +40,8 @@ LOGS = "logs"
 """Folder of the logs behind simulations as they are."""
 REPORT = "validation.studies.run.report"
 """What makes the page."""
+DRAWING = "matplotlib.backends.backend_svg"
+"""What draws its figures, which workers do."""
 NO_NAME = r"[^\w.+-]"
 """What keyframes and variants may be called and files are not."""
 
@@ -132,7 +134,7 @@ def _prepare_tables() -> None:
 
 def _prepare_page(pool: WorkerPool) -> None:
     """Import what makes the page, here and behind all engines in the workers, and pack what every page carries."""
-    pool.prepare(REPORT)
+    pool.prepare((REPORT, DRAWING))
     import_module(REPORT)
     import_module("validation.report.pages").plotly_script()
 

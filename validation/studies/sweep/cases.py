@@ -30,7 +30,6 @@ RESULTS: Mapping[str, str] = {
     "not run": "the source failed, or took its worker process down",
 }
 """What can come of a source on a case."""
-_ONE_AT_A_TIME = threading.Lock()
 LONGEST = threading.TIMEOUT_MAX / 2
 """How long a source may take in an environment of its own: the time limit is that of the task [s]."""
 
@@ -119,9 +118,8 @@ def effort_columns(robot: Nominal) -> tuple[str, ...]:
 
 def compute_cases(variation: Variation, cases: Sequence[int]) -> pa.Table:
     """Rows of some cases; each depends on the study's seed and its own number alone."""
-    with _ONE_AT_A_TIME:  # a cluster's worker may have several threads, engines have states of their own
-        robot = nominal(variation)
-        rows = [row for case in cases for row in _rows(variation, robot, case)]
+    robot = nominal(variation)
+    rows = [row for case in cases for row in _rows(variation, robot, case)]
     return pa.Table.from_pylist(rows, schema(robot))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from validation.studies.options import RESULTS, Execution, execution_options
+from validation.studies.options import RESULTS, Execution, execution_options, scheduler_option
 
 
 @click.command()
@@ -46,7 +46,7 @@ from validation.studies.options import RESULTS, Execution, execution_options
 @click.option("--configuration", default="", help="As listed; default: vertical, or else the last.")
 @click.option("--mode", default="", help="Working mode; default: the first that meets no singularity.")
 @click.option("--variant", default="default", show_default=True, help="Variant of the parameters.")
-@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers compute, as tcp://10.0.0.1:8786.")
+@scheduler_option
 @click.option("--case", type=click.IntRange(min=0), help="Compute the case of this number alone, and print it.")
 @execution_options(RESULTS / "sweep")
 def command(execution: Execution, cases: int, case: int | None, scheduler: str | None, **varied: Any) -> int:

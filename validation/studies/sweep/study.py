@@ -3,8 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from robots.errors import MechanismError, NotFoundError
-from validation.execution.cluster import cluster
+from validation.execution.cluster import on_cluster
 from validation.execution.environments import environment_of
 from validation.execution.errors import internal_errors
 from validation.execution.journal import Task
@@ -93,7 +92,7 @@ def _is_nothing(value: object) -> bool:
 def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) -> Iterator[tuple[int, pa.Table]]:
     """Number and rows of each part, as they come."""
     failed = []
-    with _on_cluster(pool, study.scheduler) as many:
+    with on_cluster(pool, study.scheduler) as many:
         tasks = [Task(compute_cases, (study.variation, cases), files=_environments(study.variation)) for cases in parts]
         for k, rows in many.completed(tasks, "cases, some at a time"):
             if isinstance(rows, WorkerFailure):
@@ -101,16 +100,6 @@ def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) ->
             else:
                 yield k, rows
     yield from _one_by_one(study.variation, {k: parts[k] for k in failed}, pool)
-
-
-@contextmanager
-def _on_cluster(pool: WorkerPool, scheduler: str | None) -> Iterator[WorkerPool]:
-    """The pool, with the workers of a cluster if there is a scheduler."""
-    if scheduler is None:
-        yield pool
-        return
-    with cluster(scheduler) as executor:
-        yield replace(pool, executor=executor)
 
 
 def _one_by_one(

@@ -1,0 +1,42 @@
+"""What the process of a command does beside its workers."""
+
+import time
+from pathlib import Path
+
+from tests.validation.conftest import in_this_process
+from validation.execution.journal import Task, journal_in
+from validation.execution.workers import Workers, worker_pool
+
+PATIENCE = 30.0
+"""How long a task waits for a file [s]."""
+
+
+def awaited(path: Path) -> bool:
+    """Whether a file comes to be; runs in a worker."""
+    end = time.monotonic() + PATIENCE
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    return path.exists()
+
+
+def test_this_process_works_while_its_workers_do(tmp_path: Path) -> None:
+    """What is done meanwhile is begun when the tasks are, and may be what they wait for."""
+    with worker_pool(Workers(jobs=1)) as pool:
+        results = pool.results([Task(awaited, (tmp_path / "file",))], "files", (tmp_path / "file").touch)
+    assert results == [True]
+
+
+def test_nothing_is_done_meanwhile_where_all_is_known(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    task, begun = Task(awaited, (tmp_path / "file",)), []
+    for _ in range(2):
+        with in_this_process(), journal_in(tmp_path) as journal, worker_pool(Workers(jobs=1), journal) as pool:
+            assert pool.results([task], "files", lambda: begun.append(True)) == [True]
+    assert begun == [True]
+
+
+def test_a_module_that_cannot_be_imported_harms_no_task(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with worker_pool(Workers(jobs=2)) as pool:
+        pool.prepare(["no_module_of_this_name"])
+        assert pool.results([Task(awaited, (tmp_path / "file",))] * 2, "files") == [True, True]

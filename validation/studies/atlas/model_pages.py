@@ -1,0 +1,150 @@
+"""What is known of each model of the atlas so far, from its reading to its row in the table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from robots.errors import HarnessError
+from robots.robot import Case
+from validation.execution.user_folder import user_folder
+from validation.execution.workers import WorkerFailure
+from validation.studies.atlas.fetching import FOLDER
+from validation.studies.atlas.manifest import Entry
+from validation.studies.atlas.reading import Reading
+from validation.studies.atlas.tuning import Cost
+
+AS_IS = "mujoco/as_is"
+COPY = "copy"
+VERDICTS = ("disagree", "agree", "not run", "not comparable", COPY)
+
+
+@dataclass(slots=True, kw_only=True)
+class Page:
+    """What is known of a model so far."""
+
+    entry: Entry
+    path: Path | None = None
+    """Of its MJCF in the cache, None where it could not be fetched."""
+    reading: Reading | None = None
+    """What it is; its case is kept apart, for as long as it is computed."""
+    case: Case | None = None
+    start: str = ""
+    """The pose from which it moves."""
+    verdict: str = ""
+    copies: str = ""
+    """Name of the model that stands for it."""
+    notes: list[str] = field(default_factory=list)
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    """Of the closed mechanism, by name."""
+    error: float = nan
+    """Of the file as it is [-]."""
+    cost: Cost = field(default_factory=Cost)
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return self.entry.model.id
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the file as it is has an error."""
+        return not isnan(self.error)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that the model is read from."""
+        if self.path is None:
+            return ()
+        root = self.path.parents[self.entry.model.path.count("/")]
+        return tuple(dict.fromkeys((self.path, *(root / path for path in self.entry.model.every_file))))
+
+    def stop(self, verdict: str, reason: str = "") -> None:
+        """Go no further with it."""
+        self.verdict, self.case = verdict, None
+        self.notes += [reason] if reason else []
+
+    def take(self, reading: Reading | HarnessError | WorkerFailure) -> None:
+        """Note what it is, or why that is not known."""
+        if isinstance(reading, WorkerFailure):
+            self.stop("not run", reading.reason)
+        elif isinstance(reading, HarnessError):
+            self.stop("not comparable", str(reading))
+        else:
+            self.reading, self.case = replace(reading, case=None), reading.case
+            if reading.case is None:
+                self.stop("not comparable", reading.reason)
+            else:
+                self.start = reading.case.mode
+
+    def judge(self, summary: pd.DataFrame, record: Mapping[str, Any]) -> None:
+        """Note what a run has found.
+
+        Args:
+            summary: The table of the run.
+            record: What it says besides.
+        """
+        rows = summary[summary["robot"] == self.name]
+        kinds = set(rows["verdict"])
+        self.verdict = next((verdict for verdict in VERDICTS if verdict in kinds), "not comparable")
+        self.error = float(rows.loc[(rows["source"] == AS_IS) & (rows["scale"] > 0), "relative_error"].max())
+        self.counts = record["robots"][self.name]["mechanism"]
+        if self.verdict != "agree":
+            reasons = rows.loc[rows["verdict"] == self.verdict, "note"].dropna().unique()
+            self.notes += [str(reason) for reason in reasons[:1]]
+
+    def row(self) -> Mapping[str, Any]:
+        """Its row in the table of models."""
+        repository, model, reading = self.entry.repository, self.entry.model, self.reading
+        known = {} if reading is None else {"bodies": reading.bodies, "actuators": reading.actuators}
+        loops = None if reading is None else reading.loops
+        return {
+            "id": model.id,
+            "repository": repository.repository,
+            "commit": repository.commit,
+            **{name: getattr(model, name) for name in ("path", "licence", "mesh_licence")},
+            "sha256": self.entry.sha256,
+            "patches": ", ".join(map(str, model.patches)),
+            "patched_sha256": model.patched_sha256,
+            "class": "" if reading is None else reading.kind,
+            "loops": nan if loops is None else float(loops),
+            "dof": float(self.counts.get("dof", nan)),
+            **{name: float(known.get(name, nan)) for name in ("actuators", "bodies")},
+            "start": self.start or model.start,
+            "verdict": self.verdict,
+            "as_is_error": self.error,
+            "tuned_cost": self.cost.ratio,
+            "tuned_accuracy": self.cost.accuracy,
+            "copies_of": self.copies,
+            "note": without_cache("; ".join(self.notes)),
+        }
+
+
+def let_one_stand_for_copies(pages: Sequence[Page]) -> None:
+    """Note of each copy which model stands for it.
+
+    That is one of a repository that has not copied it from another; among such, one whose licence is known; among such,
+    the first.
+
+    Args:
+        pages: Of all models, in the order of the manifest.
+    """
+    twins: dict[str, list[Page]] = {}
+    for page in pages:
+        if page.reading is not None:
+            twins.setdefault(page.reading.fingerprint, []).append(page)
+    for alike in twins.values():
+        stands = min(alike, key=lambda page: (bool(page.entry.repository.copied_from), not page.entry.model.licence))
+        for page in alike:
+            if page is not stands:
+                page.copies = stands.name
+                page.notes.clear()  # they are said of the one that stands for it
+                page.stop(COPY)
+
+
+def without_cache(note: str) -> str:
+    """A note that says where a file is in its repository, not where it is on this machine."""
+    return note.replace(f"{user_folder(FOLDER)}/", "")

@@ -1,0 +1,165 @@
+"""Seeds other numbers for the effort in routes that run a robot as it is: would anybody notice?
+
+Such a route has no tolerance, its error is what is asked for. So a fault is held against the error that the route has
+without it: what changes the efforts by less is hidden in that, and is told as such; what changes them by more must be
+seen in the size of the error, or named by what the column looks like.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import engines
+from analytic.logs.closed_log import closed_log
+from analytic.logs.residual import residual_efforts
+from analytic.motion.prescribe import prescribe
+from engines.misreadings import Misread
+from robots.arrays import Array
+from robots.efforts import AsIs, EffortHistory, Fault
+from robots.errors import HarnessError
+from robots.log import Held, Log
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+from validation.judge import sources
+from validation.judge.as_is import Settled, settled
+from validation.judge.readings import in_words, reading_of
+
+TEXTS: Mapping[str, str] = {
+    "drive twice": "the drive is applied twice and logged once",
+    "one step late": "efforts belong to the sample before",
+    "reaction as effort": "the reaction of its joint stands for the effort of a motor",
+    "law at the start": "the law of the drive where the step begins stands for its effort",
+    "law as effort": "the law of the drive stands for its effort",
+    "reported as effort": "what the engine reports of the drive stands for its effort",
+    "rotors filled in": "rotors that the engine fills in are left",
+    "default friction": "friction that the engine fills in is left",
+}
+"""What is wrong, by kind of fault."""
+SAME = 1e-9
+"""Efforts that a fault changes by less are the same, over the scale [-]."""
+SEEN = np.sqrt(2)
+"""From how many times its size an error is seen to be another: what is as large, and unlike it, makes it so [-]."""
+HIDDEN = 1 + SEEN
+"""Up to how many times the error of a route a fault can be hidden in it, where it is just opposite to it [-]."""
+
+
+def routes(case: Case) -> list[str]:
+    """The routes of a case that run it as it is and do not wait to be named."""
+    return [name for name in sources.names(case.robot) if sources.is_as_is(name)]
+
+
+def judge(case: Case, source: str) -> list[Mapping[str, Any]]:
+    """A row for each fault of a route that runs a robot as it is; none where the engine knows of none.
+
+    Args:
+        case: The case.
+        source: The route.
+    """
+    faults = engines.faults(source)
+    if not faults:
+        return []
+    try:
+        motion = prescribe(case)
+        history = sources.load(source).compute_efforts(case, motion)
+        sound = _settled(case.mechanism, history)
+    except HarnessError as error:
+        return [_row(case, source, kind, {"result": "not carried", "note": str(error)}) for kind in faults]
+    if sound.reason:
+        return [_row(case, source, kind, {"result": "not carried", "note": sound.reason}) for kind in faults]
+    return [
+        _row(case, source, kind, dict(_judged(case, motion, (history, sound), fault))) for kind, fault in faults.items()
+    ]
+
+
+def not_run(case: Case, source: str, reason: str) -> list[Mapping[str, Any]]:
+    """Rows of a route of which nothing is known.
+
+    Args:
+        case: The case.
+        source: The route.
+        reason: Why.
+    """
+    usual = ("drive twice", "one step late", "reaction as effort")
+    return [_row(case, source, kind, {"result": "not run", "verdict": "not run", "note": reason}) for kind in usual]
+
+
+def _judged(
+    case: Case, motion: Motion, route: tuple[EffortHistory, Settled], fault: Fault
+) -> Iterator[tuple[str, Any]]:
+    """What came of one fault, as fields of its row."""
+    mechanism, (history, sound) = case.mechanism, route
+    try:
+        spoilt = fault(float(sound.peak.max()))
+        wrong = spoilt.misread_history(history) if isinstance(spoilt, Misread) else spoilt.compute_efforts(case, motion)
+        left = _settled(mechanism, wrong)
+    except HarnessError as error:
+        yield from {"result": "refused", "verdict": "not comparable", "note": str(error)}.items()
+        return
+    own = _relative(sound.rms, sound.scale)
+    changed = _changed(_as_is(history).log, _as_is(wrong).log, sound)
+    worst = int(np.argmax(np.divide(changed, own, out=np.zeros_like(own), where=own > 0)))
+    yield "effect", float(changed[worst])
+    yield "tolerance", float(own[worst])
+    yield "noise", float(_relative(sound.floor, sound.scale)[worst])
+    if left.reason:
+        yield from {"result": "refused", "verdict": "not comparable", "note": left.reason}.items()
+        return
+    if changed.max(initial=0.0) <= SAME:
+        yield from {"result": "not carried", "note": "it is the effort here, or the engine tells no such reading"}.items()
+        return
+    yield "relative_error", float(_relative(left.rms, left.scale)[worst])
+    looks_wrong_without = _named(mechanism, _as_is(history).log, sound)
+    looks = "" if looks_wrong_without else _named(mechanism, _as_is(wrong).log, left)
+    is_caught = bool(looks) or bool((left.rms > np.maximum(left.floor, SEEN * sound.rms)).any())
+    yield "verdict", "disagree" if is_caught else "informational"
+    yield "result", "killed" if is_caught else "below tolerance" if (changed <= HIDDEN * own).all() else "survived"
+    times = changed[worst] / own[worst] if own[worst] else np.inf
+    size = f"the fault changes the efforts by {changed[worst]:.1e}, {times:.2g} times what the route is off by without it"
+    yield "note", "; ".join(filter(None, (size, looks)))
+
+
+def _settled(mechanism: Mechanism, history: EffortHistory) -> Settled:
+    return settled(mechanism, _as_is(history), most=200)
+
+
+def _as_is(history: EffortHistory) -> AsIs:
+    if history.as_is is None:
+        raise HarnessError(f"{history.source}: want a route that runs a robot as it is, got one that has no log")
+    return history.as_is
+
+
+def _relative(values: Array, scale: Array) -> Array:
+    return np.divide(values, scale, out=np.zeros_like(values), where=scale > 0)
+
+
+def _changed(log: Log, wrong: Log, sound: Settled) -> Array:
+    """What a fault does to the efforts once the start is over, root mean square over the scale [-], shape (na,)."""
+    after = log.t >= log.t[0] + sound.window
+    change = (wrong.effort - log.effort)[after]
+    return _relative(np.sqrt((change**2).mean(axis=0)), sound.scale)
+
+
+def _named(mechanism: Mechanism, log: Log, left: Settled) -> str:
+    """What the columns look like that are not the effort; empty if they may all be."""
+    closed = closed_log(mechanism, log, log.q[0])
+    residual = residual_efforts(closed, Held(log.dt), start=float(log.t[0]) + left.window, noiseless=True)
+    words = (in_words(reading_of(mechanism, residual, k)) for k in range(mechanism.na))
+    return next(filter(None, words), "")
+
+
+def _row(case: Case, source: str, kind: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    nothing = dict.fromkeys(("relative_error", "effect", "tolerance", "noise"), np.nan)
+    return {
+        "robot": case.robot.name,
+        "mode": case.mode,
+        "configuration": case.configuration,
+        "source": source,
+        "mutant": kind,
+        "fault": TEXTS.get(kind, kind),
+        "verdict": "",
+        **nothing,
+        **fields,
+    }
