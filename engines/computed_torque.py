@@ -7,6 +7,7 @@ judged: an effort is judged by the motion that it makes.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.interpolate import BPoly, make_interp_spline
@@ -15,7 +16,7 @@ from engines.projection import LoopMotions
 from robots.arrays import Array, frozen
 from robots.errors import NotRepresentableError
 from robots.mechanism import Mechanism
-from robots.motion import Drive, Motion
+from robots.motion import Drive, Law, Motion
 
 PER_STEP = 0.1
 """Largest bandwidth of the controller times the step [-]."""
@@ -98,19 +99,32 @@ class ComputedTorque:
 
 
 def targets(motion: Motion, t: Array) -> Drive:
-    """What all drives are to do: polynomials between the samples of a motion, with the rates of its law at them.
-
-    The law itself may have to close the loops at every time, and a run asks for thousands.
+    """What all drives are to do, by polynomials between the samples of a motion.
 
     Args:
         motion: The motion to follow.
         t: Times [s], shape (n,).
+    """
+    return interpolated(motion)(t)
+
+
+def interpolated(motion: Motion) -> Law:
+    """Polynomials between the samples of a motion, with the rates of its law at them.
+
+    The law itself may have to close the loops at every time, and a run asks for thousands.
+
+    Args:
+        motion: The motion.
     """
     at_samples, h = motion.law(motion.t), np.diff(motion.t)[:, None]
     q, v, a = at_samples.q, at_samples.qd, at_samples.qdd
     early = [q[:-1], q[:-1] + h * v[:-1] / 5, q[:-1] + 2 * h * v[:-1] / 5 + h**2 * a[:-1] / 20]
     late = [q[1:] - 2 * h * v[1:] / 5 + h**2 * a[1:] / 20, q[1:] - h * v[1:] / 5, q[1:]]
     curve = BPoly(np.stack([*early, *late]), motion.t)
+    return partial(_along, curve)
+
+
+def _along(curve: BPoly, t: Array) -> Drive:
     return Drive(*(curve(t, order) for order in range(3)))
 
 

@@ -14,6 +14,8 @@ START_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
 """A start tag, whose attributes may hold the sign that ends it."""
 COMMENT = re.compile(rb"(?<=<!--)(.*?)(?=-->)|<!\[CDATA\[.*?\]\]>", re.DOTALL)
 """What a comment says, and text that is no markup, in which nothing begins a comment."""
+LATE_DECLARATION = re.compile(rb"\A\s+<\?xml.*?\?>", re.DOTALL)
+"""A declaration behind blanks, which XML forbids and MuJoCo reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,14 +164,15 @@ def _read(file: Path) -> list[_Element]:
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: parents.pop()
     try:
-        parser.Parse(_plain_comments(file.read_bytes()), True)
+        parser.Parse(_as_xml(file.read_bytes()), True)
     except (OSError, ExpatError) as error:
         raise MechanismError(f"{file}: want an XML file: {error}") from error
     return elements
 
 
-def _plain_comments(text: bytes) -> bytes:
-    """A file of the same length whose comments say nothing: XML forbids two hyphens in them, MuJoCo reads them."""
+def _as_xml(text: bytes) -> bytes:
+    """A file of the same length without what only MuJoCo reads: two hyphens in comments, late declarations."""
+    text = LATE_DECLARATION.sub(lambda match: b" " * len(match[0]), text)
     return COMMENT.sub(lambda match: match[0] if match[1] is None else b" " * len(match[0]), text)
 
 

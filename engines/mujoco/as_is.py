@@ -1,7 +1,7 @@
 """The user's own file in `mj_step`: its actuators, options and softness, driven along a motion and written down."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from engines.as_is import Record, finite, history
-from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices, targets
+from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices, interpolated, targets
 from engines.mujoco.actuators import Actuators, actuators
 from engines.mujoco.loops import closure_bias
 from engines.mujoco.model import (
@@ -100,7 +100,12 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
         M, bias, passive = tree_terms(mechanism, model, data)
         force = M @ loop.accelerations(qdd, closure_bias(model, data)) + bias - passive
         demands.append(demand(loop, M, force, transmission(model, data), mechanism.effort_scales))
-    return Plan(mechanism=mechanism, motion=motion, independent=tuple(independent), demands=tuple(demands))
+    return Plan(
+        mechanism=mechanism,
+        motion=replace(motion, law=interpolated(motion)),  # asked for in every run
+        independent=tuple(independent),
+        demands=tuple(demands),
+    )
 
 
 def simulate(

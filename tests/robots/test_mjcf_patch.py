@@ -81,6 +81,15 @@ def test_comments_may_hold_what_xml_forbids_and_mujoco_reads(tmp_path: Path) -> 
     assert comments[0] == comments[1]
 
 
+def test_a_declaration_may_stand_behind_blanks_as_mujoco_reads_it(tmp_path: Path) -> None:
+    text = f"\n  {PLAIN}"
+    assert "<?xml" in text
+    path = written(tmp_path / "m.xml", text)
+    apply(path, PATCH)
+    assert compiled(path).eq_solref.tolist() == [[0.008, 1], [0.05, 1], [0.05, 1]]
+    assert path.read_text(encoding="utf-8").startswith(text[: text.index("?>")])
+
+
 def test_inertias_are_said_anew_or_put_where_geoms_said_them(tmp_path: Path) -> None:
     told = (
         """<inertial pos="1 2 3" mass="9" euler='10 20 30' diaginertia="1 2 2.5"/><geom size=".1"/></body><!-- a > b"""

@@ -187,6 +187,7 @@ def series(t: Array, *residuals: Array, chatter: float = 0.0) -> Series:
         t=t,
         residual=np.stack(residuals, axis=1),
         needed=np.ones((len(t), len(residuals))),
+        own=np.ones((len(t), len(residuals))),
         scale=ones,
         floor=0 * ones,
         floor_of_largest=0 * ones,
@@ -250,6 +251,25 @@ def test_a_small_error_beside_a_large_one_is_waited_for() -> None:
     window, lasts = start_window(small, t[1000:], again)
     assert window == pytest.approx(0.05 * np.log(0.1 / (0.1 * 1e-3)), abs=2e-3)
     assert lasts.tolist() == [False, False, True]
+
+
+FRICTION = 3.0
+
+
+def test_the_peak_is_what_the_motor_itself_must_do(four_bar: tuple[Case, Motion]) -> None:
+    """Dry friction is no part of what the links need, but of what the motor does."""
+    case, motion = four_bar
+
+    def rubbing(spec: Any) -> None:
+        spec.joints[0].frictionloss = FRICTION
+
+    route = run(case, motion, rubbing)
+    left = settled(case.mechanism, route)
+    late = route.log.t > left.window
+    acted, rubbed = (np.abs(values[late]).max() for values in (route.log.effort, route.log.readings["left_out"]))
+    assert (left.reason, rubbed) == ("", pytest.approx(FRICTION, rel=0.01))
+    assert left.peak[0] == pytest.approx(acted, rel=0.02)
+    assert rubbed > 0.1 * acted  # far more than the two may differ by
 
 
 @pytest.mark.slow

@@ -57,6 +57,8 @@ class Series:
     """Below this the largest tells nothing [N or N m], shape (na,)."""
     chatter: Array
     """The largest that what alternates from step to step makes [N or N m], shape (na,)."""
+    own: Array
+    """What of it actuators must do beside contacts, limits and dry friction [N or N m], shape (n, na)."""
     left_out: Array
     """Largest effort that would do what contacts, limits and dry friction did, taken on trust, shape (na,)."""
 
@@ -84,7 +86,8 @@ class Settled:
     scale: Array
     """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that is judged."""
     peak: Array
-    """Largest effort that the motion needs in the window [N or N m], shape (na,)."""
+    """Largest effort that the motion needs of an actuator in the window, beside what contacts, limits and dry friction
+    do [N or N m], shape (na,)."""
     start_peak: Array
     """Largest residual effort before the window [N or N m], shape (na,)."""
     window: float
@@ -134,7 +137,7 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
     log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
     judged = residual_efforts(closed, effort_time, start=start, noiseless=True, most=most)
-    forces = log.readings.get("left_out", np.zeros((1, closed.mechanism.na)))
+    forces = np.nan_to_num(log.readings.get("left_out", np.zeros_like(log.effort)))
     series = Series(
         t=judged.motion.t,
         residual=judged.residual,
@@ -143,6 +146,7 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
         floor=judged.floor.rms,
         floor_of_largest=judged.floor.largest,
         chatter=judged.floor.largest_chatter,
+        own=judged.needed - judged.filter.effort.applied(forces, judged.bases),
         left_out=np.abs(forces).max(axis=0),
     )
     return series, judged.filter
@@ -183,7 +187,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
         floor=later.floor,
         floor_of_largest=later.floor_of_largest,
         scale=later.scale,
-        peak=np.abs(whole.needed[judged]).max(axis=0),
+        peak=np.abs(whole.own[judged]).max(axis=0),
         start_peak=start_peak,
         window=window,
         reason="; ".join(reason for reason in reasons if reason),

@@ -9,6 +9,7 @@ from analytic.motion.automatic import automatic_motion
 from analytic.motion.laws import AUTOMATIC
 from analytic.motion.prescribe import prescribe
 from analytic.motion.random_motion import random_motion
+from engines.computed_torque import interpolated
 from robots.arrays import Array
 from robots.errors import HarnessError
 from robots.motion import Motion
@@ -71,6 +72,7 @@ def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | N
             motion = automatic_motion(case.mechanism, case.guess, None, case.robot.name)
         else:
             motion = prescribe(case)
+        motion = replace(motion, law=interpolated(motion))  # that of redundant drives closes the loops at every time
         return Purpose(name=name, motion=motion, plan=dumps(tuning_of(engine).plan(case.mechanism, motion)))
     except HarnessError as error:
         return f"{name}: {error}"
