@@ -12,6 +12,7 @@ from docs.site.entries import SPECS
 from docs.site.notes import apart
 from validation.execution.files import RECORD
 from validation.execution.tables import to_csv
+from validation.judge.verdicts import CASE, SEVERITY
 
 ROOT = Path(__file__).parent.parent
 FOREIGN_PLACE = re.compile(r"(?:file://)?/.*")
@@ -27,7 +28,8 @@ def keep(folder: Path, tables: Mapping[str, pd.DataFrame], record: Mapping[str, 
         record: Of the study.
     """
     folder.mkdir(exist_ok=True)
-    needed = {name: _portable(table) for name, table in {**tables, "audit": _needed(tables["audit"])}.items()}
+    shorter = {"audit": _needed(tables["audit"]), "summary": _telling(tables["summary"])}
+    needed = {name: _portable(table) for name, table in {**tables, **shorter}.items()}
     for name, table in apart(needed).items():
         to_csv(SPECS[name].frame(table), folder / f"{name}.csv")
     command = ["PLACE" if FOREIGN_PLACE.fullmatch(argument) else argument for argument in record["command"]]
@@ -38,6 +40,23 @@ def keep(folder: Path, tables: Mapping[str, pd.DataFrame], record: Mapping[str, 
 def _portable(table: pd.DataFrame) -> pd.DataFrame:
     """A table whose notes name files from the root of the repository on, wherever that was."""
     return table.assign(note=table["note"].str.replace(f"{ROOT}/", "", regex=False)) if "note" in table else table
+
+
+def _telling(summary: pd.DataFrame) -> pd.DataFrame:
+    """The rows that the verdict on a source rests on, and all of the reference, which say what each actuator needs."""
+    rows = [row for _, of_source in summary.groupby([*CASE, "source"], sort=False) for row in _rows_of(of_source)]
+    return summary.loc[sorted(rows)]
+
+
+def _rows_of(rows: pd.DataFrame) -> set[Any]:
+    """Labels of the rows of a source with its worst verdict, its largest error, its limit, or a note of their own."""
+    if "reference" in set(rows["verdict"]):
+        return set(rows.index)
+    rank, errors = rows["verdict"].map(SEVERITY.index), rows.loc[rows["scale"] != 0, "relative_error"]
+    telling = {rank.idxmin(), *rows.index[~rows["note"].duplicated()], *errors.index[errors.isna()][:1]}
+    for ends in (errors.nlargest(1), rows["tolerance"].nsmallest(1)):
+        telling.update(ends.index)
+    return telling
 
 
 def _needed(audit: pd.DataFrame) -> pd.DataFrame:

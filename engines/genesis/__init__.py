@@ -1,9 +1,9 @@
-"""Genesis, from the user's own file through its loader of MJCF; in double precision, on the CPU."""
+"""Genesis, from the user's own file through its loader of MJCF; in double precision; on a GPU where there is one."""
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, Faults
+from engines.contract import Audit, Batch, Engine, Faults
 
 
 class Genesis(Engine):
@@ -35,6 +35,12 @@ class Genesis(Engine):
         from engines.genesis import faults
 
         return faults
+
+    def batch(self) -> Batch:
+        """See `Engine.batch`."""
+        from engines.genesis import batch
+
+        return batch
 
 
 ENGINE = Genesis()

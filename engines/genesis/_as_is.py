@@ -6,8 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from engines.genesis._genesis import genesis
-from engines.genesis._scene import STEP, Built, build, guarded, numbers
+from engines.genesis._genesis import device, genesis
+from engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
 from engines.own_drives import REPORTED, Gains, Reading, driven_by_own_drives
 from engines.silence import silenced
 from engines.wrenches import wrenches
@@ -29,17 +29,18 @@ class GenesisDriven:
     built: Built
     dofs: tuple[int, ...]
     """Those of the drives."""
-    step: float = STEP
+    step: float
     precision: type[np.floating] = np.float64
 
     @classmethod
-    def from_state(cls, built: Built, gains: Gains, state: tuple[Array, Array]) -> Self:
+    def from_state(cls, built: Built, gains: Gains, state: tuple[Array, Array], step: float = STEP) -> Self:
         """The robot in a state.
 
         Args:
             built: The robot in Genesis.
             gains: Of its drives.
             state: Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,).
+            step: Step of its scene [s].
         """
         mechanism = built.mechanism
         dofs = tuple(mechanism.dof_slices[drive.joints[0]].start for drive in mechanism.drives)
@@ -49,7 +50,7 @@ class GenesisDriven:
         limits = np.full(len(dofs), UNLIMITED)
         built.entity.set_dofs_force_range(-limits, limits, dofs)
         built.put(*state)
-        return cls(built=built, dofs=dofs)
+        return cls(built=built, dofs=dofs, step=step)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -73,13 +74,16 @@ class GenesisDriven:
         return {REPORTED: numbers(built.entity.get_dofs_control_force(self.dofs))}
 
 
-def held_by_drives(source: str, case: Case, motion: Motion, *, as_loaded: bool = False) -> EffortHistory:
+def held_by_drives(
+    source: str, case: Case, motion: Motion, stepping: Stepping, *, as_loaded: bool = False
+) -> EffortHistory:
     """What a route returns.
 
     Args:
         source: Name of the route.
         case: The case.
         motion: Its motion.
+        stepping: How it steps; drives have the same gains with all steps.
         as_loaded: Whether rotors stay as Genesis' loader fills them in.
 
     Raises:
@@ -89,14 +93,15 @@ def held_by_drives(source: str, case: Case, motion: Motion, *, as_loaded: bool =
     mechanism = case.mechanism
     gains = Gains.of_velocity(mechanism, motion, STEP)
     with guarded(source), silenced():
-        built = build(mechanism, as_loaded=as_loaded)
+        built = build(mechanism, stepping, as_loaded=as_loaded)
 
         def start(k: int) -> tuple[GenesisDriven, Gains]:
-            return GenesisDriven.from_state(built, gains, (motion.q[k], motion.qd[k])), gains
+            return GenesisDriven.from_state(built, gains, (motion.q[k], motion.qd[k]), stepping.step), gains
 
         settings = {
-            "precision": "double",
-            "solver": "defaults of RigidOptions: approximate implicitfast, Newton, 50 iterations; no collisions",
+            "precision": f"double, on {device()}",
+            "solver": "defaults of RigidOptions: approximate implicitfast, Newton, "
+            f"{stepping.iterations} iterations; no collisions",
             "options of the file": "dropped by Genesis' loader of MJCF, but solref and solimp of equalities",
             "rotors": "as filled in" if as_loaded else "set back to those of the file",
         }

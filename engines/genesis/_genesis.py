@@ -1,14 +1,20 @@
-"""Genesis, which is initialized once in a process: here in double precision, on the CPU."""
+"""Genesis, which is initialized once in a process: here in double precision, on a GPU where PyTorch has one."""
 
 from functools import cache
 
 import genesis
 import torch
 
-__all__ = ["genesis", "start", "torch"]
+__all__ = ["device", "genesis", "start", "torch"]
 
 
 @cache
 def start() -> None:
     """Initialize Genesis; whoever did so before in this process has chosen its precision."""
-    genesis.init(backend=genesis.cpu, precision="64", logging_level="error")
+    backend = genesis.gpu if torch.cuda.is_available() else genesis.cpu
+    genesis.init(backend=backend, precision="64", logging_level="error")
+
+
+def device() -> str:
+    """What computes: the name of a GPU, or CPU."""
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else "CPU"

@@ -24,6 +24,16 @@ STEP = 2e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stepping:
+    """How a scene steps."""
+
+    step: float = STEP
+    """How long a step is [s]."""
+    iterations: int = 50
+    """Of its solver in a step, at most [-]; 50 are Genesis' own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
     """A mechanism in Genesis."""
 
@@ -61,28 +71,31 @@ class Built:
         return opening(self.mechanism, self.poses())
 
 
-def build(mechanism: Mechanism, *, as_loaded: bool = False) -> Built:
+def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: bool = False, worlds: int = 0) -> Built:
     """The robot's file in Genesis, in the gravity of the mechanism.
 
     Args:
         mechanism: Robot.
+        stepping: How it steps; by default with Genesis' own iterations, in steps of `STEP`.
         as_loaded: Whether rotors stay as the loader has filled them in; else they are set back to those of the file.
+        worlds: How many are in one batch; 0 for one that is none.
 
     Raises:
         NotRepresentableError: If something of the mechanism would be lost.
     """
     want_carried(mechanism)
     start()
-    options = genesis.options
+    options, stepping = genesis.options, stepping or Stepping()
+    step = stepping.step
     scene = genesis.Scene(
         show_viewer=False,
-        sim_options=options.SimOptions(dt=STEP, gravity=tuple(mechanism.gravity.tolist())),
-        rigid_options=options.RigidOptions(dt=STEP, enable_collision=False),
+        sim_options=options.SimOptions(dt=step, gravity=tuple(mechanism.gravity.tolist())),
+        rigid_options=options.RigidOptions(dt=step, iterations=stepping.iterations, enable_collision=False),
     )
     with _file(mechanism) as path:
         entity = scene.add_entity(genesis.morphs.MJCF(file=str(path)))
-        scene.build()
-    filled_in = numbers(entity.get_dofs_armature())
+        scene.build(n_envs=worlds)
+    filled_in = np.atleast_2d(numbers(entity.get_dofs_armature()))[0]
     if not as_loaded:
         entity.set_dofs_armature(np.concatenate([np.zeros(0), *([joint.armature] for joint in mechanism.joints)]))
     return Built(

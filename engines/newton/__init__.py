@@ -1,9 +1,9 @@
-"""Newton, from a model built through its API from the `Mechanism`; in single precision, on the CPU."""
+"""Newton, from a model built through its API from the `Mechanism`; in single precision; on a GPU where there is one."""
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, Faults
+from engines.contract import Audit, Batch, Engine, Faults
 
 
 class Newton(Engine):
@@ -38,6 +38,12 @@ class Newton(Engine):
         from engines.newton import faults
 
         return faults
+
+    def batch(self) -> Batch:
+        """See `Engine.batch`."""
+        from engines.newton import batch
+
+        return batch
 
 
 ENGINE = Newton()

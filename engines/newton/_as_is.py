@@ -1,7 +1,7 @@
 """Newton as its user steps it: its own drives on the driven joints, one of its solvers, the step of its examples."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +9,8 @@ import numpy as np
 from engines.computed_torque import drive_matrices
 from engines.newton._equations import equations
 from engines.newton._model import Tree, build, guarded, numbers, poses_of
-from engines.newton._newton import newton
+from engines.newton._newton import device, newton
+from engines.newton._stepping import MAXIMAL, STEP, Stepping
 from engines.newton._support import want_simulated
 from engines.openings import opening
 from engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Reading, driven_by_own_drives
@@ -23,13 +24,14 @@ from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-STEP = 2e-3
-"""Step that its examples come near to: 60 to 100 Hz in 4 to 10 sub-steps [s]."""
-BANDWIDTHS: Mapping[str, float] = {"kamino": 0.5 / STEP, "mujoco": 0.2 / STEP, "steel": 0.5 / STEP}
+BANDWIDTHS: Mapping[str, float] = {
+    "kamino": 0.5 / STEP,
+    "mujoco": 0.2 / STEP,
+    "mujoco_warp": 0.2 / STEP,
+    "steel": 0.5 / STEP,
+}
 """Of the drives under each solver, critically damped [rad/s]: stiffer ones open the loops of MuJoCo."""
-MAXIMAL = frozenset({"kamino"})
-"""Solvers whose state is that of the bodies."""
-EXPLICIT_SPRINGS = frozenset({"mujoco"})
+EXPLICIT_SPRINGS = frozenset({"mujoco", "mujoco_warp"})
 """Solvers in which the stiffness of a drive acts at the beginning of a step, its damping at the end."""
 
 
@@ -61,7 +63,7 @@ class NewtonDriven:
     """Of the drives."""
     tree: Tree
     """The robot without drives, in whose joints states are told."""
-    solver_name: str
+    stepping: Stepping
     solver: Any
     control: Any
     states: list[Any]
@@ -74,34 +76,38 @@ class NewtonDriven:
     """What the solver reports of a step; None if nothing."""
     q: Array
     """Joint positions now [m or rad], shape (nq,)."""
-    step: float = STEP
+    steps: int = 0
+    """How many it has made [-]."""
+    unsolved: int = 0
+    """At the end of how many its solver had not found what it looks for [-]."""
     precision: type[np.floating] = np.float32
 
     @classmethod
-    def from_state(cls, mechanism: Mechanism, gains: Gains, solver: str, state: tuple[Array, Array]) -> Self:
+    def from_state(cls, mechanism: Mechanism, gains: Gains, stepping: Stepping, state: tuple[Array, Array]) -> Self:
         """The robot in a state.
 
         Args:
             mechanism: Robot.
             gains: Of its drives.
-            solver: Name of the solver.
+            stepping: The solver, and how it steps.
             state: Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,).
 
         Raises:
             NotRepresentableError: If the mechanism has something that the solver cannot carry.
         """
-        want_simulated(mechanism, solver)
+        want_simulated(mechanism, stepping.solver)
         tree = build(mechanism)
         tree.put(*state)
-        simulated = build(mechanism, gains, floats=solver in MAXIMAL, stands=tree)
+        is_maximal = stepping.solver in MAXIMAL
+        simulated = build(mechanism, gains, floats=is_maximal, stands=tree)
         start = simulated.model.state()
-        _copy_state(tree, start, has_joints=solver not in MAXIMAL)
-        made = SOLVERS[solver](simulated.model)
+        _copy_state(tree, start, has_joints=not is_maximal)
+        made = stepping.made(simulated.model)
         kinds = {"qfrc_actuator", "body_parent_f"} & made.supported_observables
         return cls(
             gains=gains,
             tree=tree,
-            solver_name=solver,
+            stepping=stepping,
             solver=made,
             control=simulated.model.control(),
             states=[start, simulated.model.state()],
@@ -116,10 +122,23 @@ class NewtonDriven:
         """See `engines.own_drives.Driven.mechanism`."""
         return self.tree.mechanism
 
+    @property
+    def step(self) -> float:
+        """See `engines.own_drives.Driven.step`."""
+        return self.stepping.step
+
+    @property
+    def unsolved_in_words(self) -> str:
+        """In how many steps its solver stopped before it had found what it looks for; empty if in none."""
+        if not self.unsolved:
+            return ""
+        most = self.stepping.most_iterations
+        return f"its solver stopped at its {most} iterations in {self.unsolved} of {self.steps} steps"
+
     def state(self) -> tuple[Array, Array]:
         """See `engines.own_drives.Driven.state`."""
         tree, state, nq, nv = self.tree, self.states[0], self.mechanism.nq, self.mechanism.nv
-        if self.solver_name not in MAXIMAL:
+        if self.stepping.solver not in MAXIMAL:
             return numbers(state.joint_q)[:nq] + tree.rest, numbers(state.joint_qd)[:nv]
         newton.eval_ik(tree.model, state, tree.state.joint_q, tree.state.joint_qd)
         q = numbers(tree.state.joint_q)[:nq] + tree.rest
@@ -144,12 +163,14 @@ class NewtonDriven:
             array[list(places)] = orders
             values.assign(array)
         before.clear_forces()
-        _load(self.mechanism, before, numbers(self.tree.model.body_com))
+        load(self.mechanism, before, numbers(self.tree.model.body_com))
         observed = {} if self.observables is None else {"observables": self.observables}
         self.solver.step(before, after, self.control, None, self.step, **observed)
         self.states.reverse()
+        self.steps += 1
+        self.unsolved += self.stepping.solver == "kamino" and not is_solved(self.solver)
         rates = self._along_drives()[1]
-        reached = positions if self.solver_name in EXPLICIT_SPRINGS else positions + self.step * rates
+        reached = positions if self.stepping.solver in EXPLICIT_SPRINGS else positions + self.step * rates
         return {APPLIED: self.gains.force(target, rate, reached, rates), **self._readings(before)}
 
     def _along_drives(self) -> tuple[Array, Array]:
@@ -165,11 +186,11 @@ class NewtonDriven:
 
     def _readings(self, before: Any) -> Mapping[str, Array]:
         """What the solver tells of the last step along each drive [N or N m], of shape (drives,)."""
-        if self.solver_name == "kamino":
+        if self.stepping.solver == "kamino":
             return {REPORTED: multipliers(self.solver, self.mechanism)}
         motions = newton.eval_jacobian(self.tree.model, before)
         readings = {REACTION: self._reactions(numbers(motions)[0], numbers(self.observables.body_parent_f))}
-        if self.solver_name == "mujoco":
+        if self.stepping.solver != "steel":
             readings[REPORTED] = numbers(self.observables.qfrc_actuator)[list(self.dofs)]
         return readings
 
@@ -198,22 +219,48 @@ def multipliers(solver: Any, mechanism: Mechanism) -> Array:
     values, starts = numbers(kamino._data.joints.lambda_dyn_j), kamino._model.joints.dynamic_cts_offset.numpy()
     forces = []
     for drive in mechanism.drives:
-        body = mechanism.joints[drive.joints[0]].body
-        alone = len(mechanism.joints_of[body]) == 1
-        forces.append(values[starts[body]] if alone else np.nan)
+        joint = drive.joints[0]
+        forces.append(values[starts[mechanism.joints[joint].body]] if is_alone(mechanism, joint) else np.nan)
     return np.array(forces)
 
 
-def _load(mechanism: Mechanism, state: Any, centers: Array) -> None:
-    """Let external wrenches and what holds weights act on the bodies in the next step."""
-    loads = list(wrenches(mechanism))
+def is_solved(solver: Any) -> bool:
+    """Whether Kamino's solver found what it looks for in the last step, and did not stop at its iterations.
+
+    Args:
+        solver: Newton's `SolverKamino`.
+    """
+    return bool(solver._solver_kamino.solver_status.numpy()["converged"].all())
+
+
+def is_alone(mechanism: Mechanism, joint: int) -> bool:
+    """Whether a joint is the only one of its body.
+
+    Args:
+        mechanism: Robot.
+        joint: Its number.
+    """
+    return len(mechanism.joints_of[mechanism.joints[joint].body]) == 1
+
+
+def load(mechanism: Mechanism, state: Any, centers: Array) -> None:
+    """Let external wrenches and what holds weights act on the bodies in the next step, in every world.
+
+    Args:
+        mechanism: Robot.
+        state: Newton's `State`, of one world or of several.
+        centers: Mass centres of the bodies of one [m], shape (nb, 3).
+    """
+    loads, nb = list(wrenches(mechanism)), len(mechanism.bodies)
     if not loads:
         return
-    R, forces = poses_of(state)[1], np.zeros((len(mechanism.bodies), 6))
-    for load in loads:
-        lever = R[load.body] @ (load.point - centers[load.body])
-        forces[load.body] += [*load.force, *(load.moment + np.cross(lever, load.force))]
-    state.body_f.assign(forces)
+    R = poses_of(state)[1].reshape(-1, nb, 3, 3)
+    forces = np.zeros((len(R), nb, 6))
+    for wrench in loads:
+        levers = R[:, wrench.body] @ (wrench.point - centers[wrench.body])
+        forces[:, wrench.body, :3] += wrench.force
+        forces[:, wrench.body, 3:] += wrench.moment + np.cross(levers, wrench.force)
+    state.body_f.assign(forces.reshape(-1, 6))
 
 
 def _copy_state(tree: Tree, start: Any, *, has_joints: bool) -> None:
@@ -238,49 +285,62 @@ def _of_drives(mechanism: Mechanism, starts: AnyArray) -> tuple[int, ...]:
     return tuple(places)
 
 
-SOLVERS: Mapping[str, Callable[[Any], Any]] = {
-    "kamino": newton.solvers.SolverKamino,
-    "mujoco": lambda model: newton.solvers.SolverMuJoCo(model, use_mujoco_cpu=True),
-    "steel": newton.solvers.SolverSteel,
+READINGS: Mapping[str, Reading] = {
+    APPLIED: Reading(
+        effort=APPLIED,
+        reason="no solver of Newton's gives an effort out; the law at the velocity where the step ends acted",
+    ),
+    REPORTED: Reading(
+        effort=REPORTED,
+        reason="the multiplier that Kamino finds for a drive; the law is off by its stiffness times what its joints "
+        "are open",
+    ),
 }
-"""By name, with its own settings."""
-SETTINGS: Mapping[str, str] = {
-    "kamino": "SolverKamino as it comes: PADMM to 1e-6, 200 iterations at most",
-    "mujoco": "SolverMuJoCo as it comes, by MuJoCo's C library: implicitfast, loops as soft as by default",
-    "steel": "SolverSteel as it comes: projected Gauss-Seidel, 12 iterations, regularization 1e-6, Baumgarte 0.2",
-}
-"""What these are, in words."""
-READING = Reading(
-    effort=APPLIED,
-    reason="no solver of Newton's gives an effort out; the law at the velocity where the step ends acted",
-)
 
 
-def held_by_drives(source: str, case: Case, motion: Motion, solver: str) -> EffortHistory:
+def reading_of(mechanism: Mechanism, solver: str) -> Reading:
+    """Which number is the effort.
+
+    Args:
+        mechanism: Robot.
+        solver: Name of the solver.
+    """
+    driven_alone = all(is_alone(mechanism, drive.joints[0]) for drive in mechanism.drives)
+    return READINGS[REPORTED if solver == "kamino" and driven_alone else APPLIED]
+
+
+def held_by_drives(source: str, case: Case, motion: Motion, stepping: Stepping) -> EffortHistory:
     """What a route returns.
 
     Args:
         source: Name of the route.
         case: The case.
         motion: Its motion.
-        solver: Name of the solver.
+        stepping: The solver, and how it steps.
 
     Raises:
         NotRepresentableError: If the mechanism has something that the solver cannot carry.
         EngineError: If Newton fails, or its state is not finite any more.
     """
-    mechanism = case.mechanism
-    want_simulated(mechanism, solver)
+    mechanism, robots = case.mechanism, list[NewtonDriven]()
+    want_simulated(mechanism, stepping.solver)
 
     with guarded(source), silenced():
-        gains = drive_gains(mechanism, motion, BANDWIDTHS[solver])
+        gains = drive_gains(mechanism, motion, BANDWIDTHS[stepping.solver])
 
     def start(k: int) -> tuple[NewtonDriven, Gains]:
-        return NewtonDriven.from_state(mechanism, gains, solver, (motion.q[k], motion.qd[k])), gains
+        robots.append(NewtonDriven.from_state(mechanism, gains, stepping, (motion.q[k], motion.qd[k])))
+        return robots[-1], gains
 
-    settings = {"solver": SETTINGS[solver], "precision": "single: Newton has no other", "loops": CLOSURES}
+    settings = {
+        "solver": stepping.description,
+        "precision": f"single, on {device()}: Newton has no other",
+        "loops": CLOSURES,
+    }
     with guarded(source), silenced():
-        return driven_by_own_drives(source, case, motion, start, READING, settings)
+        reading = reading_of(mechanism, stepping.solver)
+        history = driven_by_own_drives(source, case, motion, start, reading, settings)
+    return replace(history, note="; ".join(filter(None, (history.note, robots[0].unsolved_in_words))))
 
 
 CLOSURES = "joints outside of the articulation: ball for connect, fixed for weld"

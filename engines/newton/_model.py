@@ -76,6 +76,14 @@ def build(
     Raises:
         NotRepresentableError: If something of the mechanism has no counterpart.
     """
+    model = builder_of(mechanism, gains, floats=floats, stands=stands).finalize()
+    return Tree(mechanism=mechanism, model=model, state=model.state())
+
+
+def builder_of(
+    mechanism: Mechanism, gains: Gains | None = None, *, floats: bool = False, stands: Tree | None = None
+) -> Any:
+    """What Newton makes a model of one robot from; see `build`."""
     want_carried(mechanism)
     builder = newton.ModelBuilder(gravity=tuple(mechanism.gravity), up_axis=newton.Axis.Z)
     links = [
@@ -90,8 +98,7 @@ def build(
         _close(builder, closure)
     if stands is not None:
         _stand(builder, stands, floats=floats)
-    model = builder.finalize(device="cpu")
-    return Tree(mechanism=mechanism, model=model, state=model.state())
+    return builder
 
 
 @contextmanager

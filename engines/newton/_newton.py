@@ -7,4 +7,10 @@ warp.init()
 
 import newton  # noqa: E402
 
-__all__ = ["newton", "warp"]
+__all__ = ["device", "newton", "warp"]
+
+
+def device() -> str:
+    """What computes, where models are put unless they are told: a GPU where there is one, else the CPU."""
+    chosen = warp.get_device()
+    return str(chosen.name) if chosen.is_cuda else "CPU"

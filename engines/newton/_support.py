@@ -35,7 +35,7 @@ def want_simulated(mechanism: Mechanism, solver: str) -> None:
         NotRepresentableError: If it has any such thing; the message names all of them.
     """
     want_carried(mechanism)
-    reasons = {"kamino": _kamino, "mujoco": _mujoco, "steel": _steel}[solver]
+    reasons = {"kamino": _kamino, "mujoco": _mujoco, "mujoco_warp": _mujoco, "steel": _steel}[solver]
     want_representable(f"newton, its solver {solver}", reasons(mechanism))
 
 

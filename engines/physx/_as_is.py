@@ -50,7 +50,7 @@ def _settings(built: Built) -> dict[str, str]:
         "solver": f"{'TGS' if config.enable_tgs else 'PGS'}, {iterations[0]} position and {iterations[1]} velocity "
         "iterations",
         "PhysX": physx.version(),
-        "precision": "single",
+        "precision": "single, on CPU",
         "friction": f"{friction} of every joint, {'set after building' if is_set else 'as PhysX fills it in'}",
         "loops": "create_drive with limits 0, 0; each branch an articulation of its own",
         "damping": "of links 0",

@@ -7,6 +7,7 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -21,6 +22,7 @@ from robots.errors import OutputError
 from robots.robot import CATALOGUE, load, names
 from tests.conftest import MODELS
 from tests.docs.collections import COMMIT, VERSIONS, comparison, loss, model, write_atlas, write_collection
+from validation.judge.verdicts import SEVERITY, summary_verdicts
 from validation.report.geometry import point_rows, pose_rows
 from validation.report.schematic import linkage_figure
 from validation.studies.check.cases import cases_of_file
@@ -139,6 +141,32 @@ def test_a_note_is_kept_once_and_shown_with_all_its_rows(tmp_path: Path) -> None
     (tmp_path / "notes.csv").write_text("key,note\n0,said\n", encoding="utf-8")
     with pytest.raises(OutputError, match=r"notes\.csv: want a note of each key, none is there of 1"):
         read_collections([tmp_path])
+
+
+def test_what_is_kept_of_a_source_says_what_all_its_rows_say(tmp_path: Path) -> None:
+    """Of a run with every kind of verdict, errors that are not known, scales of nothing, and notes of one actuator."""
+    rng = np.random.default_rng(23)
+    rows = [
+        comparison(
+            "leg",
+            f"engine{k // 12}/{route}",
+            rng.choice([math.nan, 1e-3, 1e-9, 2.0], p=[0.1, 0.3, 0.3, 0.3]),
+            "reference" if route == "exact" else str(rng.choice(SEVERITY[:-1])),
+            actuator=f"motor {k}",
+            tolerance=rng.choice([1e-6, 1e-3]),
+            scale=rng.choice([0.0, 2.0]),
+            note=str(rng.choice(["", "soft", "closure drift"])),
+        )
+        for k in range(96)
+        for route in ("exact", "kkt", "forward")
+    ]
+    frames = {"summary": SPECS["summary"].frame(rows), "audit": SPECS["audit"].frame([])}
+    keep(tmp_path, {"atlas": SPECS["atlas"].frame([model("leg")]), **frames}, {"command": [], "versions": VERSIONS})
+    [entry] = read_collections([tmp_path])
+    assert repr(entry.verdicts) == repr(summary_verdicts(frames["summary"], {}))  # NaN is equal to itself as a text
+    kept = pd.read_csv(tmp_path / "summary.csv")
+    assert (kept["verdict"] == "reference").sum() == 96
+    assert len(kept) < 0.75 * len(rows)
 
 
 def test_what_is_kept_says_nothing_of_where_it_was_made(tmp_path: Path) -> None:

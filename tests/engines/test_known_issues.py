@@ -44,7 +44,8 @@ LINK = """<robot name="link">
 </robot>"""
 
 
-REPORTS = Path(__file__).parents[2] / "docs" / "reports"
+ROOT = Path(__file__).parents[2]
+REPORTS = ROOT / "docs" / "reports"
 """Texts for the authors of engines, each with a file that shows what it says."""
 
 BALL = """
@@ -145,10 +146,12 @@ def test_a_known_issue_reproduces(
 
 
 def test_a_report_is_an_entry_with_a_short_file() -> None:
-    """Whose text says the version of the entry and its figure."""
+    """Whose text says the version of the entry and its figure; the page of findings leads to it."""
     issues = {issue.key: issue for issue in known_issues()}
     texts = [path for path in REPORTS.glob("*.md") if path.stem != "README"]
     assert {path.stem for path in texts} == {path.stem for path in REPORTS.glob("*.py")}
+    findings = (ROOT / "validation/studies/atlas/FINDINGS.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"docs/reports/(.*?)\.md", findings)) == sorted(path.stem for path in texts)
     for path in texts:
         text, issue = path.read_text(encoding="utf-8"), issues[path.stem]
         assert len(path.with_suffix(".py").read_text(encoding="utf-8").splitlines()) < 40

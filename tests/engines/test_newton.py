@@ -120,7 +120,7 @@ def test_the_law_at_the_end_of_the_step_is_the_effort(route: str, name: str, lim
     readings, effort = history.as_is.log.readings, history.as_is.log.effort
     if route == "as_is_steel":
         assert np.abs(readings["reaction"] - effort).max() < 1e-3 * np.abs(effort).max()
-    else:  # it reports the law where the step begins
+    else:  # MuJoCo reports the law where the step begins
         np.testing.assert_allclose(readings["reported"], readings["commanded"], atol=1e-3 * np.abs(effort).max())
 
 
@@ -136,3 +136,20 @@ def test_a_reaction_lacks_what_a_rotor_takes() -> None:
     )
     assert left.rms / left.scale < 1e-2
     assert reaction.rms > 10 * left.rms
+
+
+@pytest.mark.slow
+def test_kamino_says_in_how_many_steps_it_stopped_early() -> None:
+    """With one iteration in none of its steps it has found what it looks for; its multiplier is the effort."""
+    pytest.importorskip("newton")
+    from engines.newton._as_is import held_by_drives
+    from engines.newton._stepping import Stepping
+
+    case = case_of("four_bar")
+    motion = prescribe(case)
+    short = replace(motion, **{name: getattr(motion, name)[:9] for name in ("t", "q", "qd", "qdd")})
+    history = held_by_drives("newton/as_is_kamino", case, short, Stepping(solver="kamino", iterations=1))
+    assert history.as_is is not None
+    steps = len(history.as_is.log.t)
+    assert f"its solver stopped at its 1 iterations in {steps} of {steps} steps" in history.note
+    assert history.settings["effort"].startswith("reported: the multiplier")

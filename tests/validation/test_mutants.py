@@ -23,7 +23,7 @@ from tests.validation.conftest import Command
 from validation.execution.errors import internal_errors
 from validation.execution.journal import JOURNAL
 from validation.judge.verdicts import FILE
-from validation.studies.mutants import faults, study
+from validation.studies.mutants import faults, misreadings, study
 from validation.studies.mutants.common import COMMON_FAULTS
 from validation.studies.mutants.faults import MUTANTS, Mutant, by_key, inertial
 from validation.studies.mutants.judge import (
@@ -261,6 +261,7 @@ def test_what_is_judged_has_a_tolerance(prr: Case) -> None:
 @pytest.mark.slow
 def test_mutants_writes_table_and_page(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "judged", lambda case: ["mujoco/kkt"])  # in this process, which gives out the work
+    monkeypatch.setattr(misreadings, "routes", lambda case: [])
     status, out, _ = loopcheck("mutants", "3prr", "--jobs", "1", "--out", tmp_path)
     assert status == 0
     written = {path.name for path in tmp_path.iterdir()}

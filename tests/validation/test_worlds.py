@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 
 from analytic.motion.prescribe import prescribe
 from engines.contract import State
@@ -17,7 +18,7 @@ from engines.mujoco import batch as own
 from robots.arrays import Array
 from robots.robot import Case, load, representative_case
 from tests.validation.conftest import Command
-from validation.studies.worlds import measure
+from validation.studies.worlds import measure, pictures
 from validation.studies.worlds.measure import DIFFERENT, SAME, agreement, states, steps_per_second
 from validation.studies.worlds.pictures import envelope, pareto
 from validation.studies.worlds.study import cost_of_a_million
@@ -111,9 +112,33 @@ def test_steps_are_counted_over_all_worlds(seconds: float, monkeypatch: pytest.M
     assert seconds * sum(worlds.runs) >= measure.LEAST_TIME
 
 
+def test_steps_are_as_long_as_those_of_the_file(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine with a step of its own is held beside others: four milliseconds are four steps of the file."""
+    worlds = Clocked(1e-3)
+    stand_in = SimpleNamespace(
+        device=own.device,
+        choices=lambda _: {"as it is": {}},
+        timestep=lambda *_: 4e-3,
+        as_is=own.as_is,
+        worlds=lambda *_: worlds,
+    )
+    monkeypatch.setattr(measure, "batch_of", lambda _: stand_in)
+    monkeypatch.setattr(time, "perf_counter", lambda: worlds.now)
+    (row,) = measure.rates(case, "mujoco", "double", (3,), 0)
+    assert row["steps_per_second"] == pytest.approx(3 / 1e-3)
+    assert row["rate"] == pytest.approx(4 * 3 / 1e-3)
+
+
 def table(*points: tuple[float, float]) -> pd.DataFrame:
     rows = [
-        {"engine": "mujoco", "precision": "double", "device": "CPU", "choice": f"choice {k}", "worlds": 64.0}
+        {
+            "engine": "mujoco",
+            "precision": "double",
+            "device": "CPU",
+            "choice": f"choice {k}",
+            "worlds": 64.0,
+            "settings": "" if k else None,
+        }
         | {"rate": rate, "rms": rms, "verdict": "measured"}
         for k, (rate, rms) in enumerate(points)
     ]
@@ -133,6 +158,23 @@ def test_the_line_joins_what_nothing_is_better_than() -> None:
     assert pareto(table(*points))
 
 
+def test_names_cover_neither_each_other_nor_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two engines whose choices lie close: each name beside its point alone would cover the next."""
+    one = table(*((1e4 * 1.12**k, 1e-3 * 1.1**k) for k in range(6)))
+    other = one.assign(engine="mjx", rate=1.05 * one["rate"], rms=0.97 * one["rms"])
+    drawn: list[Axes] = []
+    monkeypatch.setattr(pictures, "put_legend", lambda _, panels, **__: drawn.extend(panels))
+    assert pareto(pd.concat([one, other], ignore_index=True))
+    (axes,) = drawn
+    names = [text for text in axes.texts if text.get_text().startswith("choice")]
+    assert len(names) == 12
+    boxes = [name.get_window_extent() for name in names]
+    points = axes.transData.transform([name.xy for name in names])  # type: ignore[attr-defined]
+    for k, box in enumerate(boxes):
+        assert not any(box.overlaps(another) for another in boxes[:k])
+        assert not any(box.contains(*point) for point in points)
+
+
 def test_what_a_million_steps_cost_is_said() -> None:
     reached = cost_of_a_million(table((2e6, 0.03), (3e6, 0.05), (1e5, 1e-3)), "a processor")
     assert "on CPU (a processor): mujoco in double precision, choice 0, 64 worlds, makes 2e+06" in reached
@@ -145,7 +187,10 @@ def test_what_a_million_steps_cost_is_said() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--engine", "simbody"), "unknown engine with batches 'simbody': known are mjx, mujoco, mujoco_warp"),
+        (
+            ("--engine", "simbody"),
+            "unknown engine with batches 'simbody': known are genesis, mjx, mujoco, mujoco_warp, newton",
+        ),
         (("--worlds", "1,many"), "want whole numbers, as 1,64,4096, got '1,many'"),
         (("--worlds", "0,4"), "want one world or more, got 0"),
         (("--steps", "0"), "0 is not in the range x>=1"),

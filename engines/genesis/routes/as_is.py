@@ -1,6 +1,7 @@
 """Genesis as its user runs it: the file through its loader, its own drives; rotors set back to those of the file."""
 
 from engines.genesis._as_is import held_by_drives
+from engines.genesis._scene import Stepping
 from robots.efforts import EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
@@ -17,4 +18,4 @@ class GenesisAsIs(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        return held_by_drives(self.name, case, motion, as_loaded=self.as_loaded)
+        return held_by_drives(self.name, case, motion, Stepping(), as_loaded=self.as_loaded)

@@ -1,6 +1,7 @@
 """Newton as its user runs it with its solver Kamino: the step of its examples, and its own drives."""
 
 from engines.newton._as_is import held_by_drives
+from engines.newton._stepping import Stepping
 from robots.efforts import EffortHistory, Source
 from robots.motion import Motion
 from robots.robot import Case
@@ -13,4 +14,4 @@ class NewtonAsIsKamino(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `robots.efforts.Source.compute_efforts`."""
-        return held_by_drives(self.name, case, motion, "kamino")
+        return held_by_drives(self.name, case, motion, Stepping(solver="kamino"))

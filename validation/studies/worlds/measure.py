@@ -14,6 +14,7 @@ from analytic.motion.prescribe import prescribe
 from engines.contract import Batch, State, Worlds
 from robots.arrays import Array
 from robots.errors import EngineError, HarnessError
+from robots.mjcf import compile_model
 from robots.motion import Motion
 from robots.robot import Case
 from validation.judge.as_is import settled
@@ -110,7 +111,7 @@ def _of_choice(
     """Rows of one choice of settings, for each size of a batch that is timed with them."""
     (case, engine, precision), (motion, starts), batch = key, given, batch_of(key[1])
     settings = batch.choices(case.mechanism)[name]
-    step, own = (batch.timestep(case.mechanism, asked) for asked in (settings, {}))
+    step, own = batch.timestep(case.mechanism, settings), float(compile_model(case.mechanism.model).opt.timestep)
     row = {
         **_named(case, engine, precision),
         "device": batch.device(),

@@ -216,7 +216,10 @@ def _sections(of_worlds: pd.DataFrame, of_rates: pd.DataFrame, cpu: str) -> Iter
     yield Section(title="Do worlds agree?", anchor="agreement", blocks=[table(of_worlds.rename(columns=HEADERS))])
     blocks: list[Block] = [cost_of_a_million(of_rates, cpu)]
     if svg := _picture(of_rates):
-        caption = "Settled error of effort over steps a second; a line joins what no other setting is better than."
+        caption = (
+            "Settled error of effort over steps a second, in the largest batch: a line joins the settings that no "
+            "other of the same engine is better than, hollow marks are the others."
+        )
         blocks.append(Picture(svg=svg, alt="error of effort over steps a second", caption=caption))
     blocks.append(table(of_rates.rename(columns=HEADERS)))
     yield Section(title="What do steps a second cost?", anchor="rates", blocks=blocks)

@@ -1,0 +1,103 @@
+"""Robots of a file in one batch of Genesis, and what its step and iterations make of the effort."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from engines.contract import State, Worlds
+from engines.genesis._as_is import held_by_drives
+from engines.genesis._genesis import device
+from engines.genesis._scene import STEP, Stepping, build, guarded, numbers
+from engines.refusal import want_representable
+from engines.silence import silenced
+from engines.tuning import Settings
+from engines.wrenches import wrenches
+from robots.arrays import Array
+from robots.efforts import AsIs
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+__all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
+
+PRECISIONS = ("double",)
+SOURCE = "genesis/batch"
+
+
+def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
+    """See `engines.contract.Batch.choices`."""
+    return {
+        f"{1e3 * STEP:g} ms": {},
+        "1 ms": {"timestep": "0.001"},
+        "0.5 ms": {"timestep": "0.0005"},
+        "4 ms": {"timestep": "0.004"},
+        "10 ms, as Genesis has it": {"timestep": "0.01"},
+        "1 iteration": {"iterations": "1"},
+    }
+
+
+def timestep(mechanism: Mechanism, settings: Settings) -> float:
+    """See `engines.contract.Batch.timestep`."""
+    return _stepping(settings).step
+
+
+def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
+    """See `engines.contract.Batch.as_is`; drives have the same gains with all steps."""
+    run = held_by_drives(SOURCE, case, motion, _stepping(settings)).as_is
+    if run is None:
+        raise EngineError(f"{SOURCE}: a robot that is held by drives has no log")
+    return run
+
+
+class GenesisWorlds:
+    """Worlds of one scene; efforts act as forces on joints whose drives are off."""
+
+    def __init__(self, mechanism: Mechanism, stepping: Stepping, state: State) -> None:
+        """Put a robot into each state.
+
+        Args:
+            mechanism: Robot.
+            stepping: How the scene steps.
+            state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
+
+        Raises:
+            NotRepresentableError: If something of the mechanism would be lost.
+        """
+        loads = [f"external wrench on body '{mechanism.bodies[load.body].name}'" for load in wrenches(mechanism)]
+        want_representable("genesis, worlds of a batch", loads)
+        self._built = build(mechanism, stepping, worlds=len(state[0]))
+        self._built.scene.step()  # compiled before anything is timed
+        self._built.scene.reset()
+        self._built.put(*state)
+
+    def state(self) -> State:
+        """See `engines.contract.Worlds.state`."""
+        return self._built.state()
+
+    def run(self, tau: Array, steps: int) -> None:
+        """See `engines.contract.Worlds.run`.
+
+        Args:
+            tau: Efforts of the actuators [N or N m], shape (n, na).
+            steps: How many [-].
+        """
+        built = self._built
+        with guarded(SOURCE), silenced():
+            built.entity.control_dofs_force(np.ascontiguousarray(tau @ built.mechanism.selection))
+            for _ in range(steps):
+                built.scene.step()
+            numbers(built.entity.get_qpos())  # which waits until they are made
+
+
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+    """See `engines.contract.Batch.worlds`."""
+    with guarded(SOURCE), silenced():
+        return GenesisWorlds(mechanism, _stepping(settings), state)
+
+
+def _stepping(settings: Settings) -> Stepping:
+    own = Stepping()
+    return Stepping(
+        step=float(settings.get("timestep", own.step)), iterations=int(settings.get("iterations", own.iterations))
+    )

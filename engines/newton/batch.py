@@ -1,0 +1,135 @@
+"""Robots in one batch of Newton: worlds of one model, and what its solvers and steps make of the effort."""
+
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+
+from engines.contract import State, Worlds
+from engines.newton._as_is import held_by_drives, load
+from engines.newton._model import build, builder_of, guarded, numbers
+from engines.newton._newton import device, newton, warp
+from engines.newton._stepping import MAXIMAL, STEP, Stepping
+from engines.newton._support import is_floating, want_simulated
+from engines.refusal import want_representable
+from engines.silence import silenced
+from engines.tuning import Settings
+from robots.arrays import Array
+from robots.efforts import AsIs
+from robots.errors import EngineError
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+from robots.robot import Case
+
+__all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
+
+PRECISIONS = ("single",)
+SOURCE = "newton/batch"
+
+
+def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
+    """See `engines.contract.Batch.choices`: its solvers, and steps of those that are fast."""
+    half, twice = ({"timestep": f"{STEP * factor:.6g}"} for factor in (0.5, 2))
+    return {
+        "MuJoCo Warp": {},
+        "MuJoCo Warp, step halved": half,
+        "MuJoCo Warp, step doubled": twice,
+        "Steel": {"solver": "steel"},
+        "Steel, step halved": {"solver": "steel", **half},
+        "Steel, 48 iterations": {"solver": "steel", "iterations": "48"},
+        "Kamino": {"solver": "kamino"},
+    }
+
+
+def timestep(mechanism: Mechanism, settings: Settings) -> float:
+    """See `engines.contract.Batch.timestep`."""
+    return _stepping(settings).step
+
+
+def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
+    """See `engines.contract.Batch.as_is`; drives have the same gains with all steps."""
+    run = held_by_drives(SOURCE, case, motion, _stepping(settings)).as_is
+    if run is None:
+        raise EngineError(f"{SOURCE}: a robot that is held by drives has no log")
+    return run
+
+
+class NewtonWorlds:
+    """Worlds of one model; efforts act as forces on joints that have no drives."""
+
+    def __init__(self, mechanism: Mechanism, stepping: Stepping, state: State) -> None:
+        """Put a robot into each state.
+
+        Args:
+            mechanism: Robot.
+            stepping: The solver, and how it steps.
+            state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
+
+        Raises:
+            NotRepresentableError: If the mechanism has something that the solver cannot carry.
+        """
+        want_simulated(mechanism, stepping.solver)
+        if stepping.solver in MAXIMAL:
+            names = [body.name for b, body in enumerate(mechanism.bodies) if is_floating(mechanism, b)]
+            want_representable("newton, worlds of its solver kamino", [f"body '{name}' that floats" for name in names])
+        self._mechanism, self._stepping, self._count = mechanism, stepping, len(state[0])
+        self._tree = build(mechanism)
+        scene, many = newton.ModelBuilder(gravity=tuple(mechanism.gravity), up_axis=newton.Axis.Z), []
+        for q, qd in zip(*state, strict=True):
+            self._tree.put(q, qd)
+            now = self._tree.state
+            many.append([values.numpy().copy() for values in (now.joint_q, now.joint_qd, now.body_q, now.body_qd)])
+        scene.replicate(builder_of(mechanism, stands=self._tree), self._count)
+        self._model = scene.finalize()
+        self._control, self._states = self._model.control(), [self._model.state(), self._model.state()]
+        self._solver = stepping.made(self._model)
+        first = self._states[0]
+        arrays = (first.joint_q, first.joint_qd, first.body_q, first.body_qd)
+        for array, *values in zip(arrays, *many, strict=True):
+            array.assign(np.concatenate(values))
+        scratch = [self._model.state() for _ in range(2)]
+        for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
+            getattr(scratch[0], name).assign(getattr(first, name))
+        self._solver.step(*scratch, self._control, None, stepping.step)  # compiled before anything is timed
+
+    def state(self) -> State:
+        """See `engines.contract.Worlds.state`."""
+        nq, nv, state = self._mechanism.nq, self._mechanism.nv, self._states[0]
+        if self._stepping.solver in MAXIMAL:
+            newton.eval_ik(self._model, state, state.joint_q, state.joint_qd)
+        q, qd = (numbers(values).reshape(self._count, -1) for values in (state.joint_q, state.joint_qd))
+        return q[:, :nq] + self._tree.rest, qd[:, :nv]
+
+    def run(self, tau: Array, steps: int) -> None:
+        """See `engines.contract.Worlds.run`.
+
+        Args:
+            tau: Efforts of the actuators [N or N m], shape (n, na).
+            steps: How many [-].
+        """
+        force = self._control.joint_f.numpy().reshape(self._count, -1)
+        force[:, : self._mechanism.nv] = tau @ self._mechanism.selection
+        with guarded(SOURCE), silenced():
+            self._control.joint_f.assign(force.ravel())
+            for _ in range(steps):
+                before, after = self._states
+                before.clear_forces()
+                load(self._mechanism, before, numbers(self._tree.model.body_com))
+                self._solver.step(before, after, self._control, None, self._stepping.step)
+                self._states.reverse()
+            warp.synchronize()
+
+
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+    """See `engines.contract.Batch.worlds`."""
+    with guarded(SOURCE), silenced(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return NewtonWorlds(mechanism, _stepping(settings), state)
+
+
+def _stepping(settings: Settings) -> Stepping:
+    return Stepping(
+        solver=settings.get("solver", "mujoco_warp"),
+        step=float(settings.get("timestep", STEP)),
+        iterations=int(settings.get("iterations", 0)),
+    )

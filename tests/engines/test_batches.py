@@ -1,0 +1,90 @@
+"""Robots of one batch: efforts that a motion needs accelerate each as the motion does, in every engine that has any."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import engines
+from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
+from robots.robot import load, representative_case
+
+STEPS = 10
+GPU = "a GPU of a test"
+WITH_BATCHES = [name for name in engines.engine_names() if engines.provides(name, "batch")]
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "mujoco" else pytest.param(name, marks=pytest.mark.slow) for name in WITH_BATCHES]
+)
+def test_efforts_accelerate_each_world_as_its_motion_does(name: str) -> None:
+    """Held at what they are in the middle of the steps; the robots are in states of their own.
+
+    Loops that are soft swing at first: efforts that are twice or none miss the motion by far more than they do.
+    """
+    if not engines.installed(name):
+        pytest.skip(f"{name} is not installed")
+    batch = engines.engine(name).batch()
+    assert batch is not None
+    case = representative_case(load("3prr"))
+    motion = prescribe(case)
+    places = np.array([20, 50, 70])
+    choices = batch.choices(case.mechanism)
+    of_every_solver = {settings.get("solver", ""): settings for settings in [*choices.values()][::-1]}
+    for settings in of_every_solver.values():
+        span = STEPS * batch.timestep(case.mechanism, settings)
+        middle = motion.assemble(motion.t[places] + span / 2)
+        after = motion.assemble(motion.t[places] + span)
+        tau = Noc().compute_efforts(case, middle).effort
+        for precision in batch.PRECISIONS:
+            off = []
+            for part in (1.0, 0.0, 2.0):
+                robots = batch.worlds(case.mechanism, (motion.q[places], motion.qd[places]), settings, precision)
+                robots.run(part * tau, STEPS)
+                off.append(np.linalg.norm(robots.state()[1] - after.qd, axis=1))
+            assert (off[0] < 0.2 * np.minimum(*off[1:])).all(), (settings, off)
+
+
+def test_mjx_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco.mjx")
+    from engines.mjx import _mjx
+
+    assert _mjx.device() == "CPU"
+    monkeypatch.setattr(_mjx.jax, "devices", lambda: [SimpleNamespace(platform="gpu", device_kind=GPU)])
+    assert _mjx.device() == GPU
+
+
+def test_mujoco_warp_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco_warp")
+    from engines.mujoco_warp import _warp
+
+    monkeypatch.setattr(_warp.warp, "get_preferred_device", lambda: SimpleNamespace(name=GPU, is_cuda=True))
+    assert _warp.device() == GPU
+
+
+def test_newton_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MuJoCo's C library cannot: its port does then, and the settings of a run say so."""
+    pytest.importorskip("newton")
+    from engines.newton import _newton, _stepping
+
+    stepping = _stepping.Stepping(solver="mujoco")
+    on_cpu = (_newton.device(), stepping.description)
+    monkeypatch.setattr(_newton.warp, "get_device", lambda: SimpleNamespace(name=GPU, is_cuda=True))
+    assert _newton.device() == GPU
+    assert "by MuJoCo Warp" in stepping.description
+    assert on_cpu[0] == GPU or "by MuJoCo's C library" in on_cpu[1]
+
+
+def test_genesis_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("genesis")
+    from engines.genesis import _genesis
+
+    started: list[object] = []
+    monkeypatch.setattr(_genesis.genesis, "init", lambda **options: started.append(options["backend"]))
+    for has_one in (True, False):
+        monkeypatch.setattr(_genesis.torch.cuda, "is_available", lambda has_one=has_one: has_one)
+        monkeypatch.setattr(_genesis.torch.cuda, "get_device_name", lambda: GPU)
+        _genesis.start.__wrapped__()
+        assert _genesis.device() == (GPU if has_one else "CPU")
+    assert started == [_genesis.genesis.gpu, _genesis.genesis.cpu]
