@@ -56,6 +56,7 @@ def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_rod_between_balls_spins(model_case: CaseMaker, tmp_path: Path) -> None:
     text = (MODELS / "spinning_rod.xml").read_text(encoding="utf-8").replace('stiffness="0.4" damping="0.03"', "")
     (tmp_path / "rod.xml").write_text(text, encoding="utf-8")

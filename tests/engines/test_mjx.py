@@ -67,17 +67,20 @@ def test_keeps_the_contract_of_all_routes(route: str) -> None:
         test_contract.test_a_forward_route_shows_its_convergence(on_prr(route))
 
 
+@pytest.mark.slow
 def test_single_precision_is_single() -> None:
     """Its unit round-off, 6e-8, is the least that can be left."""
     assert 6e-8 < error("kkt_single") < 1e-5
     assert 1e-4 < error("forward_single") < 5e-2
 
 
+@pytest.mark.slow
 def test_a_precision_is_not_left_switched_on() -> None:
     on_prr("kkt"), on_prr("forward_single")
     assert jax.numpy.zeros(1).dtype == np.float32
 
 
+@pytest.mark.slow
 def test_forward_is_of_fourth_order() -> None:
     """Seen in the changes from step to step alone, and at compliances that keep round-off below them."""
     from engines.mjx.routes.forward import MjxForward, Settings
@@ -245,6 +248,7 @@ def test_in_single_precision_a_run_begins_where_the_device_has_it() -> None:
     assert (data.qpos != motion.q[0]).any()
 
 
+@pytest.mark.slow
 def test_a_step_leaves_in_the_data_what_mjx_has() -> None:
     """The arrays that are read alone, against MJX's own step and the whole of its data."""
     mujoco = pytest.importorskip("mujoco")

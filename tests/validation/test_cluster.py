@@ -12,6 +12,7 @@ from validation.execution.workers import WorkerFailure
 from validation.studies.atlas.fetching import want_remote
 
 
+@pytest.mark.slow
 def test_a_task_that_takes_too_long_is_stopped_and_the_next_is_computed() -> None:
     start = time.monotonic()
     assert computed(Task(time.sleep, (60,)), 3.0) == WorkerFailure("it did not come to an end within 3 s")

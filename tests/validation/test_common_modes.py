@@ -136,6 +136,7 @@ def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: PreparedCase)
     assert "the reference cannot be trusted: power imbalance" in row["note"]
 
 
+@pytest.mark.slow
 def test_the_model_file_is_a_judge_of_numbers_alone(prepared: PreparedCase) -> None:
     rows = results_of(prepared, FILE)
     assert {key for key, row in rows.items() if row["result"] == "killed"} == set(QUANTITIES) - {"model: wrench"}

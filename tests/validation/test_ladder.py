@@ -263,6 +263,7 @@ def few(prepared: PreparedCase) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_what_is_advised_is_what_a_user_types_and_reaches_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings that the table names, tried again by themselves."""
     monkeypatch.setattr(tuned, "TARGETS", (1e-2,))

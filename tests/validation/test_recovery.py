@@ -213,6 +213,7 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing_torn(loopcheck: Comm
     assert not {path.name for path in _files(tmp_path)} & {"run.json", "sweep.html", "sweep_quantiles.csv"}
 
 
+@pytest.mark.slow
 def test_calls_that_end_their_process_at_once_are_told_by_a_busy_one() -> None:
     """Also with exit status 0, and though this process has hardly time to read which call they had taken."""
     done = Event()

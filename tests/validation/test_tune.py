@@ -168,6 +168,7 @@ def test_the_search_ends_where_an_error_falls_too_slowly() -> None:
     assert min(one.step for one in tried) > 1e-3
 
 
+@pytest.mark.slow
 def test_a_motion_that_motors_are_too_weak_for_is_seen_at_once(tmp_path: Path) -> None:
     """Named are the drive that stays behind and the motor; no step is searched."""
     model = tmp_path / "weak.xml"
@@ -321,6 +322,7 @@ def test_what_is_no_number_is_never_reached(
     assert conclusion.verdicts == ["disagree"], result.record["answer"]
 
 
+@pytest.mark.slow
 def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
