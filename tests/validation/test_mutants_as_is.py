@@ -62,7 +62,7 @@ def test_what_is_smaller_is_told_as_hidden(case: Case, monkeypatch: pytest.Monke
     row = rows_of(case, monkeypatch, small=misread(scaled(1.001)))["small"]
     assert (row["result"], row["verdict"]) == ("below tolerance", "informational")
     assert row["effect"] < row["tolerance"]
-    assert "times what the route is off by without it" in row["note"]
+    assert "times what the route errs by without it" in row["note"]
 
 
 def test_a_log_that_is_none_any_more_is_refused(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:

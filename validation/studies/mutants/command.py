@@ -18,8 +18,8 @@ def command(robots: tuple[str, ...], routes: tuple[str, ...], execution: Executi
     """Seed faults in every route of the ROBOTs, see whether the comparison notices, and write mutants.csv and .html.
 
     Faults of the model that the reference shares are seeded in both; those that a route shares as well are for the
-    robot's files, read past our own reading, to catch. Routes that run a robot as it is have other numbers taken for the
-    effort, held against their own error. Each robot runs in one case: first variant, first mode, upright.
+    robot's files, read past our own reading, to catch. Routes that run a robot as it is have other numbers taken for
+    the effort, held against their own error. Each robot runs in one case: first variant, first mode, upright.
     Without a ROBOT: all of them, about fifteen minutes on two cores. Exit status: 0 every fault with an effect above
     the tolerance of its route is caught; 1 one is not; 3 none was there, or a route did not run.
 

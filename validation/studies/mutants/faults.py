@@ -15,12 +15,11 @@ from scipy.spatial.transform import Rotation
 import analytic.dynamics.lagrange
 import analytic.dynamics.noc
 import engines
-from analytic.kinematics.closures import closure_jacobian_rate
 from analytic.dynamics.lagrange import _opening_rate_near
 from analytic.dynamics.noc import Noc, noc_model
 from analytic.kinematics.redundancy import independent_dofs
-from engines.projection import LoopMotions
 from analytic.kinematics.state import State
+from engines.projection import LoopMotions
 from robots.arrays import AnyArray, Array
 from robots.efforts import EffortHistory, Source
 from robots.errors import HarnessError

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from analytic.motion.prescribe import prescribe
 from analytic.dynamics.noc import Noc
+from analytic.motion.prescribe import prescribe
 from analytic.papers import Paper
 from robots.efforts import EffortHistory, Source
 from robots.errors import INTERNAL, HarnessError
@@ -27,11 +27,11 @@ from validation.judge import sources
 from validation.judge.audit import audit, doubts, expected_terms
 from validation.judge.compare import relative_error, summarize, summarize_resolved
 from validation.judge.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
-from validation.judge.verdicts import FILE, SEVERITY
 from validation.judge.independence import FROM_FILES, shares
+from validation.judge.tolerances import Tolerance, audits, registered
+from validation.judge.verdicts import FILE, SEVERITY
 from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
 from validation.studies.mutants.faults import MUTANTS, Mutant, NotCarriedError
-from validation.judge.tolerances import Tolerance, audits, registered
 
 MEANING: Mapping[str, str] = {
     "killed": "the comparison reads disagree",
@@ -54,8 +54,8 @@ Fault: TypeAlias = Mutant | CommonFault
 FAULTS: tuple[Fault, ...] = (*MUTANTS, *COMMON_FAULTS)
 """All there are."""
 PROJECTED = ("gears",)
-"""Shared besides where drives are redundant: efforts are compared by their projection, which takes the gears of our model,
-so that a route that leaves a motor off cannot tell that its gear is wrong."""
+"""Shared besides where drives are redundant: efforts are compared by their projection, which takes the gears of our
+model, so that a route that leaves a motor off cannot tell that its gear is wrong."""
 WITHOUT = ("not carried", "not run")
 """Results that say nothing of whether a fault is caught."""
 

@@ -6,7 +6,6 @@ seen in the size of the error, or named by what the column looks like.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +107,10 @@ def _judged(
         yield from {"result": "refused", "verdict": "not comparable", "note": left.reason}.items()
         return
     if changed.max(initial=0.0) <= SAME:
-        yield from {"result": "not carried", "note": "it is the effort here, or the engine tells no such reading"}.items()
+        yield from {
+            "result": "not carried",
+            "note": "it is the effort here, or the engine has no such reading",
+        }.items()
         return
     yield "relative_error", float(_relative(left.rms, left.scale)[worst])
     looks_wrong_without = _named(mechanism, _as_is(history).log, sound)
@@ -117,7 +119,7 @@ def _judged(
     yield "verdict", "disagree" if is_caught else "informational"
     yield "result", "killed" if is_caught else "below tolerance" if (changed <= HIDDEN * own).all() else "survived"
     times = changed[worst] / own[worst] if own[worst] else np.inf
-    size = f"the fault changes the efforts by {changed[worst]:.1e}, {times:.2g} times what the route is off by without it"
+    size = f"the fault changes the efforts by {changed[worst]:.1e}, {times:.2g} times what the route errs by without it"
     yield "note", "; ".join(filter(None, (size, looks)))
 
 

@@ -5,9 +5,9 @@ import math
 import pandas as pd
 from rich.console import RenderableType
 
+from validation.judge.verdicts import FILE
 from validation.report.blocks import NOTHING, Block, Cell, Section, Table, digits
 from validation.report.terminal import coloured, table
-from validation.judge.verdicts import FILE
 from validation.studies.mutants.judge import (
     BUGS,
     CAUGHT,
@@ -92,9 +92,9 @@ def _answer(results: pd.DataFrame) -> Section:
             "Faults that begin with 'model' are in what the reference shares with routes: the reference, the motion "
             "and what the engines are given are computed anew with them. What a route takes from the model it cannot "
             f"notice; the {FILE} then must: the robot's files, read by MuJoCo's compiler past our own reading.",
-            "Routes that run a robot as it is have no tolerance: other numbers stand for the effort in their logs, and what "
-            "the route is off by without them is what they are held against. What is larger must be seen in the error or "
-            "named by what the column looks like.",
+            "Routes that run a robot as it is have no tolerance: other numbers stand for the effort in their logs, and "
+            "what the route is off by without them is what they are held against. What is larger must be seen in the "
+            "error or named by what the column looks like.",
             [f"{name}: {meaning}" for name, meaning in MEANING.items()],
             rates_table(results),
         ],

@@ -15,7 +15,16 @@ from validation.execution.workers import WorkerFailure, WorkerPool
 from validation.judge import sources
 from validation.judge.verdicts import FILE
 from validation.studies.mutants import misreadings
-from validation.studies.mutants.judge import FAULTS, cases_of, is_judged, judge_named, judged, kill_rates, not_run, prepare_named
+from validation.studies.mutants.judge import (
+    FAULTS,
+    cases_of,
+    is_judged,
+    judge_named,
+    judged,
+    kill_rates,
+    not_run,
+    prepare_named,
+)
 from validation.studies.mutants.report import sections, summary
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 
