@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 import numpy as np
 
 from robots.arrays import AnyArray, Array, frozen
+from robots.errors import EngineError
 from robots.log import Log
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Motion
@@ -121,6 +122,20 @@ class EffortHistory:
         object.__setattr__(self, "t", frozen(self.t, (None,), name=f"{self.source}, t"))
         shape = (len(self.t), len(self.actuators))
         object.__setattr__(self, "effort", frozen(self.effort, shape, name=f"{self.source}, effort"))
+
+
+def run_of(history: EffortHistory) -> AsIs:
+    """The run behind efforts that are judged by its own motion.
+
+    Args:
+        history: Of a route that runs a robot as it is.
+
+    Raises:
+        EngineError: If there is none.
+    """
+    if history.as_is is None:
+        raise EngineError(f"{history.source}: want a route that runs a robot as it is, got one that has no log")
+    return history.as_is
 
 
 class Source(Protocol):

@@ -18,8 +18,7 @@ from engines.mujoco.stepper import MujocoStepper, Stepper
 from engines.mujoco.tuning import HARD, configured
 from engines.tuning import Settings, best_seconds
 from robots.arrays import Array
-from robots.efforts import AsIs
-from robots.errors import EngineError
+from robots.efforts import AsIs, run_of
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
@@ -88,10 +87,7 @@ def run_with(stepper: Callable[[Any], Stepper], case: Case, motion: Motion, sett
     """
     own = compiled(case.mechanism)
     width = bandwidth(own.opt.timestep, timeconst(own))
-    run = driven(stepper(prepared(case.mechanism, settings)), case, motion, {}, width).as_is
-    if run is None:
-        raise EngineError("the run of a file as it is has no log")
-    return run
+    return run_of(driven(stepper(prepared(case.mechanism, settings)), case, motion, {}, width))
 
 
 def controls(mechanism: Mechanism, model: Any, state: State, tau: Array) -> Array:

@@ -163,7 +163,7 @@ class NewtonDriven:
             array[list(places)] = orders
             values.assign(array)
         before.clear_forces()
-        load(self.mechanism, before, numbers(self.tree.model.body_com))
+        load(self.tree, before)
         observed = {} if self.observables is None else {"observables": self.observables}
         self.solver.step(before, after, self.control, None, self.step, **observed)
         self.states.reverse()
@@ -243,17 +243,17 @@ def is_alone(mechanism: Mechanism, joint: int) -> bool:
     return len(mechanism.joints_of[mechanism.joints[joint].body]) == 1
 
 
-def load(mechanism: Mechanism, state: Any, centers: Array) -> None:
+def load(tree: Tree, state: Any) -> None:
     """Let external wrenches and what holds weights act on the bodies in the next step, in every world.
 
     Args:
-        mechanism: Robot.
+        tree: Of the robot.
         state: Newton's `State`, of one world or of several.
-        centers: Mass centres of the bodies of one [m], shape (nb, 3).
     """
-    loads, nb = list(wrenches(mechanism)), len(mechanism.bodies)
+    loads, nb = list(wrenches(tree.mechanism)), len(tree.mechanism.bodies)
     if not loads:
         return
+    centers = numbers(tree.model.body_com)
     R = poses_of(state)[1].reshape(-1, nb, 3, 3)
     forces = np.zeros((len(R), nb, 6))
     for wrench in loads:

@@ -13,8 +13,7 @@ from engines.refusal import want_representable
 from engines.silence import silenced
 from engines.tuning import Settings
 from robots.arrays import Array
-from robots.efforts import AsIs
-from robots.errors import EngineError
+from robots.efforts import AsIs, run_of
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
@@ -46,10 +45,7 @@ def timestep(mechanism: Mechanism, settings: Settings) -> float:
 
 def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
     """See `engines.contract.Batch.as_is`; drives have the same gains with all steps."""
-    run = held_by_drives(SOURCE, case, motion, _stepping(settings)).as_is
-    if run is None:
-        raise EngineError(f"{SOURCE}: a robot that is held by drives has no log")
-    return run
+    return run_of(held_by_drives(SOURCE, case, motion, _stepping(settings)))
 
 
 class NewtonWorlds:
@@ -111,7 +107,7 @@ class NewtonWorlds:
             for _ in range(steps):
                 before, after = self._states
                 before.clear_forces()
-                load(self._mechanism, before, numbers(self._tree.model.body_com))
+                load(self._tree, before)
                 self._solver.step(before, after, self._control, None, self._stepping.step)
                 self._states.reverse()
             warp.synchronize()

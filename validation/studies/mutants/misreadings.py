@@ -16,7 +16,7 @@ from analytic.logs.residual import residual_efforts
 from analytic.motion.prescribe import prescribe
 from engines.misreadings import Misread
 from robots.arrays import Array
-from robots.efforts import AsIs, EffortHistory, Fault
+from robots.efforts import EffortHistory, Fault, run_of
 from robots.errors import HarnessError
 from robots.log import Held, Log
 from robots.mechanism import Mechanism
@@ -98,7 +98,7 @@ def _judged(
         yield from {"result": "refused", "verdict": "not comparable", "note": str(error)}.items()
         return
     own = _relative(sound.rms, sound.scale)
-    changed = _changed(_as_is(history).log, _as_is(wrong).log, sound)
+    changed = _changed(run_of(history).log, run_of(wrong).log, sound)
     worst = int(np.argmax(np.divide(changed, own, out=np.zeros_like(own), where=own > 0)))
     yield "effect", float(changed[worst])
     yield "tolerance", float(own[worst])
@@ -113,8 +113,8 @@ def _judged(
         }.items()
         return
     yield "relative_error", float(_relative(left.rms, left.scale)[worst])
-    looks_wrong_without = _named(mechanism, _as_is(history).log, sound)
-    looks = "" if looks_wrong_without else _named(mechanism, _as_is(wrong).log, left)
+    looks_wrong_without = _named(mechanism, run_of(history).log, sound)
+    looks = "" if looks_wrong_without else _named(mechanism, run_of(wrong).log, left)
     is_caught = bool(looks) or bool((left.rms > np.maximum(left.floor, SEEN * sound.rms)).any())
     yield "verdict", "disagree" if is_caught else "informational"
     yield "result", "killed" if is_caught else "below tolerance" if (changed <= HIDDEN * own).all() else "survived"
@@ -124,13 +124,7 @@ def _judged(
 
 
 def _settled(mechanism: Mechanism, history: EffortHistory) -> Settled:
-    return settled(mechanism, _as_is(history), most=200)
-
-
-def _as_is(history: EffortHistory) -> AsIs:
-    if history.as_is is None:
-        raise HarnessError(f"{history.source}: want a route that runs a robot as it is, got one that has no log")
-    return history.as_is
+    return settled(mechanism, run_of(history), most=200)
 
 
 def _relative(values: Array, scale: Array) -> Array:

@@ -124,7 +124,7 @@ def _stairs(axes: Axes, named: pd.DataFrame) -> Iterator[Bbox]:
 def _beyond(known: pd.DataFrame, name: str, least: float = 0.0) -> tuple[float, float]:
     """Limits of an axis, a little beyond the points."""
     below, above = MARGINS[name]
-    largest = max(float(known[name].max()), least if name == "rate" else 0.0)
+    largest = max(float(known[name].max()), least)
     low = float(known.loc[known["worlds"] == known["worlds"].max(), name].min())
     return low * below, largest * (above if largest != least else 1.6)
 
