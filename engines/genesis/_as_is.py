@@ -31,6 +31,8 @@ class GenesisDriven:
     """Those of the drives."""
     step: float
     precision: type[np.floating] = np.float64
+    iterations: float = np.nan
+    """Genesis tells none on a CPU."""
 
     @classmethod
     def from_state(cls, built: Built, gains: Gains, state: tuple[Array, Array], step: float = STEP) -> Self:
@@ -110,7 +112,10 @@ def held_by_drives(
 
 def _load(built: Built) -> None:
     """Let external wrenches act in the next step."""
-    loads, (_, R) = list(wrenches(built.mechanism)), built.poses()
+    loads = list(wrenches(built.mechanism))
+    if not loads:
+        return
+    R = built.poses()[1]
     for load in loads:
         link, center = built.links[load.body], built.mechanism.bodies[load.body].center
         moment = load.moment + np.cross(R[load.body] @ (load.point - center), load.force)

@@ -29,8 +29,23 @@ class Stepping:
 
     step: float = STEP
     """How long a step is [s]."""
-    iterations: int = 50
-    """Of its solver in a step, at most [-]; 50 are Genesis' own."""
+    iterations: int = 25
+    """Of its solver in a step, at most [-]; 25 are Genesis' own."""
+
+    def rigid_options(self, **others: Any) -> Any:
+        """Options of the solver of rigid bodies: Genesis' own, but for the iterations and what is given.
+
+        Args:
+            others: What is given, by name.
+        """
+        return genesis.options.RigidOptions(iterations=self.iterations, **others)
+
+    def apply(self, entity: Any) -> None:
+        """Set what can be set once the scene of a robot is built: nothing.
+
+        Args:
+            entity: The robot in Genesis.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +105,7 @@ def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: 
     scene = genesis.Scene(
         show_viewer=False,
         sim_options=options.SimOptions(dt=step, gravity=tuple(mechanism.gravity.tolist())),
-        rigid_options=options.RigidOptions(dt=step, iterations=stepping.iterations, enable_collision=False),
+        rigid_options=stepping.rigid_options(dt=step, enable_collision=False),
     )
     with _file(mechanism) as path:
         entity = scene.add_entity(genesis.morphs.MJCF(file=str(path)))
@@ -98,6 +113,7 @@ def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: 
     filled_in = np.atleast_2d(numbers(entity.get_dofs_armature()))[0]
     if not as_loaded:
         entity.set_dofs_armature(np.concatenate([np.zeros(0), *([joint.armature] for joint in mechanism.joints)]))
+    stepping.apply(entity)
     return Built(
         mechanism=mechanism,
         scene=scene,
