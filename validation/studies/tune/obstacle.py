@@ -1,4 +1,7 @@
-"""What stands in the way of an accuracy that no settings reach: the part of the error that more of a change removes."""
+"""What is left to try where a search finds nothing, and what then stands in the way of an accuracy.
+
+That is the part of the error that more of a change removes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,11 +9,31 @@ from dataclasses import replace
 import numpy as np
 
 from validation.studies.tune.purposes import Purpose
-from validation.studies.tune.search import Candidate, Scored
+from validation.studies.tune.search import Candidate, Reach, Scored
 from validation.studies.tune.trials import Trials
 
 HELPS = 0.8
 """A change that leaves less than this part of the error takes its cause away [-]."""
+
+
+def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], reach: Reach) -> list[Scored]:
+    """Finer steps and harder loops than the best of a search has, as long as they help.
+
+    Args:
+        trials: What tries settings.
+        purposes: The motions.
+        tried: What has been tried, of which something can be judged.
+        reach: How far the search goes.
+    """
+    best, further = _best(trials, purposes, tried), list[Scored]()
+    while True:
+        candidates = [one for one in _further(best.candidate) if one.step >= reach.least_step(one.family.method)]
+        others = trials.scored(purposes, candidates)
+        further += others
+        better = min(others, key=lambda one: one.error, default=best)
+        if not better.error < HELPS * best.error:
+            return further
+        best = better
 
 
 def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> str:
