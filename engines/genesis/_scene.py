@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from engines.genesis._genesis import genesis, start
 from engines.genesis._support import want_carried
 from engines.openings import opening
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.efforts import Deviation
 from robots.errors import EngineError
@@ -75,11 +76,27 @@ class Built:
         return numbers(self.entity.get_qpos()), numbers(self.entity.get_dofs_velocity())
 
     def poses(self) -> tuple[Array, Array]:
-        """Origins of the bodies [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3)."""
+        """Origins of the bodies [m], shape (..., nb, 3), and their axes [-], shape (..., nb, 3, 3), in each world."""
         places = [link.idx_local for link in self.links]
-        quaternions = numbers(self.entity.get_links_quat())[places]
-        p = numbers(self.entity.get_links_pos())[places]
-        return p, Rotation.from_quat(np.roll(quaternions, -1, axis=1)).as_matrix()
+        quaternions = numbers(self.entity.get_links_quat())[..., places, :]
+        p = numbers(self.entity.get_links_pos())[..., places, :]
+        return p, Rotation.from_quat(np.roll(quaternions, -1, axis=-1)).as_matrix()
+
+    def load(self) -> None:
+        """Let external wrenches act in the next step, in every world."""
+        loads = list(wrenches(self.mechanism))
+        if not loads:
+            return
+        R = self.poses()[1]
+        for load in loads:
+            lever = R[..., load.body, :, :] @ (load.point - self.mechanism.bodies[load.body].center)
+            moment = load.moment + np.cross(lever, load.force)
+            self.scene.rigid_solver.apply_links_external_wrench(
+                force=np.broadcast_to(load.force, moment.shape)[..., None, :].copy(),
+                torque=moment[..., None, :],
+                links_idx=[self.links[load.body].idx],
+                ref=genesis.link_ref_frame.link_COM,
+            )
 
     def opening(self) -> Deviation:
         """How far the widest loop is open."""
