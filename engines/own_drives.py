@@ -255,7 +255,7 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
         at_limits={},
         drift=drift,
         iterations=float(np.mean(iterations)),
-        holds_itself=False,
+        holds_itself=bool((gains.stiffness > 0).any()),
     )
 
 

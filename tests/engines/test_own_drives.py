@@ -10,7 +10,7 @@ import pytest
 from analytic.motion.prescribe import prescribe
 from engines.own_drives import Gains, Reading, driven_by_own_drives, own_drives_run
 from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory
+from robots.efforts import Deviation, EffortHistory, run_of
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -182,3 +182,14 @@ def test_faster_drives_lead_back_so_many_times_as_fast(case: Case) -> None:
     gains = Gains(stiffness=stiffness, damping=damping)
     roots = [np.roots([INERTIA, one.damping[0], one.stiffness[0]]) for one in (gains, gains.faster(ratio))]
     np.testing.assert_allclose(np.sort_complex(roots[1]), np.sort_complex(ratio * roots[0]))
+
+
+def test_servos_stay_behind_by_themselves_and_drives_of_velocity_do_not(case: Case) -> None:
+    motion = prescribe(case)
+    weak = 1e-3 * Gains.of_velocity(case.mechanism, motion, STEP).damping
+    behind = {}
+    for stiffness in (0.0, 1e-9):
+        gains = Gains(stiffness=np.full(1, stiffness), damping=weak)
+        behind[stiffness] = run_of(history_of(case, motion, gains, [], READING)).following.max()
+    assert behind[0.0] > 0.05
+    assert behind[1e-9] == 0

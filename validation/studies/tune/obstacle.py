@@ -3,7 +3,7 @@
 That is the part of the error that more of a change removes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -36,16 +36,22 @@ def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]
         best = better
 
 
-def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> str:
-    """Why nothing reaches an accuracy, and the best there is, in words.
+def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> Mapping[str, str]:
+    """Why nothing reaches an accuracy, and the best there is.
 
     Args:
         trials: What tries settings.
         purposes: The motions.
         tried: What has been tried, of which something can be judged.
         wish: What is wanted, in words.
+
+    Returns:
+        The verdict, and the answer in words.
     """
     best = _best(trials, purposes, tried)
+    if not np.isfinite(best.error):
+        reason = trials.reason(purposes, best.candidate)
+        return {"verdict": "not comparable", "answer": f"no settings can be judged on all motions: {reason}"}
     finer, harder = _further(best.candidate)
     results = dict(zip(("step", "softness"), trials.scored(purposes, [finer, harder]), strict=True))
     beside = {"step": best, "softness": results["step"] if harder.step < best.candidate.step else best}
@@ -55,7 +61,7 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
         for words, one in zip(("half the step", "half the time constant"), results.values(), strict=True)
     )
     reason = f"what stands in the way is the {' and the '.join(causes)}" if causes else _rest(trials, best)
-    return f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"
+    return {"verdict": "disagree", "answer": f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"}
 
 
 def _best(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]) -> Scored:

@@ -148,7 +148,7 @@ class Tune(Study):
                 words = f"no settings can be judged; as it is: {base.reason}"
                 return {"verdict": "not comparable", "answer": words}
             if best is None:
-                return {"verdict": "disagree", "answer": obstacle(trials, searched, tried, self._wish())}
+                return obstacle(trials, searched, tried, self._wish())
             others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
             settings = best.candidate.family.settings(best.candidate.step)
             proof = trials.on(PROOF, [*searched, *others], settings)

@@ -94,6 +94,20 @@ class Trials:
         lasts = any(one.ended and one.reason for one in trials)
         return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost, lasts=lasts)
 
+    def reason(self, purposes: Sequence[Purpose], candidate: Candidate) -> str:
+        """Why a candidate that has been tried cannot be judged on some motions, in words.
+
+        Args:
+            purposes: The motions.
+            candidate: What has been tried.
+        """
+        known = self._trials(purposes, candidate)
+        return "; ".join(
+            f"{name}: {trial.reason or 'its error is no number'}"
+            for name, trial in known.items()
+            if not np.isfinite(trial.bound(start=self.include_start))
+        )
+
     def _trials(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, Trial]:
         """What is known of a candidate, by motion."""
         settings = in_text(candidate.family.settings(candidate.step))
