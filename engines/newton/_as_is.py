@@ -137,15 +137,17 @@ class NewtonDriven:
 
     def state(self) -> tuple[Array, Array]:
         """See `engines.own_drives.Driven.state`."""
-        tree, state, nq, nv = self.tree, self.states[0], self.mechanism.nq, self.mechanism.nv
+        tree, state = self.tree, self.states[0]
         if self.stepping.solver not in MAXIMAL:
-            return numbers(state.joint_q)[:nq] + tree.rest, numbers(state.joint_qd)[:nv]
+            return tree.joint_state(state)
         newton.eval_ik(tree.model, state, tree.state.joint_q, tree.state.joint_qd)
-        q = numbers(tree.state.joint_q)[:nq] + tree.rest
-        turns = np.array([joint.kind == "hinge" for joint in self.mechanism.joints])
-        whole = np.round((self.q - q) / (2 * np.pi)) if np.isfinite(q).all() else 0
-        self.q = q + 2 * np.pi * np.where(turns, whole, 0)
-        return self.q, numbers(tree.state.joint_qd)[:nv]
+        q, qd = tree.joint_state(tree.state)
+        if np.isfinite(q).all():
+            hinges = [j for j, joint in enumerate(self.mechanism.joints) if joint.kind == "hinge"]
+            places = [self.mechanism.q_slices[j].start for j in hinges]
+            q[places] += 2 * np.pi * np.round((self.q - q)[places] / (2 * np.pi))
+        self.q = q
+        return q, qd
 
     def opening(self) -> Deviation:
         """See `engines.own_drives.Driven.opening`."""
@@ -156,7 +158,7 @@ class NewtonDriven:
         before, after = self.states
         positions = self._along_drives()[0]
         for values, places, orders in (
-            (self.control.joint_target_q, self.places, target - self.drive_matrices[0] @ self.tree.rest),
+            (self.control.joint_target_q, self.places, target - self.drive_matrices[0] @ self.mechanism.rest_position),
             (self.control.joint_target_qd, self.dofs, rate),
         ):
             array = values.numpy()
