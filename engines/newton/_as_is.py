@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from engines.computed_torque import drive_matrices
+from engines.newton._companions import companions
 from engines.newton._equations import equations
 from engines.newton._model import Tree, build, guarded, numbers, poses_of
 from engines.newton._newton import device, newton
@@ -18,7 +19,7 @@ from engines.projection import loop_motions
 from engines.silence import silenced
 from engines.wrenches import wrenches
 from robots.arrays import AnyArray, Array
-from robots.efforts import Deviation, EffortHistory
+from robots.efforts import Deviation, EffortHistory, run_of
 from robots.errors import NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -126,6 +127,15 @@ class NewtonDriven:
     def step(self) -> float:
         """See `engines.own_drives.Driven.step`."""
         return self.stepping.step
+
+    @property
+    def timeconst(self) -> float:
+        """In which an opening of a loop fades to its e-th part [s]; infinite where the solver does not tell.
+
+        Kamino draws a loop shut by a part of its opening in a step.
+        """
+        is_told = self.stepping.solver == "kamino"
+        return self.step / float(self.solver._config.constraints.alpha) if is_told else np.inf
 
     @property
     def unsolved_in_words(self) -> str:
@@ -338,11 +348,13 @@ def held_by_drives(source: str, case: Case, motion: Motion, stepping: Stepping) 
         "solver": stepping.description,
         "precision": f"single, on {device()}: Newton has no other",
         "loops": CLOSURES,
+        **companions(stepping.solver),
     }
     with guarded(source), silenced():
         reading = reading_of(mechanism, stepping.solver)
         history = driven_by_own_drives(source, case, motion, start, reading, settings)
-    return replace(history, note="; ".join(filter(None, (history.note, robots[0].unsolved_in_words))))
+    run = replace(run_of(history), timeconst=robots[0].timeconst)
+    return replace(history, as_is=run, note="; ".join(filter(None, (history.note, robots[0].unsolved_in_words))))
 
 
 CLOSURES = "joints outside of the articulation: ball for connect, fixed for weld"

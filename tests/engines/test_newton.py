@@ -1,7 +1,9 @@
 """What is Newton's own: its refusals, its readings and what its model holds; all but the first part asks for Newton."""
 
+import warnings
 from dataclasses import replace
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
@@ -271,3 +273,41 @@ def test_kamino_says_in_how_many_steps_it_stopped_early() -> None:
     steps = len(history.as_is.log.t)
     assert f"its solver stopped at its 1 iterations in {steps} of {steps} steps" in history.note
     assert history.settings["effort"].startswith("reported: the multiplier")
+
+
+@pytest.mark.slow
+def test_kamino_shuts_a_loop_as_slowly_as_it_is_told() -> None:
+    """By a hundredth of its opening a step: half of the motion of the four-bar is less than one time constant."""
+    pytest.importorskip("newton")
+    from engines.newton import _as_is
+    from engines.newton._stepping import Stepping
+
+    case = case_of("four_bar")
+    motion, stepping = prescribe(case), Stepping(solver="kamino")
+    gains = _as_is.drive_gains(case.mechanism, motion, _as_is.BANDWIDTHS["kamino"])
+    opened = motion.q[0] + np.array([0.0, 1e-3, 0.0])
+    robot = _as_is.NewtonDriven.from_state(case.mechanism, gains, stepping, (opened, 0 * motion.qd[0]))
+    gaps = []
+    for _ in range(50):
+        robot.drive(opened[:1], np.zeros(1))
+        gaps.append(robot.opening().largest)
+    seconds = (len(gaps) - 10) * stepping.step / np.log(gaps[9] / gaps[-1])
+    assert robot.timeconst == pytest.approx(seconds, rel=0.03)
+
+
+def test_the_libraries_beside_newton_are_named_where_it_would_warn() -> None:
+    """As Newton itself says once in a process, where nobody looks."""
+    newton = pytest.importorskip("newton")
+    pytest.importorskip("mujoco_warp")
+    from engines.newton._companions import LIBRARIES, companions
+
+    newton.solvers.SolverMuJoCo._versions_checked = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        newton.solvers.SolverMuJoCo.import_mujoco()
+    told = " ".join(str(warning.message) for warning in caught)
+    beside = companions("mujoco")["beside"]
+    for library in LIBRARIES:
+        assert f"{library} {version(library)}" in beside
+        assert (f"{library}=={version(library)} (requires" in told) == (f"{library}~=" in beside)
+    assert companions("kamino") == companions("steel") == {}
