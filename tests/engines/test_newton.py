@@ -24,6 +24,7 @@ from robots.mjcf import read_mechanism
 from robots.motion import Motion
 from robots.robot import Case, load, representative_case
 from tests.conftest import AMPLITUDES, MODELS, CaseMaker
+from tests.engines.mechanisms import TUMBLING
 from tests.errors import relative_error
 from validation.judge.as_is import Settled, settled
 from validation.judge.audit import audit, expected_terms
@@ -161,10 +162,6 @@ def test_undriven_free_and_ball_joints_are_simulated(route: str, name: str, limi
     left = left_of(case, engines.load(f"newton/{route}").compute_efforts(case, motion))
     assert not left.reason
     assert (left.rms / left.scale).max() < limit
-
-
-TUMBLING = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body name="box"><freejoint name="box"/>
-<inertial pos="0.05 -0.02 0.03" mass="2" fullinertia="0.2 0.3 0.25 0.01 0.02 -0.01"/></body></worldbody></mujoco>"""
 
 
 @pytest.mark.slow
