@@ -75,10 +75,11 @@ class PhysxDriven:
             joint.set_drive_velocity_target(float(velocity))
         self.built.load()
         self.built.scene.step()
-        driven, wrenches = list(self.driven), self.built.wrenches()
         along = {"slide": 0, "hinge": 3}  # the axis is x of the joint; forces stand before moments
-        reaction = [wrenches[j, along[self.mechanism.joints[j].kind]] for j in driven]
-        return {REACTION: np.array(reaction), REPORTED: self.built.along("qf")[driven]}
+        wrenches = self.built.wrenches()
+        reaction = [wrenches[j][along[self.mechanism.joints[j].kind]] for j in self.driven]
+        dofs = [self.mechanism.dof_slices[j].start for j in self.driven]
+        return {REACTION: np.array(reaction), REPORTED: self.built.along("qf")[dofs]}
 
 
 def opening_of(built: Built) -> Deviation:
