@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from robots.errors import MechanismError
+from robots.errors import MechanismError, ShapeError
 from robots.log import EffortTime, Held, Instantaneous
 
 INSTANTANEOUS = "instantaneous"
@@ -91,6 +91,8 @@ def effort_time_of(text: str, where: str) -> EffortTime | None:
     try:
         if kind == "held":
             return Held(float(seconds))
+    except ShapeError as error:
+        raise MechanismError(f"{where}: effort_time: {error}") from error
     except ValueError:
         pass
     raise MechanismError(f"{where}: effort_time: want held:SECONDS or {INSTANTANEOUS}, got '{text}'")

@@ -50,6 +50,8 @@ class _Table:
     """Columns of the frame by our names."""
     units: Mapping[str, str]
     """Units that stand behind names, by our names."""
+    signs: Mapping[str, int]
+    """-1 for columns that count the other way, by our names."""
 
     def column(self, name: str, quantity: str) -> Array:
         """A column in our units, counted our way; without a quantity it has no unit."""
@@ -73,7 +75,7 @@ class _Table:
         texts = self.frame[self.names[name]]
         texts = texts.where(pd.to_numeric(texts, errors="coerce").notna())
         numbers = np.array(texts.astype(float), dtype=np.float64)  # of texts exact, as not every pandas' own parser is
-        numbers *= self.description.signs.get(name, 1)
+        numbers *= self.signs.get(name, 1)
         if not quantity:
             return numbers
         unit = self.units.get(name) or getattr(self.description.units, quantity)
@@ -109,9 +111,7 @@ def log_of_frame(frame: pd.DataFrame, mechanism: Mechanism, *, name: str, effort
         MechanismError: If columns are missing or not numbers.
         ShapeError: If its times do not increase in equal steps, or something is not finite.
     """
-    where = Path(name)
-    names, units = _our_names(frame, Description(), mechanism, where)
-    table = _Table(path=where, frame=frame.reset_index(drop=True), description=Description(), names=names, units=units)
+    table = _table_of(frame.reset_index(drop=True), Description(), mechanism, Path(name))
     return _log_of(table, mechanism, name, effort_time)
 
 
@@ -180,8 +180,21 @@ def _read_table(path: Path, mechanism: Mechanism) -> _Table:
     except (OSError, UnicodeDecodeError, ValueError, pd.errors.ParserError, pa.ArrowException) as error:
         raise MechanismError(f"{path}: want a log as CSV or Parquet: {str(error).splitlines()[0]}") from error
     description = read_description(text, str(beside if beside.is_file() else path))
+    return _table_of(frame, description, mechanism, path)
+
+
+def _table_of(frame: pd.DataFrame, description: Description, mechanism: Mechanism, path: Path) -> _Table:
+    """A frame with what its columns are.
+
+    Raises:
+        MechanismError: If two columns are one, or something is declared of a column that is not there.
+    """
     names, units = _our_names(frame, description, mechanism, path)
-    return _Table(path=path, frame=frame, description=description, names=names, units=units)
+    signs = {_of_actuator(name, mechanism): sign for name, sign in description.signs.items()}
+    for name in signs:
+        if name not in names:  # or a misspelt name would leave the sign as it is
+            raise MechanismError(f"{path}: signs: want names of columns, {', '.join(names)}, got '{name}'")
+    return _Table(path=path, frame=frame, description=description, names=names, units=units, signs=signs)
 
 
 def _read_parquet(path: Path) -> tuple[pd.DataFrame, str]:

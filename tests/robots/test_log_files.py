@@ -152,6 +152,8 @@ PLAIN = text(COLUMNS)
         (PLAIN.replace("hip.q,", "hip.q [N],"), "", "column 'hip.q .N.': want a unit of angle"),
         (PLAIN, 'effort_time = "sometimes"', "want held:SECONDS or instantaneous, got 'sometimes'"),
         (PLAIN, 'effort_time = "held:x"', "want held:SECONDS or instantaneous, got 'held:x'"),
+        (PLAIN, 'effort_time = "held:-1"', "effort_time: hold of the efforts: want a time above 0 s, got -1 s"),
+        (PLAIN, 'signs = { "hpi.q" = -1 }', "signs: want names of columns, t, hip.q, .*, got 'hpi.q'"),
         (PLAIN, "unit = 3", "run.toml: unit: Extra inputs are not permitted"),
         (PLAIN, "unit", "run.toml: want a description of a log as TOML"),
         (PLAIN, 'columns = { "hip.q" = "Hip" }', "want the column 'Hip' for 'hip.q', as its description says"),
