@@ -256,6 +256,8 @@ def _actuate(model: ModelFile, spec: Any) -> None:
     for name in model.actuated:
         if name not in joints:
             raise NotFoundError(f"joint in {model.path.name}", name, joints)
+        if model.actuated.count(name) > 1:
+            raise MechanismError(f"{model.path}: actuated joints: want each once, got {', '.join(model.actuated)}")
         motor = spec.add_actuator()
         motor.name, motor.target, motor.trntype = name, name, mujoco.mjtTrn.mjTRN_JOINT
         motor.set_to_motor()
