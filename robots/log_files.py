@@ -29,6 +29,7 @@ from robots.log_description import (
     unit_factor,
 )
 from robots.mechanism import Coordinate, Mechanism
+from robots.text_table import numbers, read_text_table
 
 EXPORTERS = Path(__file__).with_name("exporters.toml")
 PARQUET = ".parquet"
@@ -57,12 +58,12 @@ class _Table:
         """A column in our units, counted our way; without a quantity it has no unit."""
         if name not in self.names:
             raise MechanismError(f"{self.path}: want a column '{name}', got {', '.join(map(str, self.frame.columns))}")
-        numbers = self._numbers(name, quantity)
-        if not np.isfinite(numbers).all():
-            row = int(np.argmin(np.isfinite(numbers)))
+        values = self._numbers(name, quantity)
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
             got = self.frame[self.names[name]][row]
             raise MechanismError(f"{self._where(name)}: want finite numbers, got '{got}' in row {row + 1}")
-        return numbers
+        return values
 
     def gappy(self, name: str, quantity: str) -> Array:
         """The same, NaN where there is no number or no column."""
@@ -72,14 +73,11 @@ class _Table:
         return f"{self.path}: column '{self.names[name]}'"
 
     def _numbers(self, name: str, quantity: str) -> Array:
-        texts = self.frame[self.names[name]]
-        texts = texts.where(pd.to_numeric(texts, errors="coerce").notna())
-        numbers = np.array(texts.astype(float), dtype=np.float64)  # of texts exact, as not every pandas' own parser is
-        numbers *= self.signs.get(name, 1)
+        values = numbers(self.frame[self.names[name]]) * self.signs.get(name, 1)
         if not quantity:
-            return numbers
+            return values
         unit = self.units.get(name) or getattr(self.description.units, quantity)
-        return numbers * unit_factor(quantity, unit, self._where(name))
+        return values * unit_factor(quantity, unit, self._where(name))
 
 
 def read_log(path: Path, mechanism: Mechanism, *, name: str = "", effort_time: EffortTime | None = None) -> Log:
@@ -174,10 +172,10 @@ def _toml_string(text: str) -> str:
 
 def _read_table(path: Path, mechanism: Mechanism) -> _Table:
     try:
-        frame, above = _read_parquet(path) if path.suffix == PARQUET else _read_csv(path)
+        frame, above = _read_parquet(path) if path.suffix == PARQUET else read_text_table(path)
         beside = path.with_suffix(".toml")
         text = beside.read_text(encoding="utf-8") if beside.is_file() else above
-    except (OSError, UnicodeDecodeError, ValueError, pd.errors.ParserError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise MechanismError(f"{path}: want a log as CSV or Parquet: {str(error).splitlines()[0]}") from error
     description = read_description(text, str(beside if beside.is_file() else path))
     return _table_of(frame, description, mechanism, path)
@@ -201,33 +199,6 @@ def _read_parquet(path: Path) -> tuple[pd.DataFrame, str]:
     table = pq.read_table(path)
     metadata = table.schema.metadata or {}
     return table.to_pandas(), metadata.get(KEY.encode(), b"").decode("utf-8")
-
-
-def _read_csv(path: Path) -> tuple[pd.DataFrame, str]:
-    """The table, and the lines above it that begin with #."""
-    with path.open(encoding="utf-8-sig") as file:
-        above: list[str] = []
-        for line in file:
-            if not line.startswith("#"):
-                break
-            above.append(line[1:].strip())
-        else:
-            raise ValueError("no line with the names of columns")
-    separator = max(",;\t", key=line.count)
-    names = [name.strip() for name in line.split(separator)]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"column '{name}' is there {names.count(name)} times")
-    frame = pd.read_csv(
-        path,
-        sep=separator,
-        skiprows=len(above),
-        skipinitialspace=True,
-        encoding="utf-8-sig",
-        dtype=str,
-        index_col=False,
-    )
-    return frame, "\n".join(above)
 
 
 def _our_names(

@@ -159,6 +159,7 @@ PLAIN = text(COLUMNS)
         (PLAIN, 'columns = { "hip.q" = "Hip" }', "want the column 'Hip' for 'hip.q', as its description says"),
         ("# only a comment\n", "", "want a log as CSV or Parquet: no line with the names"),
         (PLAIN.replace("hip.qd", "hip.q"), "", "column 'hip.q' is there 2 times"),
+        (PLAIN.replace("\n", ",1\n").replace("effort,1", "effort"), "", "rows have more cells than there are names, 7"),
         (PLAIN + "1,2\n", "", "want finite numbers"),
         (PLAIN + "1,2,3,4,5,6,7,8,9\n", "", "want a log as CSV or Parquet"),
     ],
