@@ -100,7 +100,7 @@ def effort_time_of(text: str, where: str) -> EffortTime | None:
 
 def in_text(effort_time: EffortTime) -> str:
     """As `effort_time_of` reads it."""
-    return f"held:{effort_time.seconds:.17g}" if isinstance(effort_time, Held) else INSTANTANEOUS
+    return f"held:{float(effort_time.seconds)!r}" if isinstance(effort_time, Held) else INSTANTANEOUS
 
 
 def unit_factor(quantity: str, unit: str, where: str) -> float:
