@@ -132,6 +132,8 @@ def read_mechanism(model: ModelFile) -> Mechanism:
     compiled, missing = _compile(model, load_spec(model))
     m = CompatibleModel(compiled)
     try:
+        if not 0 < m.opt.timestep < np.inf:
+            raise MechanismError(f"option timestep: want a time above 0 s, got {m.opt.timestep:g} s")
         _refuse_unsupported(m)
         mechanism = Mechanism(
             model=model,
