@@ -54,6 +54,11 @@ class PhysxDriven:
         """See `engines.own_drives.Driven.step`."""
         return self.built.stepping.step
 
+    @property
+    def iterations(self) -> float:
+        """See `engines.own_drives.Driven.iterations`: it makes all that it is told."""
+        return self.built.stepping.position_iterations + self.built.stepping.velocity_iterations
+
     def state(self) -> tuple[Array, Array]:
         """See `engines.own_drives.Driven.state`."""
         return self.built.state()
@@ -70,10 +75,11 @@ class PhysxDriven:
             joint.set_drive_velocity_target(float(velocity))
         self.built.load()
         self.built.scene.step()
-        driven, wrenches = list(self.driven), self.built.wrenches()
         along = {"slide": 0, "hinge": 3}  # the axis is x of the joint; forces stand before moments
-        reaction = [wrenches[j, along[self.mechanism.joints[j].kind]] for j in driven]
-        return {REACTION: np.array(reaction), REPORTED: self.built.along("qf")[driven]}
+        wrenches = self.built.wrenches()
+        reaction = [wrenches[j][along[self.mechanism.joints[j].kind]] for j in self.driven]
+        dofs = [self.mechanism.dof_slices[j].start for j in self.driven]
+        return {REACTION: np.array(reaction), REPORTED: self.built.along("qf")[dofs]}
 
 
 def opening_of(built: Built) -> Deviation:

@@ -7,19 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import engines
 from analytic.motion.prescribe import prescribe
 from engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
 from engines.physx._readings import reading_of
 from engines.physx._support import branches, want_carried
+from robots.arrays import Array
 from robots.efforts import EffortHistory, Source
 from robots.errors import NotRepresentableError
-from robots.mechanism import Mechanism
+from robots.mechanism import Mechanism, ModelFile
+from robots.mjcf import read_mechanism
 from robots.motion import Motion
 from robots.robot import Case, load, representative_case
-from tests.conftest import MODELS, CaseMaker
-from tests.engines.mechanisms import OWN, Own
+from tests.conftest import AMPLITUDES, MODELS, CaseMaker
+from tests.engines.mechanisms import OWN, TUMBLING, Own
 from validation.judge.as_is import Settled, settled
 from validation.judge.audit import audit, expected_terms
 from validation.studies.budget.parts import budget
@@ -54,7 +57,9 @@ def test_a_rotor_and_a_loop_within_a_branch_take_the_effort_off_the_joint() -> N
 
 
 def test_all_that_is_lost_is_named_at_once(model_case: CaseMaker) -> None:
-    with pytest.raises(NotRepresentableError, match=r"physx: free joint 'base'.*; ball joint 'neck'.*; tendon 'both'"):
+    with pytest.raises(
+        NotRepresentableError, match=r"physx: rotor.* of free joint 'base'.*; ball joint 'neck'.*; tendon 'both'"
+    ):
         want_carried(model_case(MODELS / "floating_rotors.xml", amplitude=0.1).mechanism)
 
 
@@ -120,6 +125,54 @@ def test_a_weld_holds_its_turns(own: Own) -> None:
     assert history.closure_drift.angle < 1e-3
     left = left_of(case, history)
     assert (left.rms / left.scale).max() < 5e-3
+
+
+def test_a_free_root_is_the_model(model_case: CaseMaker) -> None:
+    pytest.importorskip("sapien")
+    case = model_case(MODELS / "six_legs.xml", configuration="vertical", amplitude=AMPLITUDES["six_legs"])
+    rows = audit(case, expected_terms(case, prescribe(case)), "physx")
+    assert [row["quantity"] for row in rows if row["verdict"] != "agree"] == ["terms of the equations"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("route", ["as_is", "as_is_tgs"])
+def test_legs_carry_a_free_root(route: str, model_case: CaseMaker) -> None:
+    """All loops end on the world, so that a joint passes on what its drive does."""
+    pytest.importorskip("sapien")
+    case = model_case(MODELS / "six_legs.xml", configuration="vertical", amplitude=AMPLITUDES["six_legs"])
+    left = left_of(case, engines.load(f"physx/{route}").compute_efforts(case, prescribe(case)))
+    assert (left.rms / left.scale).max() < 5e-3
+
+
+@pytest.mark.parametrize("tgs", [False, True])
+def test_a_body_that_floats_keeps_its_angular_momentum(tgs: bool, tmp_path: Path) -> None:
+    """PhysX moves its mass centre, which lies beside the origin of the body: both fall as they must."""
+    pytest.importorskip("sapien")
+    from engines.physx._articulation import Stepping, build
+
+    (tmp_path / "box.xml").write_text(TUMBLING, encoding="utf-8")
+    mechanism = read_mechanism(ModelFile(path=tmp_path / "box.xml"))
+    body, turned = mechanism.bodies[0], np.array([0.8, 0.1, -0.5, 0.2])
+    q = np.array([0.1, 0.2, 0.3, *(turned / np.linalg.norm(turned))])
+    qd = np.array([0.1, -0.2, 0.3, 2.0, -1.0, 3.0])
+
+    def motions(state: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+        """Angular momentum, mass centre and its velocity."""
+        R, (moving, turning) = Rotation.from_quat(np.roll(state[0][3:], -1)).as_matrix(), np.split(state[1], 2)
+        center = R @ body.center
+        return R @ body.inertia @ turning, state[0][:3] + center, moving + np.cross(R @ turning, center)
+
+    built = build(mechanism, Stepping(step=1e-3, tgs=tgs))
+    built.put(q, qd)
+    for given, told in zip((q, qd), built.state(), strict=True):
+        np.testing.assert_allclose(told, given, atol=1e-6)
+    for _ in range(200):
+        built.scene.step()
+    (spin, place, velocity), (still, landed, fallen) = motions((q, qd)), motions(built.state())
+    g, t = mechanism.gravity, 0.2
+    np.testing.assert_allclose(still, spin, atol=1e-3 * float(np.linalg.norm(spin)))
+    np.testing.assert_allclose(fallen, velocity + g * t, atol=1e-4)
+    np.testing.assert_allclose(landed, place + velocity * t + g * t**2 / 2, atol=2e-3)
 
 
 @pytest.mark.slow
