@@ -38,6 +38,8 @@ class Gains:
     """Of each drive [N/m or N m/rad], shape (drives,)."""
     damping: Array
     """Of each drive [N s/m or N m s/rad], shape (drives,)."""
+    lead: float = 0.0
+    """In what time drives without stiffness are led back to a motion, a step at least [s]."""
 
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping"):
@@ -60,7 +62,7 @@ class Gains:
         Args:
             ratio: Of their bandwidth to that of these.
         """
-        return type(self)(stiffness=ratio**2 * self.stiffness, damping=ratio * self.damping)
+        return replace(self, stiffness=ratio**2 * self.stiffness, damping=ratio * self.damping)
 
     @classmethod
     def of_velocity(cls, mechanism: Mechanism, motion: Motion, step: float) -> Self:
@@ -81,7 +83,8 @@ class Gains:
         stroke = np.ptp(law.q, axis=0)
         largest = float((stroke * arms).max(initial=0.0)) or 1.0
         stroke = np.where(stroke > 0, stroke, largest / arms)
-        return cls(stiffness=np.zeros(len(arms)), damping=weight * arms * step / (BEHIND * stroke))
+        damping = weight * arms * step / (BEHIND * stroke)
+        return cls(stiffness=np.zeros(len(arms)), damping=damping, lead=step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,14 +116,16 @@ class Targets:
     def of_step(self, k: int, q: Array, step: float) -> tuple[Array, Array]:
         """Position and velocity that the drives are told for a step [m or rad, per s], each of shape (drives,).
 
-        One without stiffness is led back to the motion by its velocity.
+        One without stiffness is led back by its velocity to where the motion goes on to at the rate that it has where
+        the step ends: in the same time with all steps that are shorter.
 
         Args:
             k: Number of the step.
             q: Where the drives are at its beginning [m or rad], shape (drives,).
             step: How long it is [s].
         """
-        back = (self.ends[k] - q) / step
+        lead = max(self.gains.lead, step)
+        back = (self.ends[k] + self.rates[k] * (lead - step) - q) / lead
         return self.ends[k], np.where(self.gains.stiffness > 0, self.rates[k], back)
 
 

@@ -193,3 +193,15 @@ def test_servos_stay_behind_by_themselves_and_drives_of_velocity_do_not(case: Ca
         behind[stiffness] = run_of(history_of(case, motion, gains, [], READING)).following.max()
     assert behind[0.0] > 0.05
     assert behind[1e-9] == 0
+
+
+def test_drives_of_velocity_lead_back_in_the_same_time_with_finer_steps(case: Case) -> None:
+    """A robot that starts beside its motion: how far it is off, at the same times."""
+    motion = prescribe(case)
+    gains = Gains.of_velocity(case.mechanism, motion, STEP)
+    off = {}
+    for finer in (1, 8):
+        start = Pendulum(case.mechanism, gains, float(motion.q[0, 0]) + 0.01, 0.0, step=STEP / finer)
+        run = own_drives_run("test/as_is", (start, gains), motion, 0, READING)
+        off[finer] = (run.positions - run.controller.q)[::finer, 0][:40]
+    np.testing.assert_allclose(off[1], off[8], atol=0.2 * 0.01)
