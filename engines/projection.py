@@ -12,6 +12,9 @@ from robots.arrays import AnyArray, Array
 RANK_TOLERANCE = 1e-5
 """Singular values below this count as zero where rows have length one [-]: CAD models never close below 1e-7 m."""
 
+SHORT = 0.01
+"""Length over that of the longest row below which rows are no longer given length one [-]."""
+
 LOOKED_AT = 25
 """Samples at which redundant drives are looked at, lest one is chosen that passes a dead centre [-]."""
 
@@ -211,10 +214,15 @@ def null_space(J: Array) -> Array:
 
 
 def _factors(J: Array) -> Array:
-    """Factors that give rows length one, and zero to those that are next to nothing beside the longest, (..., rows)."""
+    """Factors that give rows length one, and zero to those that are next to nothing beside the longest, (..., rows).
+
+    The shortest get at most that of a row of `SHORT` times the longest: a short row of a loop that is modelled in space
+    follows from the others, and at length one its round-off, and the gap in the loop, would be in all efforts.
+    """
     length = np.linalg.norm(J, axis=-1)
     longest = length.max(axis=-1, keepdims=True, initial=0.0)
-    return np.divide(1, length, out=np.zeros_like(length), where=length > RANK_TOLERANCE * longest)
+    divisor, counts = np.maximum(length, SHORT * longest), length > RANK_TOLERANCE * longest
+    return np.divide(1, divisor, out=np.zeros_like(length), where=counts)
 
 
 def _rank(values: Array) -> AnyArray:

@@ -44,6 +44,20 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
 def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> float | None:
     """Largest difference between power in, power damped and rate of change of energy, relative to the powers at work.
 
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+        effort: Efforts of the actuators [N or N m], shape (nt, na).
+
+    Returns:
+        Relative imbalance [-]; None where nothing moves, so that there is no power to balance.
+    """
+    return float(np.abs(power_balance(mechanism, motion, effort)).max()) if motion.qd.any() else None
+
+
+def power_balance(mechanism: Mechanism, motion: Motion, effort: Array) -> Array:
+    """Difference between power in, power damped and rate of change of energy, relative to the powers at work.
+
     The power in is that of the actuators and of the external wrenches. The difference is divided by the largest sum,
     over time, of the magnitudes of the powers of every body's inertia wrench, every weight, spring, damper, external
     wrench, rotor and actuator: a balance cannot be finer than the round-off of what it adds up.
@@ -54,19 +68,17 @@ def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> floa
         effort: Efforts of the actuators [N or N m], shape (nt, na).
 
     Returns:
-        Relative imbalance [-]; None where nothing moves, so that there is no power to balance.
+        Relative difference [-], shape (nt,); infinite where no power is at work and there is one.
     """
-    if not motion.qd.any():
-        return None
     s = 1j * STEP
     q = retract(mechanism, motion.q, motion.qd * s)  # the quadratic term is below round-off
     rate = total_energy(mechanism, q, motion.qd + motion.qdd * s).imag / STEP
     power = effort * (motion.qd @ mechanism.selection.T)
     loads = _power_of_wrenches(mechanism, motion)
     damped = _damped_power(mechanism, motion.qd, lengths(mechanism, poses(mechanism, q)).imag / STEP)
-    difference = np.abs(power.sum(1) + loads - damped - rate).max()
+    difference = power.sum(1) + loads - damped - rate
     at_work = (np.abs(own_powers(mechanism, motion).signed).sum((1, 2)) + np.abs(power).sum(1)).max()
-    return float(difference / at_work) if at_work > 0 else 0.0 if difference == 0 else np.inf
+    return difference / at_work if at_work > 0 else np.where(difference == 0, 0.0, np.inf)
 
 
 def _damped_power(mechanism: Mechanism, qd: Array, rates: Array) -> Array:

@@ -26,6 +26,8 @@ RANK_TOLERANCE = 1e-5
 
 So do rows that are shorter than this fraction of the longest.
 """
+SHORT = 0.01
+"""Length over that of the longest row below which rows are no longer given length one [-]."""
 
 
 WELL_CONDITIONED = 1e4
@@ -339,6 +341,10 @@ def null_space(Phi: Array) -> Array:
 def row_factors(rows: Array) -> Array:
     """What gives rows length one before a rank is judged, lest large ones hide small ones.
 
+    The shortest get at most as much as a row of `SHORT` times the longest. Where the plane of a loop stands nearly
+    square to an axis of the world, the row along that axis is short and follows from the others: at length one its
+    round-off, and the gap that a model leaves in its loops, would be in all that is solved.
+
     Args:
         rows: Matrices [any unit], shape (..., rows, columns).
 
@@ -346,5 +352,6 @@ def row_factors(rows: Array) -> Array:
         Factor of each row, zero where it is next to nothing beside the longest [1/unit], shape (..., rows, 1).
     """
     length = np.linalg.norm(rows, axis=-1, keepdims=True)
-    least = RANK_TOLERANCE * length.max(axis=-2, keepdims=True, initial=0.0)
-    return np.divide(1, length, out=np.zeros_like(length), where=length > least)
+    longest = length.max(axis=-2, keepdims=True, initial=0.0)
+    divisor, counts = np.maximum(length, SHORT * longest), length > RANK_TOLERANCE * longest
+    return np.divide(1, divisor, out=np.zeros_like(length), where=counts)

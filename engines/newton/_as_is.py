@@ -145,6 +145,11 @@ class NewtonDriven:
         most = self.stepping.most_iterations
         return f"its solver stopped at its {most} iterations in {self.unsolved} of {self.steps} steps"
 
+    @property
+    def iterations(self) -> float:
+        """See `engines.own_drives.Driven.iterations`."""
+        return self.stepping.iterations_of(self.solver)
+
     def state(self) -> tuple[Array, Array]:
         """See `engines.own_drives.Driven.state`."""
         tree, state = self.tree, self.states[0]
@@ -165,7 +170,7 @@ class NewtonDriven:
 
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
         """See `engines.own_drives.Driven.drive`."""
-        before, after = self.states
+        before = self.states[0]
         positions = self._along_drives()[0]
         for values, places, orders in (
             (self.control.joint_target_q, self.places, target - self.drive_matrices[0] @ self.mechanism.rest_position),
@@ -174,16 +179,21 @@ class NewtonDriven:
             array = values.numpy()
             array[list(places)] = orders
             values.assign(array)
-        before.clear_forces()
-        load(self.tree, before)
-        observed = {} if self.observables is None else {"observables": self.observables}
-        self.solver.step(before, after, self.control, None, self.step, **observed)
-        self.states.reverse()
+        self.advance()
         self.steps += 1
         self.unsolved += self.stepping.solver == "kamino" and not is_solved(self.solver)
         rates = self._along_drives()[1]
         reached = positions if self.stepping.solver in EXPLICIT_SPRINGS else positions + self.step * rates
         return {APPLIED: self.gains.force(target, rate, reached, rates), **self._readings(before)}
+
+    def advance(self) -> None:
+        """Go one step on, to what the drives are told."""
+        before, after = self.states
+        before.clear_forces()
+        load(self.tree, before)
+        observed = {} if self.observables is None else {"observables": self.observables}
+        self.solver.step(before, after, self.control, None, self.step, **observed)
+        self.states.reverse()
 
     def _along_drives(self) -> tuple[Array, Array]:
         """Where the drives are [m or rad] and how fast they go [m/s or rad/s], each of shape (drives,)."""

@@ -54,6 +54,11 @@ class PhysxDriven:
         """See `engines.own_drives.Driven.step`."""
         return self.built.stepping.step
 
+    @property
+    def iterations(self) -> float:
+        """See `engines.own_drives.Driven.iterations`: it makes all that it is told."""
+        return self.built.stepping.position_iterations + self.built.stepping.velocity_iterations
+
     def state(self) -> tuple[Array, Array]:
         """See `engines.own_drives.Driven.state`."""
         return self.built.state()

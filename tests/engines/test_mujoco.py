@@ -9,13 +9,15 @@ import pytest
 
 from analytic.dynamics.noc import Noc
 from analytic.motion.prescribe import prescribe
+from engines.extrapolation import value_at_zero
 from engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
+from engines.mujoco._compliance import Run, choose
 from engines.mujoco.model import driven, gearing
 from engines.mujoco.routes import forward
 from engines.mujoco.routes.forward import MujocoForward, Settings
 from engines.mujoco.routes.kkt import MujocoKkt
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Source
+from robots.efforts import Deviation, EffortHistory, Source
 from robots.errors import EngineError
 from robots.mechanism import Coordinate
 from robots.motion import Drive, Motion
@@ -31,8 +33,21 @@ mujoco = pytest.importorskip("mujoco")
 def test_a_straight_joint_equality_is_right_in_forward(zoo_straight: tuple[Case, Motion]) -> None:
     case, motion = zoo_straight
     reference = Noc().compute_efforts(case, motion).effort
-    error = relative_error(MujocoForward().compute_efforts(case, motion).effort, reference)
-    assert error < _limit("mujoco/forward")
+    history = MujocoForward().compute_efforts(case, motion)
+    assert relative_error(history.effort, reference) < _limit("mujoco/forward")
+    assert "curvature" not in history.note
+
+
+def test_a_curved_joint_equality_is_named_as_what_mujoco_lets_drift(model_case: CaseMaker) -> None:
+    case = model_case(MODELS / "geared_pair.xml", configuration="vertical", amplitude=0.1)
+    motion = prescribe(case)
+    history = MujocoForward(Settings(steps=(5e-3,))).compute_efforts(case, motion)
+    assert relative_error(history.effort, Noc().compute_efforts(case, motion).effort) > 1e-3
+    curved = [part for part in history.note.split("; ") if "curvature of the polynomial" in part]
+    names = re.findall(r'<joint name="(\w+)"[^>]* polycoef', (MODELS / "geared_pair.xml").read_text(encoding="utf-8"))
+    assert len(names) == 1
+    assert len(curved) == 1
+    assert names[0] in curved[0]
 
 
 @pytest.mark.parametrize("route", [MujocoKkt(), MujocoForward(Settings(steps=(1e-2,)))])
@@ -86,6 +101,38 @@ def test_constraints_are_as_hard_as_a_light_link_needs(own: Own) -> None:
 def test_an_ordinary_robot_keeps_the_compliances(prr_forward: EffortHistory) -> None:
     assert "times 0.001 and 0.002" in prr_forward.settings["compliance"]
     assert "twice as soft" not in prr_forward.note
+
+
+def test_a_step_that_is_too_long_is_not_taken_for_soft_constraints() -> None:
+    """An error of the step grows with the hardness: at the coarsest step softer ones change the efforts less.
+
+    The figures are those of a humanoid of the atlas, whose drives were chosen too soft to follow the motion.
+    """
+
+    def simulated(dt: float, compliance: float) -> Run:
+        effort = 1 + compliance + 4e-5 * compliance**2 + 97 * dt**4 / compliance
+        off = Deviation(angle=1.6e-3 * compliance)
+        return Run(effort=np.array([[effort]]), closure_drift=Deviation(), tracking_error=off, wall_time=0.0)
+
+    steps, limits = (1.25e-3, 6.25e-4, 3.125e-4, 1.5625e-4), registered()["mujoco/forward"]
+    chosen = choose((1e-3, 2e-3), simulated, steps, size=1.0).compliances
+    runs = [simulated(steps[-1], compliance) for compliance in chosen]
+    assert limits.relative_error
+    assert limits.tracking_error
+    assert abs(value_at_zero(chosen, [run.effort for run in runs]).item() - 1) < limits.relative_error
+    assert max(run.tracking_error.angle for run in runs) < limits.tracking_error
+
+
+def test_finer_steps_are_added_until_the_efforts_are_settled(prr: Case, prr_motion: Motion) -> None:
+    wanted = Noc().compute_efforts(prr, prr_motion).effort
+    coarse = Settings(steps=(1e-2, 5e-3))
+    errors = {}
+    for settled in (np.inf, 1e-8, 0.0):
+        history = MujocoForward(replace(coarse, settled=settled)).compute_efforts(prr, prr_motion)
+        errors[len(history.ladder)] = relative_error(history.effort, wanted)
+        assert f"{1e3 * history.ladder[-1].dt:g} ms" in history.settings["steps"]
+    assert list(errors) == [2, 3, 4]
+    assert errors[2] > 1e-8 > errors[3] > 8 * errors[4]
 
 
 @pytest.mark.slow

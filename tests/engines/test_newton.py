@@ -17,7 +17,7 @@ from analytic.motion.prescribe import prescribe
 from engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
 from engines.newton._support import want_carried, want_simulated
 from robots.arrays import Array
-from robots.efforts import EffortHistory, Source
+from robots.efforts import EffortHistory, Source, run_of
 from robots.errors import NotRepresentableError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
@@ -270,6 +270,34 @@ def test_kamino_says_in_how_many_steps_it_stopped_early() -> None:
     steps = len(history.as_is.log.t)
     assert f"its solver stopped at its 1 iterations in {steps} of {steps} steps" in history.note
     assert history.settings["effort"].startswith("reported: the multiplier")
+
+
+@pytest.mark.slow
+def test_a_script_of_settings_sets_what_was_tried() -> None:
+    """Read back from the solvers, and as it is given the very run of the route."""
+    pytest.importorskip("newton")
+    from engines.newton import tuning
+    from engines.newton._model import build
+    from engines.newton._stepping import Stepping
+
+    case = case_of("four_bar")
+    mechanism, motion = case.mechanism, prescribe(case)
+    model = build(mechanism).model
+    hard = tuning.prepared(mechanism, {"timestep": "0.004", "solref": "0.008 1", "solimp": "0.9999 0.9999"})
+    loops = hard.made(model).mj_model
+    assert hard.step == 0.004
+    np.testing.assert_allclose(loops.eq_solref, np.broadcast_to([0.008, 1], loops.eq_solref.shape))
+    np.testing.assert_allclose(loops.eq_solimp[:, :2], 0.9999)
+    steel = tuning.prepared(mechanism, {"solver": "steel", "iterations": "7"})
+    assert type(steel.made(model)).__name__ == "SolverSteel"
+    assert steel.made(model)._iterations == steel.most_iterations == 7
+    plan, given = tuning.plan(mechanism, motion), tuning.given(mechanism)
+    record = tuning.run(plan, tuning.prepared(mechanism, {}), given.bandwidth)
+    history = ran("as_is_mujoco", "four_bar")[1]
+    np.testing.assert_array_equal(record.acted, run_of(history).log.effort)
+    as_it_comes = Stepping(solver="mujoco").made(model).mj_model
+    for name, loops in (("solref", as_it_comes.eq_solref[0]), ("solimp", as_it_comes.eq_solimp[0, :2])):
+        assert given.settings[name] == " ".join(f"{value:g}" for value in loops)
 
 
 @pytest.mark.slow

@@ -341,6 +341,37 @@ def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome,
     assert unexplained(summarize(both, EVIDENCE)) == [there, elsewhere]
 
 
+@pytest.mark.parametrize(
+    ("resolved", "verdict", "note"),
+    [
+        (None, "disagree", "power imbalance 3e-13, want at most 1e-13"),
+        (np.nan, "disagree", "power imbalance 3e-13, want at most 1e-13"),
+        (9e-14, "disagree", "power imbalance 3e-13, want at most 1e-13"),
+        (
+            2e-13,
+            "not comparable",
+            "below what this route resolves: power imbalance 3e-13, resolution 2e-13, limit 1e-13",
+        ),
+    ],
+)
+def test_a_power_balance_is_judged_by_its_limit_and_by_what_is_resolved(
+    resolved: float | None, verdict: str, note: str, reference: Outcome, candidate: Outcome
+) -> None:
+    """Near a singular pose two units in the last place unbalance the reference: nothing can be held against it then."""
+    evidence, unbalanced = EVIDENCE, replace(reference, power_imbalance=3e-13)
+    assert unexplained(summarize([unbalanced, candidate], EVIDENCE)) == [(candidate.case.key, sources.REFERENCE)]
+    if resolved is not None:
+        found = Resolution(effort={}, power_balance=resolved)
+        evidence = replace(EVIDENCE, resolutions={(candidate.case.key, sources.REFERENCE): found})
+    rows = summarize([unbalanced, candidate], evidence)
+    assert set(rows["verdict"][:3]) == {verdict}
+    assert rows["note"][0].startswith(note)
+    assert set(rows["verdict"][3:]) == {"not comparable"}
+    assert rows["note"][3].startswith(f"the reference cannot be trusted: {note}")
+    faulty = replace(unbalanced, term_sum=1.0)
+    assert set(summarize([faulty, candidate], evidence)["verdict"][:3]) == {"disagree"}
+
+
 def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
     reference: Outcome, candidate: Outcome, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:

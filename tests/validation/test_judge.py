@@ -49,7 +49,8 @@ def test_a_robot_that_is_mounted_otherwise_is_told_by_its_gravity(case: Case) ->
     """The logs are of the upright linkage: lying flat, or tilted by 20 degrees, it would need other efforts."""
     log = planar_four_bar.held_log(1e-3, 100)
     flat = make_case(load("four_bar"), variant="default", mode="home", configuration="horizontal")
-    verdict, note = said(judge_log(flat, log))
+    down = flat.mechanism.with_gravity(np.array([-0.0, 0.0, -9.81]))  # as a turned vector has its zeros
+    verdict, note = said(judge_log(replace(flat, mechanism=down), log))
     assert verdict == "disagree"
     assert "gravity (0, -9.81, 0) m/s² in place of (0, 0, -9.81) explains it: --configuration vertical?" in note
     tilted = replace(case, mechanism=case.mechanism.with_gravity(9.81 * np.array([0.342, -0.940, 0.0])))

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +149,10 @@ def test_an_exact_route_resolves_round_off(prr: Case, prr_motion: Motion) -> Non
     assert list(found.effort) == ["q1", "q2", "q3"]
     assert all(1e-16 < change / peak < 1e-13 for change in found.effort.values())
     assert found.note == ""
+    assert isnan(found.power_balance)
+    exact = evaluate(prr, prr_motion, sources.REFERENCE)
+    assert exact.history is not None
+    assert 0 < measure_resolution(prr, prr_motion, sources.REFERENCE, exact.history).power_balance < 1e-14
 
 
 @pytest.mark.slow

@@ -74,8 +74,9 @@ def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> 
 
 
 def unexplained(summary: pd.DataFrame) -> list[tuple[Key, str]]:
-    """Cases and sources of which the effort of an actuator disagrees: what they resolve is to be measured."""
-    rows = summary[(summary["verdict"] == "disagree") & (summary["relative_error"] > summary["tolerance"])]
+    """Cases and sources of which an effort or the power balance disagrees: what they resolve is to be measured."""
+    is_beyond = (summary["relative_error"] > summary["tolerance"]) | summary["source"].isin(sources.ANALYTIC)
+    rows = summary[(summary["verdict"] == "disagree") & is_beyond]
     return [((r, v, m, c), s) for r, v, m, c, s in rows[[*CASE, "source"]].drop_duplicates().itertuples(index=False)]
 
 
@@ -166,12 +167,12 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
         outcome = replace(outcome, contradiction=reference.contradiction)
     peaks = _peaks(reference, mechanism.actuator_units)
     resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
-    doubt = evidence.doubts.get(outcome.case.key, "") or _own_doubt(reference, evidence.tolerances)
+    doubt = ("disagree", evidence.doubts.get(outcome.case.key, ""))
+    doubt = doubt if doubt[1] else _own_doubt(reference, evidence)
     rows: list[Mapping[str, Any]] = []
     for k, (actuator, unit) in enumerate(zip(mechanism.actuators, mechanism.actuator_units, strict=True)):
         numbers = {**peaks[k], **_errors(outcome, reference, k)}
-        resolved = resolution.effort.get(actuator.name) if resolution else None
-        verdict, reason = _verdict(outcome, k, doubt, evidence, numbers, resolved)
+        verdict, reason = _verdict(outcome, k, doubt, evidence, numbers, resolution)
         if verdict == "disagree" and _is_undetermined(outcome, tolerance, numbers):
             verdict, reason = "not comparable", _undetermined(outcome, numbers)
         history = outcome.history
@@ -196,7 +197,7 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
 
 def _is_undetermined(outcome: Outcome, tolerance: Tolerance | None, numbers: Mapping[str, float]) -> bool:
     """Whether it is an effort that is beyond its limit, by less than the closures themselves leave open."""
-    if tolerance is None or _beyond(outcome, tolerance):
+    if tolerance is None or _beyond(outcome, tolerance)[1]:
         return False
     return numbers["max_error"] <= outcome.contradiction * numbers["scale"]
 
@@ -245,27 +246,30 @@ def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: st
     return same_grid and len(reference.t) > 0 and actuator in candidate.actuators and actuator in reference.actuators
 
 
-def _own_doubt(reference: Outcome, tolerances: Mapping[str, Tolerance]) -> str:
-    """What speaks against the reference in its own numbers, or nothing."""
-    return _beyond(reference, tolerances[sources.REFERENCE]) if reference.history else "it did not run"
+def _own_doubt(reference: Outcome, evidence: Evidence) -> tuple[str, str]:
+    """The verdict on the reference by its own numbers, and what speaks against it, or nothing."""
+    if reference.history is None:
+        return "disagree", "it did not run"
+    resolution = evidence.resolutions.get((reference.case.key, sources.REFERENCE))
+    return _beyond(reference, evidence.tolerances[sources.REFERENCE], resolution)
 
 
 def _verdict(
     outcome: Outcome,
     actuator: int,
-    doubt: str,
+    doubt: tuple[str, str],
     evidence: Evidence,
     numbers: Mapping[str, float],
-    resolution: float | None,
+    resolution: Resolution | None,
 ) -> tuple[str, str]:
-    """Verdict of one actuator, and the reason where it is not plain; `doubt` says what speaks against the reference."""
+    """Verdict of one actuator, and the reason where it is not plain; `doubt` is as `_own_doubt` has it."""
     tolerance = evidence.tolerances.get(outcome.source)
     if outcome.history is None:
         return outcome.failure, ""
     if outcome.source == sources.REFERENCE:
-        return ("disagree", doubt) if doubt else ("reference", "")
-    if doubt:
-        return "not comparable", f"the reference cannot be trusted: {doubt}"
+        return doubt if doubt[1] else ("reference", "")
+    if doubt[1]:
+        return "not comparable", f"the reference cannot be trusted: {doubt[1]}"
     if tolerance is None or tolerance.relative_error is None:
         return ("informational", "") if tolerance else ("not comparable", "no tolerance is registered for this source")
     for reader in (outcome.source.split("/")[0], FILE):
@@ -274,7 +278,9 @@ def _verdict(
     if outcome.settled is not None:
         floor = float(outcome.settled.floor_of_largest[actuator])
         return _judged_by_own_motion(outcome.settled.reason, floor, numbers, tolerance.relative_error)
-    return _judged(numbers, tolerance.relative_error, resolution, _beyond(outcome, tolerance))
+    name = outcome.case.mechanism.actuators[actuator].name
+    resolved = resolution.effort.get(name) if resolution else None
+    return _judged(numbers, tolerance.relative_error, resolved, _beyond(outcome, tolerance, resolution))
 
 
 def _judged_by_own_motion(reason: str, floor: float, numbers: Mapping[str, float], limit: float) -> tuple[str, str]:
@@ -288,14 +294,16 @@ def _judged_by_own_motion(reason: str, floor: float, numbers: Mapping[str, float
     return judge_effort(numbers["max_error"], limit * numbers["scale"], floor / TELLING)
 
 
-def _judged(numbers: Mapping[str, float], limit: float, resolution: float | None, beyond: str) -> tuple[str, str]:
-    """Verdict on the numbers of one actuator, which `beyond` says exceed another limit than that of the error."""
+def _judged(
+    numbers: Mapping[str, float], limit: float, resolution: float | None, beyond: tuple[str, str]
+) -> tuple[str, str]:
+    """Verdict on the numbers of one actuator; `beyond` is that on all limits but that of the error."""
     if numbers["scale"] == 0:
         return "not comparable", "nothing acts: no force has any power where this actuator moves"
     if not np.isfinite(numbers["relative_error"]):
         return "not comparable", "no effort of this actuator on the reference's time grid, or one that is no number"
-    if beyond:
-        return "disagree", beyond
+    if beyond[1]:
+        return beyond
     return judge_effort(numbers["max_error"], limit * numbers["scale"], resolution)
 
 
@@ -319,18 +327,24 @@ def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[
     return "disagree", figures
 
 
-def _beyond(outcome: Outcome, tolerance: Tolerance) -> str:
-    """The first limit besides the effort error that an outcome exceeds, or nothing."""
+def _beyond(outcome: Outcome, tolerance: Tolerance, resolution: Resolution | None = None) -> tuple[str, str]:
+    """The verdict by the first limit besides the effort error that an outcome exceeds, and which it is, or nothing."""
     measured = {
         "power_imbalance": 0.0 if outcome.at_rest else outcome.power_imbalance,
         "term_sum": outcome.term_sum,
     }
+    resolutions, unresolved = {"power_imbalance": resolution.power_balance} if resolution else {}, ""
     for name, value in measured.items():
-        limit = getattr(tolerance, name)
-        if limit is not None and not (value is not None and value <= max(limit, outcome.contradiction)):
+        limit, resolved, words = getattr(tolerance, name), resolutions.get(name, np.nan), name.replace("_", " ")
+        if limit is None or (value is not None and value <= max(limit, outcome.contradiction)):
+            continue
+        if value is None or not value <= TELLING * resolved:
             got = "not reported" if value is None else f"{value:.3g}"
-            return f"{name.replace('_', ' ')} {got}, want at most {limit:g}"
-    return _off_the_motion(outcome, tolerance)
+            return "disagree", f"{words} {got}, want at most {limit:g}"
+        figures = f"{words} {value:.3g}, resolution {resolved:.3g}, limit {limit:g}"
+        unresolved = f"below what this route resolves: {figures}"
+    off = _off_the_motion(outcome, tolerance)
+    return ("disagree", off) if off else ("not comparable", unresolved)
 
 
 def _off_the_motion(outcome: Outcome, tolerance: Tolerance) -> str:

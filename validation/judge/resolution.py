@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analytic.dynamics.energy import power_balance
 from robots.arrays import Array
 from robots.efforts import EffortHistory, Refinable, Source
 from robots.motion import Motion, altered
 from robots.robot import Case
 from validation.judge import sources
-from validation.judge.evaluate import outcome_of
+from validation.judge.evaluate import attempt, outcome_of
 
 SEED = 0
 """Which numbers of the motion move up, and which down."""
@@ -47,6 +48,8 @@ class Resolution:
     """Largest change of the effort by name of the actuator [N or N m]; NaN where it could not be measured."""
     note: str = ""
     """Which changes gave no efforts, and why."""
+    power_balance: float = np.nan
+    """Largest change of the power balance [-]; NaN where none is taken, or could be measured."""
 
 
 def measure_resolution(case: Case, motion: Motion, name: str, efforts: EffortHistory) -> Resolution:
@@ -64,7 +67,18 @@ def measure_resolution(case: Case, motion: Motion, name: str, efforts: EffortHis
     return Resolution(
         effort=dict(zip(efforts.actuators, largest.tolist(), strict=True)),
         note="; ".join(f"no efforts with {what}: {why}" for what, why in changes.items() if isinstance(why, str)),
+        power_balance=_balance_change(case, motion, name, efforts) if name in sources.ANALYTIC else np.nan,
     )
+
+
+def _balance_change(case: Case, motion: Motion, name: str, efforts: EffortHistory) -> float:
+    """Largest change of the power balance of a source where the motion is moved [-]; NaN where it gives no efforts."""
+    ((_, source, other),) = variants(name, motion)
+    history = attempt(case, name, partial(source.compute_efforts, case, other)).history
+    if history is None:
+        return np.nan
+    own = power_balance(case.mechanism, motion, efforts.effort)
+    return float(np.abs(power_balance(case.mechanism, other, history.effort) - own).max())
 
 
 def effort_changes(case: Case, motion: Motion, name: str, efforts: EffortHistory) -> Iterator[tuple[str, Array | str]]:

@@ -22,7 +22,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Self, TypeAlias
+from math import inf
+from typing import Any, Self
 
 import mujoco
 import numpy as np
@@ -30,6 +31,7 @@ import numpy as np
 from engines.extrapolation import relative_change, value_at_zero
 from engines.ladder import own_steps as halved
 from engines.mujoco._clock import frozen_targets, moving_targets, push
+from engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose
 from engines.mujoco._stepping import stepping
 from engines.mujoco.model import (
     actuator_names,
@@ -43,10 +45,9 @@ from engines.mujoco.model import (
     rows_of_drives,
 )
 from engines.projection import drives_along, null_space
-from robots.arrays import Array
 from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from robots.errors import EngineError
-from robots.mechanism import Coordinate, Mechanism
+from robots.mechanism import Coordinate, CoordinateClosure, Mechanism
 from robots.motion import Drive, Motion
 from robots.robot import Case
 from robots.size import size_in_motion
@@ -56,18 +57,10 @@ FINEST = 1.25e-3
 FINEST_FREE = FINEST / 8
 """The same where something moves that nothing drives: it may vibrate on its springs."""
 RUNGS = 4
-LINEAR = 3e-8
-"""Largest change of the extrapolated efforts from twice as soft constraints in the linear range, over their peak [-].
-
-What is left is quadratic in the compliance, and a third of that change.
-"""
-NEAR = 5e-6
-"""Largest opening of a loop and distance of a drive from the motion at which constraints are hard enough.
-
-[-]: lengths over the size of the robot, or rad.
-"""
-HARDER, SOFTER = (0.1, 0.01), (10.0, 100.0, 1000.0)
-"""By what the compliances are multiplied where they are not in the linear range [-]."""
+ORDER = 4
+"""Of the Runge-Kutta method."""
+MORE = 2
+"""How many finer steps are added at most."""
 CLOSED = 1e-9
 """The same of the model's own loops in exact states from which on it is worth a word [-]."""
 RUNGE_KUTTA = "Runge-Kutta"
@@ -93,6 +86,8 @@ class Settings:
     """Factors on the model's inverse weights [-]; the efforts at several are extrapolated to none."""
     adapts: bool = False
     """Whether harder or softer ones are taken where two of them, one twice the other, are not in the linear range."""
+    settled: float = inf
+    """Most that the finest step may leave in the efforts, over their peak [-]; up to `MORE` finer ones are added."""
     integrator: str = RUNGE_KUTTA
     """`RUNGE_KUTTA`, or one of `MJ_STEP`."""
     solver: str = "Newton"
@@ -106,38 +101,7 @@ class Settings:
     """The largest impedance that MuJoCo accepts, and constant over the violation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    effort: Array  # of the actuators, (nt, na)
-    closure_drift: Deviation
-    tracking_error: Deviation
-    wall_time: float
-
-
-Simulated: TypeAlias = Callable[[float, float], _Run]
-"""Simulates at a step [s] and a compliance [-], each pair once."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """Compliances, and how well they suit the robot."""
-
-    compliances: tuple[float, ...]
-    change: float = 0.0
-    """Of the extrapolated efforts from twice as soft constraints, over their peak [-]."""
-    miss: float = 0.0
-    """Opening of the loops or distance of the drives from the motion, the larger of both [-]."""
-
-    @property
-    def suits(self) -> bool:
-        return self.change <= LINEAR and self.miss <= NEAR
-
-    def beats(self, other: "_Choice") -> bool:
-        """Whether the efforts change less, or where they change little enough, the robot is nearer to the motion."""
-        return self.change < other.change or (self.change <= LINEAR and self.miss < other.miss)
-
-
-OWN = Settings(adapts=True)
+OWN = Settings(adapts=True, settled=1e-7)
 """Those of the route."""
 
 
@@ -156,15 +120,19 @@ class MujocoForward(Refinable):
         finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
         steps = self.settings.steps or own_steps(motion.dt, finest=finest)
         simulated = cache(partial(self._run, case.mechanism, motion, drives))
-        choice = _choose(self.settings, simulated, steps, size_in_motion(case.mechanism, motion))
+        tried = steps if self.settings.adapts else ()
+        choice = choose(self.settings.compliances, simulated, tried, size_in_motion(case.mechanism, motion))
+        rung = partial(_rung, simulated, compliances=choice.compliances)
         ladder, diverged = [], []
         for dt in steps:
             try:
-                ladder.append(_rung(simulated, dt, choice.compliances))
+                ladder.append(rung(dt))
             except EngineError:
                 if dt == steps[-1]:
                     raise
                 diverged.append(f"{1e3 * dt:g}")
+        ladder += _finer(rung, ladder, self.settings.settled)
+        steps = [*steps, *(finer.dt for finer in ladder if finer.dt < steps[-1])]
         return EffortHistory(
             source=self.name,
             actuators=actuator_names(case.mechanism),
@@ -175,7 +143,11 @@ class MujocoForward(Refinable):
             settings=in_words(replace(self.settings, steps=tuple(steps), compliances=choice.compliances)),
             ladder=tuple(ladder),
             note="; ".join(
-                (*_of_softness(case.mechanism, motion, choice), *_of_drives(case.mechanism, drives, diverged))
+                (
+                    *_of_curves(case.mechanism),
+                    *_of_softness(case.mechanism, motion, choice),
+                    *_of_drives(case.mechanism, drives, diverged),
+                )
             ),
         )
 
@@ -188,16 +160,17 @@ class MujocoForward(Refinable):
         """See `robots.efforts.Refinable.refined`."""
         settings = self.settings
         steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (settings.steps, settings.compliances))
-        return type(self)(replace(settings, steps=steps, division=2 * settings.division, compliances=compliances))
+        finer = replace(settings, steps=steps, division=2 * settings.division, compliances=compliances)
+        return type(self)(replace(finer, settled=settings.settled / 2**ORDER))  # or it would end at the same step
 
-    def _run(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, compliance: float) -> _Run:
+    def _run(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, compliance: float) -> Run:
         steps = round((motion.t[-1] - motion.t[0]) / dt)
         drive = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
         with guarded(self.name):
             return _simulate(mechanism, motion, drives, drive, dt, at_compliance(self.settings, compliance))
 
 
-def _rung(simulated: Simulated, dt: float, compliances: Sequence[float]) -> Rung:
+def _rung(simulated: Simulated, dt: float, *, compliances: Sequence[float]) -> Rung:
     soft = [simulated(dt, compliance) for compliance in compliances]
     return Rung(
         dt=dt,
@@ -208,43 +181,26 @@ def _rung(simulated: Simulated, dt: float, compliances: Sequence[float]) -> Rung
     )
 
 
-def _choose(settings: Settings, simulated: Simulated, steps: Sequence[float], size: float) -> _Choice:
-    """The compliances that suit a robot of a size [m], at the coarsest step that does not diverge: it is the same."""
-    own = _Choice(settings.compliances)
-    for dt in steps if settings.adapts else ():
-        try:
-            looked_at = partial(_looked_at, simulated, dt, size)
-            own = looked_at(settings.compliances)
-        except EngineError:
-            continue
-        best = _better(looked_at, own, HARDER)
-        return best if best is not own else _better(looked_at, own, SOFTER)
-    return own
+def _finer(rung: Callable[[float], Rung], ladder: Sequence[Rung], settled: float) -> list[Rung]:
+    """Rungs of ever finer steps, where the finest leaves more in the efforts than is settled, and as long as they help.
 
-
-def _better(looked_at: Callable[[tuple[float, ...]], _Choice], own: _Choice, factors: Sequence[float]) -> _Choice:
-    """The best of some compliances on the way to ever harder or softer ones, as far as it goes uphill."""
-    best = own
-    for factor in factors:
-        if best.suits:
-            break
+    What nothing drives may move far faster than the drives: links that are let go whip where they are nearly stretched.
+    """
+    finer = list(ladder)
+    while len(finer) > 1 and len(finer) < len(ladder) + MORE and _left(finer) > settled:
         try:
-            other = looked_at(tuple(factor * compliance for compliance in own.compliances))
+            finer.append(rung(finer[-1].dt / 2))
         except EngineError:
             break
-        if not other.beats(best):
-            break
-        best = other
-    return best
+        if len(finer) > 2 and not _left(finer) < _left(finer[:-1]) / 2:
+            break  # round-off, which finer steps make worse
+    return finer[len(ladder) :]
 
 
-def _looked_at(simulated: Simulated, dt: float, size: float, compliances: tuple[float, ...]) -> _Choice:
-    levels = (*compliances, 2 * max(compliances))
-    efforts = [simulated(dt, level).effort for level in levels]
-    softer = value_at_zero(levels[1:], efforts[1:])
-    change = relative_change(softer, value_at_zero(levels[:-1], efforts[:-1]))
-    soft = simulated(dt, levels[-2])
-    return _Choice(compliances, change, soft.closure_drift.or_worse(soft.tracking_error).over(size))
+def _left(ladder: Sequence[Rung]) -> float:
+    """What the finest step leaves in the efforts by theory, over their peak [-]."""
+    before, last = ladder[-2:]
+    return relative_change(before.effort, last.effort) / ((before.dt / last.dt) ** ORDER - 1)
 
 
 def in_words(settings: Settings) -> dict[str, str]:
@@ -280,7 +236,18 @@ def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
     return drives, null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1] - len(drives)
 
 
-def _of_softness(mechanism: Mechanism, motion: Motion, choice: _Choice) -> Iterator[str]:
+def _of_curves(mechanism: Mechanism) -> Iterator[str]:
+    """The closures whose curvature MuJoCo leaves out, so that its solver lets them drift (as the ledger says)."""
+    curved = [
+        closure.name
+        for closure in mechanism.closures
+        if isinstance(closure, CoordinateClosure) and closure.leader is not None and closure.coefficients[2:].any()
+    ]
+    if curved:
+        yield f"MuJoCo leaves the curvature of the polynomial of {', '.join(curved)} out (mujoco-joint-polynomial)"
+
+
+def _of_softness(mechanism: Mechanism, motion: Motion, choice: Choice) -> Iterator[str]:
     """What a reader must know of the compliances."""
     if len(choice.compliances) > 1:
         yield f"extrapolated to rigid constraints from {len(choice.compliances)} compliances"
@@ -317,7 +284,7 @@ def at_compliance(settings: Settings, compliance: float) -> Settings:
 
 def _simulate(
     mechanism: Mechanism, motion: Motion, drives: list[int], drive: Drive, dt: float, settings: Settings
-) -> _Run:
+) -> Run:
     """Simulate the whole motion at one compliance and read the drives on the report grid.
 
     Args:
@@ -362,7 +329,7 @@ def _simulate(
         if k < len(targets) - 1:
             step()
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
-    return _Run(
+    return Run(
         effort=np.array(forces) @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
         closure_drift=drift,
         tracking_error=deviation_of(mechanism, mechanism.drives, miss),

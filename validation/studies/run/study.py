@@ -17,7 +17,7 @@ from robots.motion import Motion
 from robots.robot import Case, Robot
 from validation.execution.journal import Task
 from validation.execution.tables import TableSpec
-from validation.execution.workers import ALL_CORES, WorkerFailure, WorkerPool, Workers, worker_pool
+from validation.execution.workers import ALL_CORES, WorkerFailure, WorkerPool, Workers, nothing, worker_pool
 from validation.judge import sources
 from validation.judge.audit import ExpectedTerms, Row, audit, blocking_reasons, doubts, expected_terms, failed_row
 from validation.judge.compare import Evidence, summarize, unexplained
@@ -68,7 +68,7 @@ class Run(Study):
     twins: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     """Files that may be closed twins of robots, by the robot's name."""
     draws: bool = True
-    """Whether robots that move out of a plane are drawn."""
+    """Whether there will be a page: what draws it is imported, and robots that move out of a plane are drawn."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
@@ -169,7 +169,7 @@ def _computed(study: Run, request: Request, pool: WorkerPool) -> RunOutput:
     tasks = {key: task for key, task in every.items() if isinstance(task, Task)}  # short ones last
     originals = {random.case.key: key for key, random in beside.items()}
     interim = Interim(tolerances=request.tolerances, beside=originals)
-    results = {**every, **_as_they_come(tasks, pool, interim)}
+    results = {**every, **_as_they_come(tasks, pool, interim, draws=study.draws)}
     outcomes = [_noting(results[key], beside.get(key[0])) for key in evaluated]
     rows = [row for key in audited for row in results[key]]
     evidence = Evidence(
@@ -210,11 +210,11 @@ def _no_twin(paths: Sequence[Path], reason: str) -> Mapping[str, Any]:
 
 
 def _as_they_come(
-    tasks: Mapping[tuple[Key, str], Task], pool: WorkerPool, interim: Interim
+    tasks: Mapping[tuple[Key, str], Task], pool: WorkerPool, interim: Interim, *, draws: bool
 ) -> Mapping[tuple[Key, str], Any]:
     """Results of sources and audits by case and name; a terminal shows the table of the latest robot."""
-    keys, results_by_key = list(tasks), {}
-    for k, result in pool.completed(list(tasks.values()), "sources and audits", partial(_prepare_page, pool)):
+    keys, results_by_key, meanwhile = list(tasks), {}, partial(_prepare_page, pool) if draws else nothing
+    for k, result in pool.completed(list(tasks.values()), "sources and audits", meanwhile):
         results_by_key[keys[k]] = result
         if pool.progress.is_live:
             interim.take(keys[k], result)

@@ -1,28 +1,57 @@
-"""What stands in the way of an accuracy that no settings reach: the part of the error that more of a change removes."""
+"""What is left to try where a search finds nothing, and what then stands in the way of an accuracy.
 
-from collections.abc import Sequence
+That is the part of the error that more of a change removes.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from validation.studies.tune.purposes import Purpose
-from validation.studies.tune.search import Candidate, Scored
+from validation.studies.tune.search import Candidate, Reach, Scored
 from validation.studies.tune.trials import Trials
 
 HELPS = 0.8
 """A change that leaves less than this part of the error takes its cause away [-]."""
 
 
-def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> str:
-    """Why nothing reaches an accuracy, and the best there is, in words.
+def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], reach: Reach) -> list[Scored]:
+    """Finer steps and harder loops than the best of a search has, as long as they help.
+
+    Args:
+        trials: What tries settings.
+        purposes: The motions.
+        tried: What has been tried, of which something can be judged.
+        reach: How far the search goes.
+    """
+    best, further = _best(trials, purposes, tried), list[Scored]()
+    while True:
+        candidates = [one for one in _further(best.candidate) if one.step >= reach.least_step(one.family.method)]
+        others = trials.scored(purposes, candidates)
+        further += others
+        better = min(others, key=lambda one: one.error, default=best)
+        if not better.error < HELPS * best.error:
+            return further
+        best = better
+
+
+def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> Mapping[str, str]:
+    """Why nothing reaches an accuracy, and the best there is.
 
     Args:
         trials: What tries settings.
         purposes: The motions.
         tried: What has been tried, of which something can be judged.
         wish: What is wanted, in words.
+
+    Returns:
+        The verdict, and the answer in words.
     """
     best = _best(trials, purposes, tried)
+    if not np.isfinite(best.error):
+        reason = trials.reason(purposes, best.candidate)
+        return {"verdict": "not comparable", "answer": f"no settings can be judged on all motions: {reason}"}
     finer, harder = _further(best.candidate)
     results = dict(zip(("step", "softness"), trials.scored(purposes, [finer, harder]), strict=True))
     beside = {"step": best, "softness": results["step"] if harder.step < best.candidate.step else best}
@@ -32,7 +61,7 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
         for words, one in zip(("half the step", "half the time constant"), results.values(), strict=True)
     )
     reason = f"what stands in the way is the {' and the '.join(causes)}" if causes else _rest(trials, best)
-    return f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"
+    return {"verdict": "disagree", "answer": f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"}
 
 
 def _best(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]) -> Scored:

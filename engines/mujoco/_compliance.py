@@ -1,0 +1,119 @@
+"""Which compliances the constraints of a simulation get: such that efforts at two of them extrapolate to none.
+
+How small they must be depends on the robot, and simulations tell whether they are. A step that is too long for the
+robot changes the efforts as well, the more the harder the constraints are: what is chosen at a step holds where the
+next finer one would not choose much better.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import TypeAlias
+
+from engines.extrapolation import relative_change, value_at_zero
+from robots.arrays import Array
+from robots.efforts import Deviation
+from robots.errors import EngineError
+
+LINEAR = 3e-8
+"""Largest change of the extrapolated efforts from twice as soft constraints in the linear range, over their peak [-].
+
+What is left is quadratic in the compliance, and a third of that change.
+"""
+NEAR = 5e-6
+"""Largest opening of a loop and distance of a drive from the motion at which constraints are hard enough.
+
+[-]: lengths over the size of the robot, or rad.
+"""
+HARDER, SOFTER = (0.1, 0.01, 1e-3, 1e-4), (10.0, 100.0, 1000.0)
+"""By what the compliances are multiplied where they do not suit [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What came of one simulation."""
+
+    effort: Array
+    """Of the actuators [N or N m], shape (nt, na)."""
+    closure_drift: Deviation
+    tracking_error: Deviation
+    wall_time: float
+    """Time it took [s]."""
+
+
+Simulated: TypeAlias = Callable[[float, float], Run]
+"""Simulates at a step [s] and a compliance [-], each pair once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Compliances, and how well they suit the robot."""
+
+    compliances: tuple[float, ...]
+    change: float = 0.0
+    """Of the extrapolated efforts from twice as soft constraints, over their peak [-]."""
+    miss: float = 0.0
+    """Opening of the loops or distance of the drives from the motion, the larger of both [-]."""
+
+    @property
+    def excess(self) -> float:
+        """How many times the efforts change too much, or the motion is missed too far, the larger of both [-]."""
+        return max(self.change / LINEAR, self.miss / NEAR)
+
+    @property
+    def suits(self) -> bool:
+        """Whether neither is so."""
+        return self.excess <= 1
+
+
+def choose(own: tuple[float, ...], simulated: Simulated, steps: Sequence[float], size: float) -> Choice:
+    """The compliances that suit a robot, at the coarsest step that does not diverge and where a finer one helps little.
+
+    Args:
+        own: Compliances that it starts from [-].
+        simulated: Simulates.
+        steps: Steps, coarsest first [s]; without any, the compliances stay.
+        size: Of the robot [m].
+    """
+    chosen, excess = Choice(own), inf
+    for dt in steps:
+        try:
+            choice = _at_step(partial(_looked_at, simulated, dt, size), own)
+        except EngineError:
+            continue
+        chosen, excess, before = choice, choice.excess, excess
+        if choice.suits or excess > before / 2:
+            break
+    return chosen
+
+
+def _at_step(looked_at: Callable[[tuple[float, ...]], Choice], compliances: tuple[float, ...]) -> Choice:
+    own = looked_at(compliances)
+    best = _better(looked_at, own, HARDER)
+    return best if best is not own else _better(looked_at, own, SOFTER)
+
+
+def _better(looked_at: Callable[[tuple[float, ...]], Choice], own: Choice, factors: Sequence[float]) -> Choice:
+    """The best of some compliances on the way to ever harder or softer ones, while each is better than the last."""
+    best = own
+    for factor in factors:
+        if best.suits:
+            break
+        try:
+            other = looked_at(tuple(factor * compliance for compliance in own.compliances))
+        except EngineError:
+            break
+        if not other.excess < best.excess:
+            break
+        best = other
+    return best
+
+
+def _looked_at(simulated: Simulated, dt: float, size: float, compliances: tuple[float, ...]) -> Choice:
+    levels = (*compliances, 2 * max(compliances))
+    efforts = [simulated(dt, level).effort for level in levels]
+    softer = value_at_zero(levels[1:], efforts[1:])
+    change = relative_change(softer, value_at_zero(levels[:-1], efforts[:-1]))
+    soft = simulated(dt, levels[-2])
+    return Choice(compliances, change, soft.closure_drift.or_worse(soft.tracking_error).over(size))
