@@ -61,6 +61,15 @@ def test_a_robot_that_is_mounted_otherwise_is_told_by_its_gravity(case: Case) ->
     assert "gravity" not in said(judge_log(case, heavy))[1]
 
 
+def test_a_hold_that_the_efforts_do_not_keep_is_named(case: Case) -> None:
+    log = planar_four_bar.held_log(1e-3, 100)
+    doubt = "efforts are said to be held for 1 s and change every 0.001 s: that of each row is taken"
+    assert doubt in said(judge_log(case, replace(log, effort_time=Held(1.0))))[1]
+    every_tenth = log.effort[np.arange(len(log.t)) // 10 * 10]
+    for kept in (log, replace(log, effort=every_tenth, effort_time=Held(0.01))):
+        assert "are said to be held" not in said(judge_log(case, kept))[1]
+
+
 def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Case, exact: Log) -> None:
     rng = np.random.default_rng(0)
     noisy = replace(exact, q=exact.q + 1e-4 * rng.normal(size=exact.q.shape), qd=None)
