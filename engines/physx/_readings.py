@@ -10,11 +10,12 @@ together.
 from collections.abc import Iterator
 
 from engines.own_drives import APPLIED, REACTION, Reading
-from engines.physx._stepping import ON_JOINT
 from engines.physx._support import branches
 from robots.errors import NotRepresentableError
 from robots.mechanism import WORLD, Mechanism
 
+ON_JOINT = "joint"
+"""Reading: the reaction of a joint along its axis, and what its rotor took to change its speed over the step."""
 PASSED_ON = "the force that the joint passes on along its axis, which is what acted over the step"
 TAKEN = "the force that the joint passes on along its axis, and what its rotor takes to change its speed over the step"
 

@@ -10,12 +10,10 @@ from numpy.typing import DTypeLike
 from engines.openings import opening
 from engines.own_drives import REACTION, REPORTED, Gains
 from engines.physx._articulation import UNLIMITED, Built, Stepping, build
+from engines.physx._readings import ON_JOINT
 from robots.arrays import Array
 from robots.efforts import Deviation
 from robots.mechanism import Mechanism
-
-ON_JOINT = "joint"
-"""Reading: the reaction of a joint along its axis, and what its rotor took to change its speed over the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
