@@ -198,7 +198,7 @@ def _table_of(frame: pd.DataFrame, description: Description, mechanism: Mechanis
 def _read_parquet(path: Path) -> tuple[pd.DataFrame, str]:
     table = pq.read_table(path)
     metadata = table.schema.metadata or {}
-    return table.to_pandas(), metadata.get(KEY.encode(), b"").decode("utf-8")
+    return table.to_pandas(ignore_metadata=True), metadata.get(KEY.encode(), b"").decode("utf-8")
 
 
 def _our_names(
