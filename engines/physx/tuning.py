@@ -38,7 +38,11 @@ def families(mechanism: Mechanism) -> list[Family]:
         "small steps": {"enable_tgs": "True"},
         "projected Gauss-Seidel": {},
     }
-    return [Family(method=method, stages=1, fixed=fixed) for method, fixed in methods.items()]
+    names = ("position_iterations", "velocity_iterations")
+    return [
+        Family(method=method, stages=sum(int({**GIVEN, **fixed}[name]) for name in names), fixed=fixed)
+        for method, fixed in methods.items()
+    ]
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:

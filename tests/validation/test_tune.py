@@ -234,7 +234,7 @@ class Laws:
     """Stands for what tries settings."""
 
     def __init__(self, law: Law) -> None:
-        self.law = law
+        self.law, self.families = law, FAMILIES
         self.asked: list[Candidate] = []
 
     def scored(self, _: Sequence[Purpose], candidates: Sequence[Candidate]) -> list[Scored]:

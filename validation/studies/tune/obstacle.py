@@ -12,6 +12,7 @@ from validation.studies.tune.purposes import Purpose
 from validation.studies.tune.search import Candidate, Reach, Scored
 from validation.studies.tune.trials import Trials
 
+WORDS = {"step": "half the step", "softness": "half the time constant"}
 HELPS = 0.8
 """A change that leaves less than this part of the error takes its cause away [-]."""
 
@@ -27,7 +28,9 @@ def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]
     """
     best, further = _best(trials, purposes, tried), list[Scored]()
     while True:
-        candidates = [one for one in _further(best.candidate) if one.step >= reach.least_step(one.family.method)]
+        candidates = [
+            one for one in _further(trials, best.candidate).values() if one.step >= reach.least_step(one.family.method)
+        ]
         others = trials.scored(purposes, candidates)
         further += others
         better = min(others, key=lambda one: one.error, default=best)
@@ -52,14 +55,12 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
     if not np.isfinite(best.error):
         reason = trials.reason(purposes, best.candidate)
         return {"verdict": "not comparable", "answer": f"no settings can be judged on all motions: {reason}"}
-    finer, harder = _further(best.candidate)
-    results = dict(zip(("step", "softness"), trials.scored(purposes, [finer, harder]), strict=True))
-    beside = {"step": best, "softness": results["step"] if harder.step < best.candidate.step else best}
+    further = _further(trials, best.candidate)
+    results = dict(zip(further, trials.scored(purposes, list(further.values())), strict=True))
+    has_finer = "softness" in further and further["softness"].step < best.candidate.step
+    beside = {"step": best, "softness": results["step"] if has_finer else best}
     causes = [name for name, one in results.items() if one.error < HELPS * beside[name].error]
-    figures = ", ".join(
-        f"{words} {one.error:.2g}"
-        for words, one in zip(("half the step", "half the time constant"), results.values(), strict=True)
-    )
+    figures = ", ".join(f"{WORDS[name]} {one.error:.2g}" for name, one in results.items())
     reason = f"what stands in the way is the {' and the '.join(causes)}" if causes else _rest(trials, best)
     return {"verdict": "disagree", "answer": f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"}
 
@@ -74,15 +75,23 @@ def _best(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]) 
     return min(on_all, key=lambda one: one.error)
 
 
-def _further(candidate: Candidate) -> tuple[Candidate, Candidate]:
-    """Half the step with the same loops, and loops of half the time constant, with half the step where they need it."""
+def _further(trials: Trials, candidate: Candidate) -> dict[str, Candidate]:
+    """Half the step with the same loops, and loops of half the time constant, with half the step where they need it.
+
+    The latter only where a method has time constants.
+    """
     family, step = candidate.family, candidate.step
+    of_method = [one for one in trials.families if one.method == family.method]
     if not family.timeconst:
-        hard = replace(family, timeconst=2.0)
-        return Candidate(family=family, step=step / 2), Candidate(family=hard, step=step)
+        hard = {"softness": Candidate(family=replace(family, timeconst=2.0), step=step)}
+        finer = Candidate(family=family, step=step / 2)
+        return {"step": finer, **(hard if any(one.timeconst for one in of_method) else {})}
     same = replace(family, timeconst=2 * family.timeconst)
     harder = family if family.timeconst < 4 else replace(family, timeconst=family.timeconst / 2)
-    return Candidate(family=same, step=step / 2), Candidate(family=harder, step=step / 2 if harder is family else step)
+    return {
+        "step": Candidate(family=same, step=step / 2),
+        "softness": Candidate(family=harder, step=step / 2 if harder is family else step),
+    }
 
 
 def _rest(trials: Trials, best: Scored) -> str:
