@@ -21,6 +21,8 @@ from robots.motion import Drive, Law, Motion
 PER_STEP = 0.1
 """Largest bandwidth of the controller times the step [-]."""
 PER_TIMECONST = 5.0
+ROUNDING = 64
+"""Most that polynomials between equal samples move, over the last digit of these [-]."""
 """Largest bandwidth of the controller times the time constant of the softest loops it is to wait for [-]."""
 
 
@@ -206,5 +208,7 @@ def following(aim: Array, q: Array) -> tuple[Array, Array]:
         a drive that is to stand still, over the largest stroke.
     """
     distance, stroke = np.abs(q - aim).max(axis=0), np.ptp(aim, axis=0)
+    last_digits = ROUNDING * np.finfo(float).eps * np.abs(aim).max(axis=0)
+    stroke = np.where(stroke > last_digits, stroke, 0.0)
     stroke = np.where(stroke > 0, stroke, stroke.max())
     return distance, np.divide(distance, stroke, out=np.zeros_like(distance), where=stroke > 0)

@@ -29,7 +29,7 @@ from robots.log_description import (
     unit_factor,
 )
 from robots.mechanism import Coordinate, Mechanism
-from robots.text_table import numbers, read_text_table
+from robots.text_table import ENCODING, numbers, read_text_table
 
 EXPORTERS = Path(__file__).with_name("exporters.toml")
 PARQUET = ".parquet"
@@ -174,7 +174,7 @@ def _read_table(path: Path, mechanism: Mechanism) -> _Table:
     try:
         frame, above = _read_parquet(path) if path.suffix == PARQUET else read_text_table(path)
         beside = path.with_suffix(".toml")
-        text = beside.read_text(encoding="utf-8") if beside.is_file() else above
+        text = beside.read_text(encoding=ENCODING) if beside.is_file() else above
     except (OSError, ValueError, pa.ArrowException) as error:
         raise MechanismError(f"{path}: want a log as CSV or Parquet: {str(error).splitlines()[0]}") from error
     description = read_description(text, str(beside if beside.is_file() else path))
@@ -198,7 +198,7 @@ def _table_of(frame: pd.DataFrame, description: Description, mechanism: Mechanis
 def _read_parquet(path: Path) -> tuple[pd.DataFrame, str]:
     table = pq.read_table(path)
     metadata = table.schema.metadata or {}
-    return table.to_pandas(), metadata.get(KEY.encode(), b"").decode("utf-8")
+    return table.to_pandas(ignore_metadata=True), metadata.get(KEY.encode(), b"").decode("utf-8")
 
 
 def _our_names(

@@ -96,6 +96,13 @@ class Robot(BaseModel):
     def _name_alone_is_a_law(cls, value: object) -> object:
         return {"law": value} if isinstance(value, str) else value
 
+    @field_validator("configurations")
+    @classmethod
+    def _two_names(cls, value: tuple[str, str] | None) -> tuple[str, str] | None:
+        if value is not None and (not all(value) or value[0] == value[1]):
+            raise ValueError(f"want two names, got '{value[0]}' and '{value[1]}'")  # or one gravity hides the other
+        return value
+
     @property
     def variant_names(self) -> tuple[str, ...]:
         """All variants, `default` first."""
@@ -166,9 +173,9 @@ def load(name: str, folders: Sequence[Path] = ()) -> Robot:
         raise NotFoundError("robot", name, sorted(places))
     path = places[name] / "robot.toml"
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         return Robot(name=name, folder=path.parent, **table)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
         raise MechanismError(f"{path}: want a table of TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
@@ -229,13 +236,15 @@ def make_case(robot: Robot, *, variant: str, mode: str, configuration: str) -> C
     """One case of a robot.
 
     Raises:
-        NotFoundError: If the variant, mode or configuration is unknown; the message lists the known ones.
+        NotFoundError: If the variant, mode or configuration is unknown, or a mode of which something is expected; the
+            message lists the known ones.
         MechanismError: If the MJCF is bad.
     """
     mechanism = robot.mechanism(variant)
     known_modes, known_configurations = modes(mechanism), configurations(robot, mechanism)
-    if mode not in known_modes:
-        raise NotFoundError(f"mode of {robot.name}", mode, known_modes)
+    for name, of_what in ((mode, "mode of"), *((expected, "mode in [expected] of") for expected in robot.expected)):
+        if name not in known_modes:
+            raise NotFoundError(f"{of_what} {robot.name}", name, known_modes)
     if configuration not in known_configurations:
         raise NotFoundError(f"configuration of {robot.name}", configuration, known_configurations)
     return Case(

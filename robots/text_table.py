@@ -1,4 +1,4 @@
-"""Tables as text: CSV with commas, semicolons or tabs, and perhaps lines above the names that begin with `#`."""
+"""Tables as text: CSV with commas, semicolons or tabs; lines above the names may begin with `#` or be empty."""
 
 import warnings
 from pathlib import Path
@@ -25,7 +25,7 @@ def read_text_table(path: Path) -> tuple[pd.DataFrame, str]:
     with path.open(encoding=ENCODING) as file:
         above: list[str] = []
         for line in file:
-            if not line.startswith("#"):
+            if line.strip() and not line.startswith("#"):
                 break
             above.append(line[1:].strip())
         else:
@@ -53,10 +53,12 @@ def read_text_table(path: Path) -> tuple[pd.DataFrame, str]:
 
 
 def numbers(texts: pd.Series) -> Array:
-    """The numbers in a column, NaN where there is none.
+    """The numbers in a column, NaN where there is none; dates and complex numbers are none.
 
     Args:
         texts: The column.
     """
+    if texts.dtype.kind in "mMc":
+        return np.full(len(texts), np.nan)
     texts = texts.where(pd.to_numeric(texts, errors="coerce").notna())
     return np.array(texts.astype(float), dtype=np.float64)  # of texts exact, as not every pandas' own parser is

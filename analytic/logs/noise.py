@@ -177,6 +177,8 @@ def _decimal_step(levels: Array) -> float:
     """The decimal to which all levels are rounded."""
     for digits in range(MOST_DIGITS):
         scaled = levels * 10.0**digits
+        if np.diff(scaled).min() < 0.5:  # two of them would be one: all that is small is near zero
+            continue
         if (np.abs(scaled - np.round(scaled)) < WHOLE).all() and np.abs(scaled).max() < 1 / np.finfo(float).eps / 1e3:
             return 10.0**-digits
     return 0.0

@@ -116,6 +116,10 @@ def test_encoders_and_exporters_are_seen_by_their_steps() -> None:
     assert resolution(np.round(x / 0.3) * 0.3) == pytest.approx(0.3)
     assert resolution(np.round(x, 4)) == pytest.approx(1e-4)
     assert resolution(x) == 0
+    small = np.sin(np.linspace(0, 5, 201))[:, None]
+    for size, offset in ((1e-3, 0), (1e-9, 0), (5e-4, 1), (9e-5, 0.1)):  # all of it near a whole number of some decimal
+        assert resolution(offset + size * small) == 0
+    assert resolution(np.round(1 + 5e-4 * small, 6)) == pytest.approx(1e-6)
     assert noise(np.round(x / 50) * 50)[0] >= 50 / np.sqrt(12)
 
 

@@ -12,7 +12,7 @@ import pytest
 import engines
 from analytic.motion.prescribe import prescribe
 from engines.as_is import Record
-from engines.computed_torque import Demand, bandwidth, computed_torque, targets
+from engines.computed_torque import Demand, bandwidth, computed_torque, following, targets
 from engines.mujoco import as_is
 from engines.mujoco.actuators import actuators
 from engines.mujoco.stepper import MujocoStepper
@@ -231,6 +231,19 @@ def test_a_motion_of_a_few_steps_is_refused(name: str, prr: Case, prr_motion: Mo
         pytest.skip(f"{name}: its engine is not installed")
     with pytest.raises(NotRepresentableError, match=r"half of the motion lasts \d+ steps of .* ms, a log wants 15"):
         engines.load(name).compute_efforts(prr, prr_motion.assemble(prr_motion.t[:3]))
+
+
+def test_a_drive_that_stands_still_has_no_stroke() -> None:
+    """A law through equal samples moves by their last digits: these are nothing to keep to."""
+    t = np.linspace(0, 1, 101)
+    still = np.full(101, 0.7)
+    rounded = still + np.spacing(still) * (np.arange(101) % 3)
+    off = 1e-5 * np.ones((101, 2))
+    aim = np.stack([rounded, np.sin(t)], axis=1)
+    np.testing.assert_allclose(following(aim, aim + off)[1], 1e-5 / np.sin(1), rtol=1e-6)
+    np.testing.assert_array_equal(following(aim[:, :1], aim[:, :1] + off[:, :1])[1], [0.0])
+    slow = 0.7 + 1e-9 * np.stack([t], axis=1)
+    np.testing.assert_allclose(following(slow, slow + 1e-9)[1], [1.0], rtol=1e-6)
 
 
 def test_a_step_that_outlasts_the_motion_is_refused(prr: Case, prr_motion: Motion, tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from robots.errors import HarnessError
 from robots.log import Held, Instantaneous, Log
 from robots.log_description import in_text
-from robots.log_files import read_log, write_log
+from robots.log_files import log_of_frame, read_log, write_log
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
 from tests.conftest import MODELS
@@ -174,6 +176,31 @@ def test_a_bad_file_gets_one_line(
         read(tmp_path, mechanism, content, description)
     assert "\n" not in str(caught.value)
     assert "run." in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "got"),
+    [
+        (pd.date_range("2026-01-01", periods=20, freq="10ms"), "2026-01-01 00:00:00"),
+        (pd.timedelta_range(0, periods=20, freq="10ms"), "0 days 00:00:00"),
+        (T + 1j, "1j"),
+    ],
+)
+def test_dates_are_no_times(values: Any, got: str, mechanism: Mechanism) -> None:
+    frame = pd.DataFrame({**COLUMNS, "t": values})
+    with pytest.raises(HarnessError, match=f"log: column 't': want finite numbers, got '{got}' in row 1"):
+        log_of_frame(frame, mechanism, name="log")
+
+
+def test_an_index_of_pandas_is_a_column(tmp_path: Path, mechanism: Mechanism) -> None:
+    pd.DataFrame(COLUMNS).set_index("t").to_parquet(tmp_path / "run.parquet")
+    want_motion(read_log(tmp_path / "run.parquet", mechanism))
+
+
+def test_lines_above_the_names_may_be_empty(tmp_path: Path, mechanism: Mechanism) -> None:
+    log = read(tmp_path, mechanism, '\n# effort_time = "held:0.5"\n\n' + PLAIN)
+    want_motion(log)
+    assert log.effort_time == Held(0.5)
 
 
 def test_files_that_are_no_tables_get_one_line(tmp_path: Path, mechanism: Mechanism) -> None:

@@ -76,6 +76,13 @@ def test_where_every_mode_is_expected_to_be_singular_the_first_stands_for_it() -
     assert representative_case(robot).mode == "plus"
 
 
+def test_a_mode_of_which_something_is_expected_is_known() -> None:
+    """A misspelt one would count as a disagreement that nobody expects."""
+    robot = load("3prr").model_copy(update={"expected": {"pluss": "not comparable"}})
+    with pytest.raises(NotFoundError, match=r"mode in \[expected\] of 3prr 'pluss': known are plus, minus"):
+        make_case(robot, variant="default", mode="plus", configuration="vertical")
+
+
 def test_an_unknown_robot_is_refused() -> None:
     with pytest.raises(NotFoundError, match=r"unknown robot '3ppr': known are .*3prr"):
         load("3ppr")
@@ -87,6 +94,8 @@ def test_an_unknown_robot_is_refused() -> None:
         ("title =", "titel =", "robot.toml: title: Field required"),
         ("trace =", "trase =", "robot.toml: trase: Extra inputs are not permitted"),
         ("title =", "title", "robot.toml: want a table of TOML"),
+        ("title =", 'configurations = ["up", "up"]\ntitle =', "configurations: .*want two names, got 'up' and 'up'"),
+        ("title =", 'configurations = ["up", ""]\ntitle =', "configurations: .*want two names, got 'up' and ''"),
         ('mjcf = "3prr.xml"', "mjcf = 3", "robot.toml: mjcf: Input should be a valid string"),
     ],
 )
@@ -99,6 +108,17 @@ def test_a_bad_robot_toml_is_refused(
     toml.write_text(toml.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
     with pytest.raises(MechanismError, match=message):
         load("mine")
+
+
+def test_robot_toml_may_begin_with_a_mark_but_is_no_folder(tmp_path: Path) -> None:
+    shutil.copytree(CATALOGUE / "3prr", tmp_path / "mine")
+    toml = tmp_path / "mine" / "robot.toml"
+    toml.write_text(toml.read_text(encoding="utf-8"), encoding="utf-8-sig", newline="\r\n")
+    assert load("mine", [tmp_path]).title == load("3prr").title
+    toml.unlink()
+    toml.mkdir()
+    with pytest.raises(MechanismError, match=r"robot.toml: want a table of TOML: .*Is a directory"):
+        load("mine", [tmp_path])
 
 
 @pytest.mark.parametrize(("length", "dt"), [(1.0, 0.01), (2.0, 0.01), (4.0, 0.02), (10.0, 0.05)])

@@ -51,6 +51,25 @@ def test_friction_is_fitted_in_the_same_call() -> None:
     assert [estimate.unit for estimate in judgement.estimates] == ["N m", "N m s/rad"]
 
 
+LIFT_AND_DIAL = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body name="lift">
+    <joint name="lift" type="slide" axis="0 0 1"/><inertial pos="0 0 0" mass="1000" diaginertia="1 1 1"/>
+    <body name="dial"><joint name="dial" axis="0 0 1"/><inertial pos="0 0 0" mass=".001" diaginertia="1e-9 1e-9 1e-9"/>
+    </body></body></worldbody>
+  <actuator><motor name="lift" joint="lift"/><motor name="dial" joint="dial"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "agree"), (1.01, "disagree"), (-1.0, "disagree")])
+def test_a_small_motor_beside_a_large_one_is_judged_by_its_own(factor: float, verdict: str, tmp_path: Path) -> None:
+    """10 kN beside 8 nN m, by closed forms: whatever is below a thousandth was taken for rounded to a whole number."""
+    (tmp_path / "m.xml").write_text(LIFT_AND_DIAL, encoding="utf-8")
+    t = np.linspace(0, 1, 201)
+    q, qd, qdd = np.sin(5 * t), 5 * np.cos(5 * t), -25 * np.sin(5 * t)
+    columns = {"t": t, "lift.q": 0.1 * q, "lift.qd": 0.1 * qd, "dial.q": 0.3 * q, "dial.qd": 0.3 * qd}
+    efforts = {"lift.effort": 1000.001 * (9.81 + 0.1 * qdd), "dial.effort": factor * 1e-9 * 0.3 * qdd}
+    judgement = judge(tmp_path / "m.xml", {**columns, **efforts}, effort_time="instantaneous")
+    assert judgement.verdicts == {"lift": "agree", "dial": verdict}
+
+
 def test_bad_logs_raise_one_line(columns: dict[str, np.ndarray]) -> None:
     for changes, line in (
         ({"t": columns["t"][::-1]}, "log, t: want times that increase, got one that goes back"),
