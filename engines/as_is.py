@@ -105,9 +105,8 @@ def history(
     whole, second = runs
     steps = len(second.controller.t)
     if steps < FEWEST:
-        raise NotRepresentableError(
-            f"{source}: half of the motion lasts {steps} steps of {1e3 * whole.step:.3g} ms, a log wants {FEWEST}"
-        )
+        step = f" of {1e3 * whole.step:.3g} ms" if len(whole.controller.t) > 1 else ""  # which may outlast the motion
+        raise NotRepresentableError(f"{source}: half of the motion lasts {steps} steps{step}, a log wants {FEWEST}")
     distance, relative = following(whole.controller.q, whole.positions)
     mechanism = case.mechanism
     drives = [mechanism.drives[k] for k in whole.independent]

@@ -54,6 +54,14 @@ class Gains:
         """
         return self.stiffness * (target - q) + self.damping * (rate - qd)
 
+    def faster(self, ratio: float) -> Self:
+        """Gains of drives that lead a robot back so many times as fast [-].
+
+        Args:
+            ratio: Of their bandwidth to that of these.
+        """
+        return type(self)(stiffness=ratio**2 * self.stiffness, damping=ratio * self.damping)
+
     @classmethod
     def of_velocity(cls, mechanism: Mechanism, motion: Motion, step: float) -> Self:
         """Drives of velocity that lead a robot back in a few steps, as weak as that lets them be.
@@ -132,6 +140,11 @@ class Driven(Protocol):
     @property
     def precision(self) -> DTypeLike:
         """Kind of the engine's numbers: targets are rounded to it before the law is evaluated."""
+        ...
+
+    @property
+    def iterations(self) -> float:
+        """Of its solver in the last step, one at least [-]; NaN if it tells none."""
         ...
 
     def state(self) -> tuple[Array, Array]:
@@ -213,7 +226,7 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
     mechanism, begin = robot.mechanism, float(motion.t[sample])
     controller = _targets(motion, gains, (begin, robot.step))
     A, W = drive_matrices(mechanism, range(len(mechanism.drives)))
-    states, rows, drift = [], [], Deviation()
+    states, rows, iterations, drift = [], [], [], Deviation()
     state = _finite_state(source, robot)
     for k in range(len(controller.t)):
         states.append(state)
@@ -222,6 +235,7 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
         orders = controller.of_step(k, q, robot.step)
         target, rate = (np.asarray(values, robot.precision).astype(float) for values in orders)
         read = robot.drive(target, rate)
+        iterations.append(robot.iterations)
         state = _finite_state(source, robot)
         law = {
             COMMANDED: gains.force(target, rate, q, qd),
@@ -240,7 +254,8 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
         readings={kind: values for kind, values in readings.items() if kind != reading.effort},
         at_limits={},
         drift=drift,
-        holds_itself=False,
+        iterations=float(np.mean(iterations)),
+        holds_itself=bool((gains.stiffness > 0).any()),
     )
 
 

@@ -1,5 +1,7 @@
 """What an engine offers to be tuned: families of settings that differ in their step alone, and runs with them."""
 
+import runpy
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,6 +80,21 @@ def best_seconds(begin: Callable[[], object], steps: Callable[[int], object]) ->
         steps(BATCH)
         best = min(best, time.perf_counter() - start)
     return best / BATCH
+
+
+def functions_of(script: str) -> Mapping[str, Any]:
+    """Run a script of settings as its user does.
+
+    Args:
+        script: Its text.
+
+    Returns:
+        What it defines, by name.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "settings.py"
+        path.write_text(script, encoding="utf-8")
+        return runpy.run_path(str(path))
 
 
 class Tuning(Protocol):

@@ -40,6 +40,41 @@ def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Ar
     return array
 
 
+def want_equal_steps(t: Array, *, name: str, fewest: int, unequal: float, rounding: float = 0.0) -> None:
+    """Check that times increase in equal steps.
+
+    Args:
+        t: Times [s], shape (nt,).
+        name: What they are, for the error message.
+        fewest: Samples at least [-].
+        unequal: Largest deviation of a step from the usual one, relative to that [-].
+        rounding: The same of times that are rounded [s].
+
+    Raises:
+        ShapeError: If they do not; the message says where.
+    """
+    if len(t) < fewest:
+        raise ShapeError(f"{name}: want at least {fewest} samples, got {len(t)}")
+    steps = np.diff(t)
+    wrong = int(np.argmax(steps <= 0))
+    if steps[wrong] <= 0:
+        how = "repeats" if steps[wrong] == 0 else "goes back"
+        raise ShapeError(
+            f"{name}: want times that increase, got one that {how}: "
+            f"{t[wrong]:.9g} s in row {wrong + 1}, then {t[wrong + 1]:.9g} s"
+        )
+    usual = float(np.median(steps))
+    off = np.abs(steps - usual)
+    worst = int(np.argmax(off))
+    if off[worst] > max(unequal * usual, rounding):
+        missing = round(float(steps[worst]) / usual) - 1
+        guess = f" (a gap of {missing} samples?)" if missing > 0 and off[worst] > usual / 2 else ""
+        raise ShapeError(
+            f"{name}: want equal steps, as most are ({usual:.6g} s), got {steps[worst]:.6g} s after row "
+            f"{worst + 1}, t = {t[worst]:.9g} s{guess}"
+        )
+
+
 def root_mean_square(values: Array) -> float:
     """Root mean square of all entries, in their unit.
 

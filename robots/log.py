@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robots.arrays import Array, frozen
+from robots.arrays import Array, frozen, want_equal_steps
 from robots.errors import ShapeError
 from robots.mechanism import DOFS, POSITIONS, JointKind
 
@@ -86,7 +86,8 @@ class Log:
         _want_once(self.joints, f"{self.name}, joints")
         _want_once(self.actuators, f"{self.name}, actuators")
         object.__setattr__(self, "t", frozen(self.t, (None,), name=f"{self.name}, t"))
-        _want_equal_steps(self.t, self.name)
+        rounding = 4 * float(np.spacing(np.abs(self.t).max(initial=0.0)))
+        want_equal_steps(self.t, name=f"{self.name}, t", fewest=FEWEST, unequal=EQUAL, rounding=rounding)
         nt, na = len(self.t), len(self.actuators)
         positions, dofs = (sum(sizes[kind] for kind in self.kinds) for sizes in (POSITIONS, DOFS))
         for name, columns in (("q", positions), ("qd", dofs), ("qdd", dofs), ("effort", na)):
@@ -121,29 +122,6 @@ def _want_once(names: Sequence[str], where: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ShapeError(f"{where}: want each once, got '{name}' {names.count(name)} times")
-
-
-def _want_equal_steps(t: Array, where: str) -> None:
-    if len(t) < FEWEST:
-        raise ShapeError(f"{where}, t: want at least {FEWEST} samples, got {len(t)}")
-    steps = np.diff(t)
-    wrong = int(np.argmax(steps <= 0))
-    if steps[wrong] <= 0:
-        how = "repeats" if steps[wrong] == 0 else "goes back"
-        raise ShapeError(
-            f"{where}, t: want times that increase, got one that {how}: "
-            f"{t[wrong]:.9g} s in row {wrong + 1}, then {t[wrong + 1]:.9g} s"
-        )
-    usual = float(np.median(steps))
-    off = np.abs(steps - usual)
-    worst = int(np.argmax(off))
-    if off[worst] > max(EQUAL * usual, 4 * float(np.spacing(np.abs(t).max()))):
-        missing = round(float(steps[worst]) / usual) - 1
-        guess = f" (a gap of {missing} samples?)" if missing > 0 and off[worst] > usual / 2 else ""
-        raise ShapeError(
-            f"{where}, t: want equal steps, as most are ({usual:.6g} s), got {steps[worst]:.6g} s after row "
-            f"{worst + 1}, t = {t[worst]:.9g} s{guess}"
-        )
 
 
 def _with_gaps(values: ArrayLike, shape: tuple[int, int], where: str) -> Array:

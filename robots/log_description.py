@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from robots.errors import MechanismError
+from robots.errors import MechanismError, ShapeError
 from robots.log import EffortTime, Held, Instantaneous
 
 INSTANTANEOUS = "instantaneous"
@@ -91,6 +91,8 @@ def effort_time_of(text: str, where: str) -> EffortTime | None:
     try:
         if kind == "held":
             return Held(float(seconds))
+    except ShapeError as error:
+        raise MechanismError(f"{where}: effort_time: {error}") from error
     except ValueError:
         pass
     raise MechanismError(f"{where}: effort_time: want held:SECONDS or {INSTANTANEOUS}, got '{text}'")
@@ -98,7 +100,7 @@ def effort_time_of(text: str, where: str) -> EffortTime | None:
 
 def in_text(effort_time: EffortTime) -> str:
     """As `effort_time_of` reads it."""
-    return f"held:{effort_time.seconds:.17g}" if isinstance(effort_time, Held) else INSTANTANEOUS
+    return f"held:{float(effort_time.seconds)!r}" if isinstance(effort_time, Held) else INSTANTANEOUS
 
 
 def unit_factor(quantity: str, unit: str, where: str) -> float:

@@ -29,6 +29,7 @@ from robots.log_description import (
     unit_factor,
 )
 from robots.mechanism import Coordinate, Mechanism
+from robots.text_table import numbers, read_text_table
 
 EXPORTERS = Path(__file__).with_name("exporters.toml")
 PARQUET = ".parquet"
@@ -50,17 +51,19 @@ class _Table:
     """Columns of the frame by our names."""
     units: Mapping[str, str]
     """Units that stand behind names, by our names."""
+    signs: Mapping[str, int]
+    """-1 for columns that count the other way, by our names."""
 
     def column(self, name: str, quantity: str) -> Array:
         """A column in our units, counted our way; without a quantity it has no unit."""
         if name not in self.names:
             raise MechanismError(f"{self.path}: want a column '{name}', got {', '.join(map(str, self.frame.columns))}")
-        numbers = self._numbers(name, quantity)
-        if not np.isfinite(numbers).all():
-            row = int(np.argmin(np.isfinite(numbers)))
+        values = self._numbers(name, quantity)
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
             got = self.frame[self.names[name]][row]
             raise MechanismError(f"{self._where(name)}: want finite numbers, got '{got}' in row {row + 1}")
-        return numbers
+        return values
 
     def gappy(self, name: str, quantity: str) -> Array:
         """The same, NaN where there is no number or no column."""
@@ -70,14 +73,11 @@ class _Table:
         return f"{self.path}: column '{self.names[name]}'"
 
     def _numbers(self, name: str, quantity: str) -> Array:
-        texts = self.frame[self.names[name]]
-        texts = texts.where(pd.to_numeric(texts, errors="coerce").notna())
-        numbers = np.array(texts.astype(float), dtype=np.float64)  # of texts exact, as not every pandas' own parser is
-        numbers *= self.description.signs.get(name, 1)
+        values = numbers(self.frame[self.names[name]]) * self.signs.get(name, 1)
         if not quantity:
-            return numbers
+            return values
         unit = self.units.get(name) or getattr(self.description.units, quantity)
-        return numbers * unit_factor(quantity, unit, self._where(name))
+        return values * unit_factor(quantity, unit, self._where(name))
 
 
 def read_log(path: Path, mechanism: Mechanism, *, name: str = "", effort_time: EffortTime | None = None) -> Log:
@@ -109,9 +109,7 @@ def log_of_frame(frame: pd.DataFrame, mechanism: Mechanism, *, name: str, effort
         MechanismError: If columns are missing or not numbers.
         ShapeError: If its times do not increase in equal steps, or something is not finite.
     """
-    where = Path(name)
-    names, units = _our_names(frame, Description(), mechanism, where)
-    table = _Table(path=where, frame=frame.reset_index(drop=True), description=Description(), names=names, units=units)
+    table = _table_of(frame.reset_index(drop=True), Description(), mechanism, Path(name))
     return _log_of(table, mechanism, name, effort_time)
 
 
@@ -174,47 +172,33 @@ def _toml_string(text: str) -> str:
 
 def _read_table(path: Path, mechanism: Mechanism) -> _Table:
     try:
-        frame, above = _read_parquet(path) if path.suffix == PARQUET else _read_csv(path)
+        frame, above = _read_parquet(path) if path.suffix == PARQUET else read_text_table(path)
         beside = path.with_suffix(".toml")
         text = beside.read_text(encoding="utf-8") if beside.is_file() else above
-    except (OSError, UnicodeDecodeError, ValueError, pd.errors.ParserError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise MechanismError(f"{path}: want a log as CSV or Parquet: {str(error).splitlines()[0]}") from error
     description = read_description(text, str(beside if beside.is_file() else path))
+    return _table_of(frame, description, mechanism, path)
+
+
+def _table_of(frame: pd.DataFrame, description: Description, mechanism: Mechanism, path: Path) -> _Table:
+    """A frame with what its columns are.
+
+    Raises:
+        MechanismError: If two columns are one, or something is declared of a column that is not there.
+    """
     names, units = _our_names(frame, description, mechanism, path)
-    return _Table(path=path, frame=frame, description=description, names=names, units=units)
+    signs = {_of_actuator(name, mechanism): sign for name, sign in description.signs.items()}
+    for name in signs:
+        if name not in names:  # or a misspelt name would leave the sign as it is
+            raise MechanismError(f"{path}: signs: want names of columns, {', '.join(names)}, got '{name}'")
+    return _Table(path=path, frame=frame, description=description, names=names, units=units, signs=signs)
 
 
 def _read_parquet(path: Path) -> tuple[pd.DataFrame, str]:
     table = pq.read_table(path)
     metadata = table.schema.metadata or {}
     return table.to_pandas(), metadata.get(KEY.encode(), b"").decode("utf-8")
-
-
-def _read_csv(path: Path) -> tuple[pd.DataFrame, str]:
-    """The table, and the lines above it that begin with #."""
-    with path.open(encoding="utf-8-sig") as file:
-        above: list[str] = []
-        for line in file:
-            if not line.startswith("#"):
-                break
-            above.append(line[1:].strip())
-        else:
-            raise ValueError("no line with the names of columns")
-    separator = max(",;\t", key=line.count)
-    names = [name.strip() for name in line.split(separator)]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"column '{name}' is there {names.count(name)} times")
-    frame = pd.read_csv(
-        path,
-        sep=separator,
-        skiprows=len(above),
-        skipinitialspace=True,
-        encoding="utf-8-sig",
-        dtype=str,
-        index_col=False,
-    )
-    return frame, "\n".join(above)
 
 
 def _our_names(

@@ -132,6 +132,8 @@ def read_mechanism(model: ModelFile) -> Mechanism:
     compiled, missing = _compile(model, load_spec(model))
     m = CompatibleModel(compiled)
     try:
+        if not 0 < m.opt.timestep < np.inf:
+            raise MechanismError(f"option timestep: want a time above 0 s, got {m.opt.timestep:g} s")
         _refuse_unsupported(m)
         mechanism = Mechanism(
             model=model,
@@ -256,6 +258,8 @@ def _actuate(model: ModelFile, spec: Any) -> None:
     for name in model.actuated:
         if name not in joints:
             raise NotFoundError(f"joint in {model.path.name}", name, joints)
+        if model.actuated.count(name) > 1:
+            raise MechanismError(f"{model.path}: actuated joints: want each once, got {', '.join(model.actuated)}")
         motor = spec.add_actuator()
         motor.name, motor.target, motor.trntype = name, name, mujoco.mjtTrn.mjTRN_JOINT
         motor.set_to_motor()

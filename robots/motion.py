@@ -9,6 +9,9 @@ import numpy as np
 from robots.arrays import Array, frozen
 from robots.errors import ShapeError
 
+MOST_STEPS = 100_000
+"""Of a report grid: more fill the memory of any machine with the matrices of a robot's samples [-]."""
+
 
 class Drive(NamedTuple):
     """Prescribed motion of the driven coordinates, in the order of `Mechanism.drives`."""
@@ -90,12 +93,14 @@ def report_grid(span: tuple[float, float], *, dt: float | None = None) -> Array:
         Times [s], shape (nt,).
 
     Raises:
-        ShapeError: If the step does not divide the span.
+        ShapeError: If the step does not divide the span, or there are more than `MOST_STEPS`.
     """
     length = span[1] - span[0]
     if dt is None:
         dt = 0.010 if length <= 2 else 0.020 if length <= 4 else 0.050
     steps = round(length / dt) if dt > 0 else 0
+    if steps > MOST_STEPS:
+        raise ShapeError(f"report grid: want at most {MOST_STEPS} steps over {length:g} s, got {dt:g} s each")
     if steps < 1 or abs(steps * dt - length) > 1e-9 * length:
         raise ShapeError(f"report grid: want a step that divides the span of {length:g} s, got {dt:g} s")
     return np.linspace(span[0], span[1], steps + 1)

@@ -52,14 +52,19 @@ def _wrong(log: Log, attribute: str, rates: str, values: str, x: Array, v: Array
         computed = derivative.velocity.applied(x[:, [column]], bases)[:, 0]
         given = derivative.position.applied(v[:, [places[1].start]], bases)[:, 0]
         slope = derivative.velocity.applied(v[:, [places[1].start]], bases)[:, 0]
-        for what, guess in _said(log, computed, given, slope):
+        rounding = np.finfo(float).eps * np.abs(x[:, column]).max() * np.abs(derivative.velocity.weights).sum()
+        for what, guess in _said(log, computed, given, slope, float(rounding)):
             yield f"{rates} of '{joint}' {what} of its {values}{guess}"
 
 
-def _said(log: Log, computed: Array, given: Array, slope: Array) -> Iterator[tuple[str, str]]:
-    """What given rates are to those computed, and a guess why: computed = given / gain, shifted in time; all (n,)."""
+def _said(log: Log, computed: Array, given: Array, slope: Array, rounding: float) -> Iterator[tuple[str, str]]:
+    """What given rates are to those computed, and a guess why: computed = given / gain, shifted in time; all (n,).
+
+    Last digits of the positions make a rate up to `rounding` [per s], also of a joint that stands still.
+    """
     size = root_mean_square(given)
-    roughness = root_mean_square(np.diff(computed, 4)) / np.sqrt(70)  # of noise, fourth differences have √70
+    noise = root_mean_square(np.diff(computed, 4)) / np.sqrt(70)  # of noise, fourth differences have √70
+    roughness = max(noise, rounding)
     scale = max(size, np.finfo(float).tiny)
     A = np.stack([given, log.dt * slope], axis=1)
     inverse_gain, shift = np.linalg.lstsq(A, computed)[0]

@@ -4,21 +4,24 @@ Columns: `t` [s] and either `NAME.q`, `NAME.qd`, `NAME.qdd` for every actuated j
 `qpos.0 …`, `qvel.0 …`, `qacc.0 …`.
 """
 
-import csv
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.interpolate import BPoly
 
-from robots.arrays import Array
-from robots.errors import MechanismError
+from robots.arrays import Array, want_equal_steps
+from robots.errors import MechanismError, ShapeError
 from robots.mechanism import Coordinate, Mechanism
 from robots.motion import Drive, Law
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 EQUAL = 1e-6
-"""Largest deviation of the times from equal steps, relative to the step [-]."""
+"""Largest deviation of a step in time from the usual one, relative to that [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +49,16 @@ def read_recording(path: Path, mechanism: Mechanism) -> Recording:
     """
     columns = _read_columns(path)
     t = _column(path, columns, "t")
-    steps = np.diff(t)
-    if len(t) < 2 or steps.min() <= 0 or np.ptp(steps) > EQUAL * steps.mean():
-        raise MechanismError(f"{path}: column 't': want at least two times that increase in equal steps")
+    try:
+        want_equal_steps(t, name=f"{path}: column 't'", fewest=2, unequal=EQUAL)
+    except ShapeError as error:
+        raise MechanismError(str(error)) from error
     drives = mechanism.drives
     if "qpos.0" in columns:
         sizes = {"qpos": mechanism.nq, "qvel": mechanism.nv, "qacc": mechanism.nv}
+        for name, size in sizes.items():
+            if f"{name}.{size}" in columns:
+                raise MechanismError(f"{path}: want {size} columns {name}, as the model has, got '{name}.{size}'")
         q, qd, qdd = (
             np.stack([_column(path, columns, f"{name}.{k}") for k in range(size)], axis=1)
             for name, size in sizes.items()
@@ -66,7 +73,7 @@ def read_recording(path: Path, mechanism: Mechanism) -> Recording:
     return Recording(t=t, law=_interpolation(t, *given), states=None)
 
 
-def _of_drive(path: Path, columns: dict[str, list[str]], mechanism: Mechanism, drive: Coordinate, rate: str) -> Array:
+def _of_drive(path: Path, columns: "pd.DataFrame", mechanism: Mechanism, drive: Coordinate, rate: str) -> Array:
     """A drive's own column, or for a tendon those of its joints."""
     of_joints = [f"{mechanism.joints[j].name}.{rate}" for j in drive.joints]
     if f"{drive.name}.{rate}" not in columns and all(name in columns for name in of_joints):
@@ -74,25 +81,27 @@ def _of_drive(path: Path, columns: dict[str, list[str]], mechanism: Mechanism, d
     return _column(path, columns, f"{drive.name}.{rate}")
 
 
-def _read_columns(path: Path) -> dict[str, list[str]]:
+def _read_columns(path: Path) -> "pd.DataFrame":
+    from robots.text_table import read_text_table  # brings pandas, for which no other motion has to wait
+
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise MechanismError(f"{path}: want a CSV with the motion: {error}") from error
-    return {name: [row[name] for row in rows] for name in reader.fieldnames or ()}
+        columns, _ = read_text_table(path)
+    except (OSError, ValueError) as error:
+        raise MechanismError(f"{path}: want a CSV with the motion: {str(error).splitlines()[0]}") from error
+    return columns
 
 
-def _column(path: Path, columns: dict[str, list[str]], name: str) -> Array:
+def _column(path: Path, columns: "pd.DataFrame", name: str) -> Array:
     if name not in columns:
-        raise MechanismError(f"{path}: want a column '{name}', got {', '.join(columns) or 'none'}")
-    try:
-        values = np.array(columns[name], dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"{path}: column '{name}': want numbers: {error}") from error
+        raise MechanismError(f"{path}: want a column '{name}', got {', '.join(map(str, columns)) or 'none'}")
+    from robots.text_table import numbers
+
+    values = numbers(columns[name])
     if not np.isfinite(values).all():
-        raise MechanismError(f"{path}: column '{name}': want finite numbers, got {values[~np.isfinite(values)][0]}")
+        row = int(np.argmin(np.isfinite(values)))
+        raise MechanismError(
+            f"{path}: column '{name}': want finite numbers, got '{columns[name][row]}' in row {row + 1}"
+        )
     return values
 
 

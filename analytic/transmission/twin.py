@@ -92,6 +92,7 @@ def make_twin(
     pairs = tuple(pair for pair in pairs if pair.serial in independent)
     own = joint_space(closed, q, [pair.closed for pair in pairs], [1.0] * len(pairs))
     columns = {joint.name: place.start for joint, place in zip(serial.joints, serial.q_slices, strict=True)}
+    q_serial = q_serial.copy()  # a pose that was closed from the start is that of a keyframe, which nobody may change
     for pair, x in zip(pairs, own.coordinates(q[None])[0], strict=True):
         q_serial[columns[pair.serial]] = pair.sign * x
     serial, q_serial = closed_start(serial, q_serial, others, [pair.serial for pair in pairs])

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from engines.differences import slope_along
+from engines.displacement import moved
 from engines.exudyn._coordinates import coordinates
 from engines.exudyn._exudyn import exudyn
-from engines.exudyn._frames import Frame, frames, moved, poses
+from engines.exudyn._frames import Frame, frames, poses
 from engines.exudyn._rotors import with_rotors
 from engines.exudyn._system import System, built
 from robots.arrays import Array

@@ -108,26 +108,6 @@ def poses(mechanism: Mechanism, chain: Sequence[Frame], q: Array, qd: Array, qdd
     return chain_poses
 
 
-def moved(mechanism: Mechanism, q: Array, displacement: Array) -> Array:
-    """Joint positions after a displacement, whose turns of balls are in body axes.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-        displacement: Along the joint velocities [m or rad], shape (nv,).
-    """
-    after = np.array(q)
-    for joint, places, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
-        if joint.kind in ("hinge", "slide"):
-            after[places] += displacement[dofs]
-            continue
-        turn = displacement[dofs][-3:]
-        after[places][:-4] += displacement[dofs][:-3]
-        quaternion = Rotation.from_quat(np.roll(q[places][-4:], -1)) * Rotation.from_rotvec(turn)
-        after[places][-4:] = np.roll(quaternion.as_quat(), 1)
-    return after
-
-
 def _hinge(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
     n = pose.R @ joint.axis
     R = pose.R @ Rotation.from_rotvec(joint.axis * (x - joint.rest_position)).as_matrix()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from engines.contract import Audit, Batch, Engine, Faults
+from engines.tuning import Tuning
 
 
 class Genesis(Engine):
@@ -41,6 +42,12 @@ class Genesis(Engine):
         from engines.genesis import batch
 
         return batch
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.genesis import tuning
+
+        return tuning
 
 
 ENGINE = Genesis()

@@ -6,11 +6,10 @@ from typing import Self
 
 import numpy as np
 
-from engines.genesis._genesis import device, genesis
+from engines.genesis._genesis import device
 from engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
 from engines.own_drives import REPORTED, Gains, Reading, driven_by_own_drives
 from engines.silence import silenced
-from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.efforts import Deviation, EffortHistory
 from robots.mechanism import Mechanism
@@ -31,6 +30,8 @@ class GenesisDriven:
     """Those of the drives."""
     step: float
     precision: type[np.floating] = np.float64
+    iterations: float = np.nan
+    """Genesis tells none on a CPU."""
 
     @classmethod
     def from_state(cls, built: Built, gains: Gains, state: tuple[Array, Array], step: float = STEP) -> Self:
@@ -68,7 +69,7 @@ class GenesisDriven:
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
         """See `engines.own_drives.Driven.drive`: drives of velocity, which are told no position."""
         built = self.built
-        _load(built)
+        built.load()
         built.entity.control_dofs_velocity(rate.copy(), self.dofs)
         built.scene.step()
         return {REPORTED: numbers(built.entity.get_dofs_control_force(self.dofs))}
@@ -106,17 +107,3 @@ def held_by_drives(
             "rotors": "as filled in" if as_loaded else "set back to those of the file",
         }
         return driven_by_own_drives(source, case, motion, start, READING, settings)
-
-
-def _load(built: Built) -> None:
-    """Let external wrenches act in the next step."""
-    loads, (_, R) = list(wrenches(built.mechanism)), built.poses()
-    for load in loads:
-        link, center = built.links[load.body], built.mechanism.bodies[load.body].center
-        moment = load.moment + np.cross(R[load.body] @ (load.point - center), load.force)
-        built.scene.rigid_solver.apply_links_external_wrench(
-            force=load.force[None].copy(),
-            torque=moment[None],
-            links_idx=[link.idx],
-            ref=genesis.link_ref_frame.link_COM,
-        )

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from engines.genesis._genesis import genesis, start
 from engines.genesis._support import want_carried
 from engines.openings import opening
+from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.efforts import Deviation
 from robots.errors import EngineError
@@ -29,8 +30,23 @@ class Stepping:
 
     step: float = STEP
     """How long a step is [s]."""
-    iterations: int = 50
-    """Of its solver in a step, at most [-]; 50 are Genesis' own."""
+    iterations: int = 25
+    """Of its solver in a step, at most [-]; 25 are Genesis' own."""
+
+    def rigid_options(self, **others: Any) -> Any:
+        """Options of the solver of rigid bodies: Genesis' own, but for the iterations and what is given.
+
+        Args:
+            others: What is given, by name.
+        """
+        return genesis.options.RigidOptions(iterations=self.iterations, **others)
+
+    def apply(self, entity: Any) -> None:
+        """Set what can be set once the scene of a robot is built: nothing.
+
+        Args:
+            entity: The robot in Genesis.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +76,27 @@ class Built:
         return numbers(self.entity.get_qpos()), numbers(self.entity.get_dofs_velocity())
 
     def poses(self) -> tuple[Array, Array]:
-        """Origins of the bodies [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3)."""
+        """Origins of the bodies [m], shape (..., nb, 3), and their axes [-], shape (..., nb, 3, 3), in each world."""
         places = [link.idx_local for link in self.links]
-        quaternions = numbers(self.entity.get_links_quat())[places]
-        p = numbers(self.entity.get_links_pos())[places]
-        return p, Rotation.from_quat(np.roll(quaternions, -1, axis=1)).as_matrix()
+        quaternions = numbers(self.entity.get_links_quat())[..., places, :]
+        p = numbers(self.entity.get_links_pos())[..., places, :]
+        return p, Rotation.from_quat(np.roll(quaternions, -1, axis=-1)).as_matrix()
+
+    def load(self) -> None:
+        """Let external wrenches act in the next step, in every world."""
+        loads = list(wrenches(self.mechanism))
+        if not loads:
+            return
+        R = self.poses()[1]
+        for load in loads:
+            lever = R[..., load.body, :, :] @ (load.point - self.mechanism.bodies[load.body].center)
+            moment = load.moment + np.cross(lever, load.force)
+            self.scene.rigid_solver.apply_links_external_wrench(
+                force=np.broadcast_to(load.force, moment.shape)[..., None, :].copy(),
+                torque=moment[..., None, :],
+                links_idx=[self.links[load.body].idx],
+                ref=genesis.link_ref_frame.link_COM,
+            )
 
     def opening(self) -> Deviation:
         """How far the widest loop is open."""
@@ -90,7 +122,7 @@ def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: 
     scene = genesis.Scene(
         show_viewer=False,
         sim_options=options.SimOptions(dt=step, gravity=tuple(mechanism.gravity.tolist())),
-        rigid_options=options.RigidOptions(dt=step, iterations=stepping.iterations, enable_collision=False),
+        rigid_options=stepping.rigid_options(dt=step, enable_collision=False),
     )
     with _file(mechanism) as path:
         entity = scene.add_entity(genesis.morphs.MJCF(file=str(path)))
@@ -98,6 +130,7 @@ def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: 
     filled_in = np.atleast_2d(numbers(entity.get_dofs_armature()))[0]
     if not as_loaded:
         entity.set_dofs_armature(np.concatenate([np.zeros(0), *([joint.armature] for joint in mechanism.joints)]))
+    stepping.apply(entity)
     return Built(
         mechanism=mechanism,
         scene=scene,

@@ -8,10 +8,8 @@ from engines.contract import State, Worlds
 from engines.genesis._as_is import held_by_drives
 from engines.genesis._genesis import device
 from engines.genesis._scene import STEP, Stepping, build, guarded, numbers
-from engines.refusal import want_representable
 from engines.silence import silenced
 from engines.tuning import Settings
-from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.efforts import AsIs, run_of
 from robots.mechanism import Mechanism
@@ -60,8 +58,6 @@ class GenesisWorlds:
         Raises:
             NotRepresentableError: If something of the mechanism would be lost.
         """
-        loads = [f"external wrench on body '{mechanism.bodies[load.body].name}'" for load in wrenches(mechanism)]
-        want_representable("genesis, worlds of a batch", loads)
         self._built = build(mechanism, stepping, worlds=len(state[0]))
         self._built.scene.step()  # compiled before anything is timed
         self._built.scene.reset()
@@ -82,6 +78,7 @@ class GenesisWorlds:
         with guarded(SOURCE), silenced():
             built.entity.control_dofs_force(np.ascontiguousarray(tau @ built.mechanism.selection))
             for _ in range(steps):
+                built.load()
                 built.scene.step()
             numbers(built.entity.get_qpos())  # which waits until they are made
 

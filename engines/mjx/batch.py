@@ -9,7 +9,7 @@ from engines.contract import State, Worlds
 from engines.mjx._mjx import device, jax, mjx, on_device
 from engines.mjx.stepper import MjxStepper
 from engines.mujoco.batch import choices as choices_of_mujoco
-from engines.mujoco.batch import controls, prepared, run_with, timestep
+from engines.mujoco.batch import controls, loaded, run_with, timestep
 from engines.tuning import Settings
 from robots.arrays import Array
 from robots.efforts import AsIs
@@ -40,12 +40,13 @@ def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsI
 class MjxWorlds:
     """Worlds of one batch on the device."""
 
-    def __init__(self, mechanism: Mechanism, stepper: MjxStepper, state: State) -> None:
+    def __init__(self, mechanism: Mechanism, stepper: MjxStepper, wrenches: Array, state: State) -> None:
         """Put a robot into each state.
 
         Args:
             mechanism: Robot.
             stepper: Its model on the device.
+            wrenches: Its `xfrc_applied` [N and N m], shape (bodies, 6).
             state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
         """
         self._mechanism, self._stepper, self._begin = mechanism, stepper, state
@@ -54,7 +55,8 @@ class MjxWorlds:
             kind, n = one.qpos.dtype, len(state[0])
             every = jax.tree.map(lambda leaf: jax.numpy.broadcast_to(leaf, (n, *np.shape(leaf))), one)
             q, qd = (jax.numpy.asarray(values, kind) for values in state)
-            self._data = jax.device_put(every.replace(qpos=q, qvel=qd), jax.devices()[0])
+            loads = jax.numpy.broadcast_to(jax.numpy.asarray(wrenches, kind), every.xfrc_applied.shape)
+            self._data = jax.device_put(every.replace(qpos=q, qvel=qd, xfrc_applied=loads), jax.devices()[0])
         self._advance(0)  # compiled before anything is timed
 
     def state(self) -> State:
@@ -90,5 +92,5 @@ def _advanced(model: Any, data: Any, steps: Any) -> Any:
 
 def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
     """See `engines.contract.Batch.worlds`."""
-    model = prepared(mechanism, settings)
-    return MjxWorlds(mechanism, MjxStepper(SOURCES[precision], model, double=precision == "double"), state)
+    model, wrenches = loaded(mechanism, settings)
+    return MjxWorlds(mechanism, MjxStepper(SOURCES[precision], model, double=precision == "double"), wrenches, state)

@@ -11,6 +11,7 @@ from mujoco import rollout
 
 from engines.computed_torque import bandwidth, drive_matrices
 from engines.contract import State, Worlds
+from engines.mujoco._clock import add_points, push
 from engines.mujoco.actuators import actuators
 from engines.mujoco.as_is import compiled, driven, timeconst
 from engines.mujoco.model import guarded
@@ -20,6 +21,7 @@ from engines.tuning import Settings, best_seconds
 from robots.arrays import Array
 from robots.efforts import AsIs, run_of
 from robots.mechanism import Mechanism
+from robots.mjcf import load_spec
 from robots.motion import Motion
 from robots.robot import Case
 
@@ -64,6 +66,29 @@ def prepared(mechanism: Mechanism, settings: Settings) -> Any:
         settings: What is set.
     """
     return configured(compiled(mechanism), settings)
+
+
+def loaded(mechanism: Mechanism, settings: Settings) -> tuple[Any, Array]:
+    """MuJoCo's model of a file with other settings, whose external wrenches are the same wherever its bodies turn.
+
+    Args:
+        mechanism: Robot.
+        settings: What is set.
+
+    Returns:
+        The model, with a body without mass at the point where each wrench acts, and its `xfrc_applied` [N and N m],
+        shape (bodies, 6).
+    """
+    if not mechanism.wrenches:
+        model = prepared(mechanism, settings)
+        return model, np.zeros((model.nbody, 6))
+    spec = load_spec(mechanism.model)
+    add_points(spec, mechanism)
+    model = spec.compile()
+    model.opt.gravity[:] = mechanism.gravity
+    data = mujoco.MjData(model)
+    push(mechanism, model, data)
+    return configured(model, settings), data.xfrc_applied.copy()
 
 
 def timestep(mechanism: Mechanism, settings: Settings) -> float:
@@ -113,17 +138,17 @@ def _all_drives(mechanism: Mechanism) -> tuple[Array, Array]:
 class MujocoWorlds:
     """Data of MuJoCo's, stepped by its own threads."""
 
-    def __init__(self, mechanism: Mechanism, model: Any, state: State) -> None:
+    def __init__(self, mechanism: Mechanism, model: tuple[Any, Array], state: State) -> None:
         """Put a robot into each state.
 
         Args:
             mechanism: Robot.
-            model: MuJoCo's.
+            model: As `loaded` returns it.
             state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
         """
-        self._mechanism, self._model, self._begin = mechanism, model, state
-        self._scratch = [mujoco.MjData(model) for _ in range(THREADS)]
-        self._state = np.array([_full_state(model, *one) for one in zip(*state, strict=True)])
+        self._mechanism, (self._model, self._wrenches), self._begin = mechanism, model, state
+        self._scratch = [mujoco.MjData(self._model) for _ in range(THREADS)]
+        self._state = np.array([_full_state(self._model, *one) for one in zip(*state, strict=True)])
 
     def state(self) -> State:
         """See `engines.contract.Worlds.state`."""
@@ -137,11 +162,15 @@ class MujocoWorlds:
             tau: Efforts of the actuators [N or N m], shape (n, na).
             steps: How many [-].
         """
-        ctrl = controls(self._mechanism, self._model, self._begin, tau)
+        orders, kind = controls(self._mechanism, self._model, self._begin, tau), mujoco.mjtState.mjSTATE_CTRL.value
+        if self._wrenches.any():
+            kind |= mujoco.mjtState.mjSTATE_XFRC_APPLIED.value
+            orders = np.hstack([orders, np.tile(self._wrenches.ravel(), (len(orders), 1))])
         with guarded("mujoco"), rollout.Rollout(nthread=THREADS) as pool:
             for first in range(0, steps, AT_ONCE):
-                repeated = np.repeat(ctrl[:, None], min(AT_ONCE, steps - first), axis=1)
-                self._state = pool.rollout(self._model, self._scratch, self._state, repeated)[0][:, -1]
+                repeated = np.repeat(orders[:, None], min(AT_ONCE, steps - first), axis=1)
+                states, _ = pool.rollout(self._model, self._scratch, self._state, repeated, control_spec=kind)
+                self._state = states[:, -1]
 
 
 def seconds_per_step(
@@ -170,4 +199,4 @@ def _full_state(model: Any, q: Array, qd: Array) -> Array:
 
 def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
     """See `engines.contract.Batch.worlds`."""
-    return MujocoWorlds(mechanism, prepared(mechanism, settings), state)
+    return MujocoWorlds(mechanism, loaded(mechanism, settings), state)

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from engines.contract import State, Worlds
-from engines.mujoco.batch import choices, controls, prepared, run_with, timestep
+from engines.mujoco.batch import choices, controls, loaded, run_with, timestep
 from engines.mujoco_warp._model import placed, put
 from engines.mujoco_warp._warp import device, guarded, mujoco_warp, warp
 from engines.mujoco_warp.stepper import WarpStepper
@@ -31,23 +31,26 @@ def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsI
 class WarpWorlds:
     """Worlds of one batch on the device; on a GPU a step is captured once and launched as a whole."""
 
-    def __init__(self, mechanism: Mechanism, model: Any, state: State) -> None:
+    def __init__(self, mechanism: Mechanism, model: tuple[Any, Array], state: State) -> None:
         """Put a robot into each state.
 
         Args:
             mechanism: Robot.
-            model: MuJoCo's.
+            model: MuJoCo's, as `loaded` returns it.
             state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
         """
-        self._mechanism, self._model, self._begin = mechanism, model, state
-        self._on_device = put(model)
-        first = mujoco.MjData(model)
+        self._mechanism, (self._model, wrenches), self._begin = mechanism, model, state
+        self._on_device = put(self._model)
+        first = mujoco.MjData(self._model)
         first.qpos[:], first.qvel[:] = state[0][0], state[1][0]
         with guarded(SOURCE):
-            self._data = placed(model, first, worlds=len(state[0]))
+            self._data = placed(self._model, first, worlds=len(state[0]))
             self._data.qpos.assign(state[0].astype(np.float32))
             self._data.qvel.assign(state[1].astype(np.float32))
-            mujoco_warp.step(self._on_device, mujoco_warp.put_data(model, first))  # compiled before anything is timed
+            self._data.xfrc_applied.assign(np.tile(wrenches.astype(np.float32), (len(state[0]), 1, 1)))
+            mujoco_warp.step(
+                self._on_device, mujoco_warp.put_data(self._model, first)
+            )  # compiled before anything is timed
             self._graph = self._captured() if warp.get_device().is_cuda else None
 
     def state(self) -> State:
@@ -83,4 +86,4 @@ class WarpWorlds:
 
 def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
     """See `engines.contract.Batch.worlds`."""
-    return WarpWorlds(mechanism, prepared(mechanism, settings), state)
+    return WarpWorlds(mechanism, loaded(mechanism, settings), state)

@@ -10,6 +10,9 @@ from engines.mujoco_warp._warp import guarded, mujoco_warp
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError
 
+WRITTEN, WRITTEN_OF_ROWS = ("qpos", "qvel", "act", "actuator_force"), ("id", "pos", "force")
+"""What is read of each step: fields of the data, and of their rows of constraints."""
+
 
 class WarpStepper:
     """A model on the device, of which one world is stepped."""
@@ -55,10 +58,24 @@ class WarpStepper:
             rows, room = int(self._read("nefc")), self._data.njmax
             if rows > room:
                 raise EngineError(f"{self.source}: {rows} rows of constraints, where it has room for {room}")
-            mujoco_warp.get_data_into(data, self.model, self._data)
+            self._write(data, rows)
             if not reads_joints:
                 return None
             return readings if at_first else self._joints()
+
+    def _write(self, data: Any, rows: int) -> None:
+        """Put into MuJoCo's data what a step gave; all of it where there are other rows than those of equalities.
+
+        To take all over takes as long as the step of a small robot.
+        """
+        if not rows == data.nefc == data.ne == int(self._read("ne")):
+            mujoco_warp.get_data_into(data, self.model, self._data)
+            return
+        data.time, data.solver_niter[0] = float(self._read("time")), int(self._read("solver_niter"))
+        for name in WRITTEN:
+            getattr(data, name)[:] = self._read(name)
+        for name in WRITTEN_OF_ROWS:
+            getattr(data, f"efc_{name}")[:rows] = getattr(self._data.efc, name).numpy()[0, :rows]
 
     def _joints(self) -> tuple[Array, Array]:
         """Forces of actuators on the dofs, and reactions along them [N or N m], shape (nv,) each."""

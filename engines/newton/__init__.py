@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from engines.contract import Audit, Batch, Engine, Faults
+from engines.tuning import Tuning
 
 
 class Newton(Engine):
@@ -44,6 +45,12 @@ class Newton(Engine):
         from engines.newton import batch
 
         return batch
+
+    def tuning(self) -> Tuning:
+        """See `Engine.tuning`."""
+        from engines.newton import tuning
+
+        return tuning
 
 
 ENGINE = Newton()

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from engines.computed_torque import drive_matrices
+from engines.newton._companions import companions
 from engines.newton._equations import equations
 from engines.newton._model import Tree, build, guarded, numbers, poses_of
 from engines.newton._newton import device, newton
@@ -18,7 +19,7 @@ from engines.projection import loop_motions
 from engines.silence import silenced
 from engines.wrenches import wrenches
 from robots.arrays import AnyArray, Array
-from robots.efforts import Deviation, EffortHistory
+from robots.efforts import Deviation, EffortHistory, run_of
 from robots.errors import NotRepresentableError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -128,6 +129,15 @@ class NewtonDriven:
         return self.stepping.step
 
     @property
+    def timeconst(self) -> float:
+        """In which an opening of a loop fades to its e-th part [s]; infinite where the solver does not tell.
+
+        Kamino draws a loop shut by a part of its opening in a step.
+        """
+        is_told = self.stepping.solver == "kamino"
+        return self.step / float(self.solver._config.constraints.alpha) if is_told else np.inf
+
+    @property
     def unsolved_in_words(self) -> str:
         """In how many steps its solver stopped before it had found what it looks for; empty if in none."""
         if not self.unsolved:
@@ -135,17 +145,24 @@ class NewtonDriven:
         most = self.stepping.most_iterations
         return f"its solver stopped at its {most} iterations in {self.unsolved} of {self.steps} steps"
 
+    @property
+    def iterations(self) -> float:
+        """See `engines.own_drives.Driven.iterations`."""
+        return self.stepping.iterations_of(self.solver)
+
     def state(self) -> tuple[Array, Array]:
         """See `engines.own_drives.Driven.state`."""
-        tree, state, nq, nv = self.tree, self.states[0], self.mechanism.nq, self.mechanism.nv
+        tree, state = self.tree, self.states[0]
         if self.stepping.solver not in MAXIMAL:
-            return numbers(state.joint_q)[:nq] + tree.rest, numbers(state.joint_qd)[:nv]
+            return tree.joint_state(state)
         newton.eval_ik(tree.model, state, tree.state.joint_q, tree.state.joint_qd)
-        q = numbers(tree.state.joint_q)[:nq] + tree.rest
-        turns = np.array([joint.kind == "hinge" for joint in self.mechanism.joints])
-        whole = np.round((self.q - q) / (2 * np.pi)) if np.isfinite(q).all() else 0
-        self.q = q + 2 * np.pi * np.where(turns, whole, 0)
-        return self.q, numbers(tree.state.joint_qd)[:nv]
+        q, qd = tree.joint_state(tree.state)
+        if np.isfinite(q).all():
+            hinges = [j for j, joint in enumerate(self.mechanism.joints) if joint.kind == "hinge"]
+            places = [self.mechanism.q_slices[j].start for j in hinges]
+            q[places] += 2 * np.pi * np.round((self.q - q)[places] / (2 * np.pi))
+        self.q = q
+        return q, qd
 
     def opening(self) -> Deviation:
         """See `engines.own_drives.Driven.opening`."""
@@ -153,25 +170,30 @@ class NewtonDriven:
 
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
         """See `engines.own_drives.Driven.drive`."""
-        before, after = self.states
+        before = self.states[0]
         positions = self._along_drives()[0]
         for values, places, orders in (
-            (self.control.joint_target_q, self.places, target - self.drive_matrices[0] @ self.tree.rest),
+            (self.control.joint_target_q, self.places, target - self.drive_matrices[0] @ self.mechanism.rest_position),
             (self.control.joint_target_qd, self.dofs, rate),
         ):
             array = values.numpy()
             array[list(places)] = orders
             values.assign(array)
-        before.clear_forces()
-        load(self.tree, before)
-        observed = {} if self.observables is None else {"observables": self.observables}
-        self.solver.step(before, after, self.control, None, self.step, **observed)
-        self.states.reverse()
+        self.advance()
         self.steps += 1
         self.unsolved += self.stepping.solver == "kamino" and not is_solved(self.solver)
         rates = self._along_drives()[1]
         reached = positions if self.stepping.solver in EXPLICIT_SPRINGS else positions + self.step * rates
         return {APPLIED: self.gains.force(target, rate, reached, rates), **self._readings(before)}
+
+    def advance(self) -> None:
+        """Go one step on, to what the drives are told."""
+        before, after = self.states
+        before.clear_forces()
+        load(self.tree, before)
+        observed = {} if self.observables is None else {"observables": self.observables}
+        self.solver.step(before, after, self.control, None, self.step, **observed)
+        self.states.reverse()
 
     def _along_drives(self) -> tuple[Array, Array]:
         """Where the drives are [m or rad] and how fast they go [m/s or rad/s], each of shape (drives,)."""
@@ -336,11 +358,13 @@ def held_by_drives(source: str, case: Case, motion: Motion, stepping: Stepping) 
         "solver": stepping.description,
         "precision": f"single, on {device()}: Newton has no other",
         "loops": CLOSURES,
+        **companions(stepping.solver),
     }
     with guarded(source), silenced():
         reading = reading_of(mechanism, stepping.solver)
         history = driven_by_own_drives(source, case, motion, start, reading, settings)
-    return replace(history, note="; ".join(filter(None, (history.note, robots[0].unsolved_in_words))))
+    run = replace(run_of(history), timeconst=robots[0].timeconst)
+    return replace(history, as_is=run, note="; ".join(filter(None, (history.note, robots[0].unsolved_in_words))))
 
 
 CLOSURES = "joints outside of the articulation: ball for connect, fixed for weld"

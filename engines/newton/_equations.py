@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from engines.differences import slope_along
+from engines.displacement import moved
+from engines.newton._coordinates import BALL_OR_FREE, rates, velocity_terms
 from engines.newton._model import Tree, build, numbers
 from engines.newton._newton import newton, warp
 from engines.openings import closure_rows, opening
@@ -33,7 +36,7 @@ class NewtonEquations:
     def jacobian(self, q: Array) -> Array:
         """See `engines.equations.Equations.jacobian`, along the world's axes."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
-        return closure_rows(self.mechanism, partial(_of_end, self.tree, _links(self.tree)))
+        return closure_rows(self.mechanism, partial(_of_end, self.tree, _links(self.tree, q)))
 
     def opening(self, q: Array) -> Deviation:
         """See `engines.equations.Equations.opening`."""
@@ -42,7 +45,7 @@ class NewtonEquations:
 
     def closure_bias(self, q: Array, qd: Array) -> Array:
         """See `engines.equations.Equations.closure_bias`: Newton has no rate of a Jacobian, J q̇ is differenced."""
-        return slope_along(lambda move: self.jacobian(q + move) @ qd, qd, STEP)
+        return slope_along(lambda move: self.jacobian(moved(self.mechanism, q, move)) @ qd, qd, STEP)
 
     def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
         """See `engines.equations.Equations.tree_terms`."""
@@ -51,15 +54,14 @@ class NewtonEquations:
         model = tree.model
         size = model.max_dofs_per_articulation
         M = warp.zeros((model.articulation_count, size, size), dtype=float)
-        weights, velocity_terms = (warp.zeros(model.joint_dof_count, dtype=float) for _ in range(2))
+        weights, coriolis = (warp.zeros(model.joint_dof_count, dtype=float) for _ in range(2))
         newton.eval_inverse_dynamics_passive(
-            model, tree.state, mass_matrix=M, gravity_force=weights, coriolis_force=velocity_terms
+            model, tree.state, mass_matrix=M, gravity_force=weights, coriolis_force=coriolis
         )
-        stiffness, damping, rest = (
-            numbers(values)[:nv] for values in (model.joint_stiffness, model.joint_damping, model.joint_rest_q)
-        )
-        passive = stiffness * (rest - (q - tree.rest)) - damping * qd + _loads(tree)
-        return numbers(M)[0, :nv, :nv], (numbers(weights) + numbers(velocity_terms))[:nv], passive
+        passive = _springs(tree) - numbers(model.joint_damping)[:nv] * qd + _loads(tree, q)
+        T, inertia = rates(self.mechanism, q), numbers(M)[0, :nv, :nv]
+        bias = (numbers(weights) + numbers(coriolis))[:nv] + inertia @ velocity_terms(self.mechanism, q, qd)
+        return T.T @ inertia @ T, T.T @ bias, passive
 
 
 def equations(mechanism: Mechanism) -> NewtonEquations:
@@ -74,10 +76,11 @@ def equations(mechanism: Mechanism) -> NewtonEquations:
     return NewtonEquations(build(mechanism))
 
 
-def _links(tree: Tree) -> Array:
+def _links(tree: Tree, q: Array) -> Array:
     """Velocity of each body's mass centre and its angular velocity, per joint velocity, shape (nb, 6, nv)."""
     nb, nv = len(tree.mechanism.bodies), tree.mechanism.nv
-    return numbers(newton.eval_jacobian(tree.model, tree.state))[0].reshape(-1, 6, nv)[:nb, :, :nv]
+    links = numbers(newton.eval_jacobian(tree.model, tree.state))[0]
+    return links.reshape(len(links) // 6, 6, -1)[:nb, :, :nv] @ rates(tree.mechanism, q)
 
 
 def _of_end(tree: Tree, links: Array, body: int, point: Array) -> Array:
@@ -88,11 +91,28 @@ def _of_end(tree: Tree, links: Array, body: int, point: Array) -> Array:
     return np.concatenate([linear + np.cross(angular.T, lever).T, angular])
 
 
-def _loads(tree: Tree) -> Array:
+def _springs(tree: Tree) -> Array:
+    """Force of the springs of joints, by the stiffness, rest and positions that Newton has [N or N m], shape (nv,)."""
+    model, force = tree.model, np.zeros(tree.mechanism.nv)
+    stiffness, rest, positions = (
+        numbers(values) for values in (model.joint_stiffness, model.joint_rest_q, tree.state.joint_q)
+    )
+    for joint, places, dofs in zip(
+        tree.mechanism.joints, tree.mechanism.q_slices, tree.mechanism.dof_slices, strict=True
+    ):
+        if joint.kind not in BALL_OR_FREE:
+            force[dofs] = stiffness[dofs] * (rest[places] - positions[places])
+        elif stiffness[dofs].any():
+            turned = Rotation.from_quat(rest[places]).inv() * Rotation.from_quat(positions[places])
+            force[dofs] = -stiffness[dofs] * turned.as_rotvec()
+    return force
+
+
+def _loads(tree: Tree, q: Array) -> Array:
     """Generalized force of external wrenches and of what holds weights [N or N m], shape (nv,)."""
     force, links = np.zeros(tree.mechanism.nv), None
     for load in wrenches(tree.mechanism):
-        links = _links(tree) if links is None else links
+        links = _links(tree, q) if links is None else links
         rows = _of_end(tree, links, load.body, load.point)
         force += rows.T @ np.concatenate([load.force, load.moment])
     return force

@@ -1,10 +1,10 @@
 """A mechanism as Newton's model: its tree as one articulation, its closures as joints outside of it.
 
-A body with several joints gets one joint of Newton's (D6) that slides, then turns. All numbers there are of single
-precision.
+A body with several hinges and slides gets one joint of Newton's (D6) that slides, then turns. All numbers there are of
+single precision.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -12,30 +12,28 @@ from typing import Any, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates, rotation
 from engines.newton._newton import newton, warp
 from engines.newton._support import is_floating, want_carried
 from engines.own_drives import Gains
 from robots.arrays import AnyArray, Array
 from robots.errors import EngineError
-from robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, RigidClosure, WeldClosure
+from robots.mechanism import POSITIONS, WORLD, ConnectClosure, Joint, Mechanism, RigidClosure, WeldClosure
 
 NOTHING = np.zeros(3)
+UNDAMPED: Mapping[str, float] = {"steel:rigid_body_angular_damping": 0.0}
+"""Steel fills in 0.05 per second for bodies that float."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A mechanism in Newton; positions there are counted from where joints are at rest."""
+    """A mechanism in Newton."""
 
     mechanism: Mechanism
     model: Any
     """Newton's `Model`."""
     state: Any
     """Its `State`."""
-
-    @property
-    def rest(self) -> Array:
-        """Positions of the joints that Newton counts from [m or rad], shape (nq,)."""
-        return self.mechanism.rest_position
 
     def put(self, q: Array, qd: Array) -> None:
         """Set the state of the tree, and from it that of the bodies.
@@ -44,12 +42,22 @@ class Tree:
             q: Joint positions [m or rad], shape (nq,).
             qd: Joint velocities [m/s or rad/s], shape (nv,).
         """
-        n, state = self.mechanism.nq, self.state
+        state = self.state
         positions, velocities = state.joint_q.numpy(), state.joint_qd.numpy()
-        positions[:n], velocities[:n] = q - self.rest, qd
+        positions[: self.mechanism.nq] = newton_positions(self.mechanism, q)
+        velocities[: self.mechanism.nv] = rates(self.mechanism, q) @ qd
         state.joint_q.assign(positions)
         state.joint_qd.assign(velocities)
         newton.eval_fk(self.model, state.joint_q, state.joint_qd, state)
+
+    def joint_state(self, state: Any) -> tuple[Array, Array]:
+        """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,), of a state of Newton's.
+
+        Args:
+            state: A `State` whose first joints are those of the tree, and are up to date.
+        """
+        q = own_positions(self.mechanism, numbers(state.joint_q)[: self.mechanism.nq])
+        return q, own_velocities(self.mechanism, q, numbers(state.joint_qd)[: self.mechanism.nv])
 
     def body_poses(self) -> tuple[Array, Array]:
         """Origins of the bodies [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3), by Newton's kinematics."""
@@ -86,9 +94,15 @@ def builder_of(
     """What Newton makes a model of one robot from; see `build`."""
     want_carried(mechanism)
     builder = newton.ModelBuilder(gravity=tuple(mechanism.gravity), up_axis=newton.Axis.Z)
+    newton.solvers.SolverSteel.register_custom_attributes(builder)
     links = [
         builder.add_link(
-            mass=body.mass, com=tuple(body.center), inertia=body.inertia, lock_inertia=True, label=body.name
+            mass=body.mass,
+            com=tuple(body.center),
+            inertia=body.inertia,
+            lock_inertia=True,
+            label=body.name,
+            custom_attributes=UNDAMPED,
         )
         for body in mechanism.bodies
     ]
@@ -122,15 +136,16 @@ def _stand(builder: Any, stands: Tree, *, floats: bool) -> None:
     for b, own in enumerate(mechanism.joints_of):
         builder.body_q[b] = warp.transform(*poses[b])
         begin = builder.joint_q_start[b]
-        values = poses[b] if floats and is_floating(mechanism, b) else positions[starts[b] :][: len(own)]
+        count = sum(POSITIONS[mechanism.joints[j].kind] for j in own)
+        values = poses[b] if floats and is_floating(mechanism, b) else positions[starts[b] :][:count]
         builder.joint_q[begin : begin + len(values)] = values.tolist()
 
 
 def _add_joint(builder: Any, mechanism: Mechanism, b: int, gains: Gains | None, *, floats: bool) -> int:
     """The joint of a body; its number."""
     body, own = mechanism.bodies[b], [mechanism.joints[j] for j in mechanism.joints_of[b]]
-    hinges = [joint for joint in own if joint.kind == "hinge"]
-    anchor = hinges[0].anchor if hinges else NOTHING
+    turning = [joint for joint in own if joint.kind in ("hinge", "ball")]
+    anchor = turning[0].anchor if turning else NOTHING
     place = {
         "parent_xform": _pose(body.position + body.rotation @ anchor, body.rotation),
         "child_xform": _pose(anchor, np.eye(3)),
@@ -138,8 +153,10 @@ def _add_joint(builder: Any, mechanism: Mechanism, b: int, gains: Gains | None, 
     }
     if not own:
         return int(builder.add_joint_fixed(body.parent, b, **place))
-    if floats and is_floating(mechanism, b):
+    if own[0].kind == "free" or (floats and is_floating(mechanism, b)):
         return int(builder.add_joint_free(b, parent=body.parent, label=body.name))
+    if own[0].kind == "ball":
+        return _add_ball(builder, body.parent, own[0], place)
     driven = {drive.joints[0]: k for k, drive in enumerate(mechanism.drives)} if gains else {}
     linear, angular = (
         [
@@ -153,6 +170,15 @@ def _add_joint(builder: Any, mechanism: Mechanism, b: int, gains: Gains | None, 
         return int(builder.add_joint_d6(body.parent, b, linear_axes=linear, angular_axes=angular, **place))
     add = builder.add_joint_prismatic if linear else builder.add_joint_revolute
     return int(add(body.parent, b, axis=(linear or angular)[0], **place))
+
+
+def _add_ball(builder: Any, parent: int, joint: Joint, place: Mapping[str, Any]) -> int:
+    """A ball joint; its number."""
+    loads = {"armature": joint.armature, "damping": joint.damping, "stiffness": joint.stiffness, "friction": 0.0}
+    added = int(builder.add_joint_ball(parent, joint.body, **loads, **place))
+    begin = builder.joint_q_start[added]
+    builder.joint_rest_q[begin : begin + 4] = rotation(joint.spring_reference).as_quat().tolist()
+    return added
 
 
 def _law(gains: Gains | None, drive: int | None) -> dict[str, Any]:

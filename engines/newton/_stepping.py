@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from engines.newton._newton import newton, warp
 
 STEP = 2e-3
@@ -41,11 +43,12 @@ class Stepping:
     @property
     def description(self) -> str:
         """What it is, in words."""
-        library = "by MuJoCo's C library" if self._is_library else "by MuJoCo Warp"
+        library = "by MuJoCo's C library" if self.is_library else "by MuJoCo Warp"
         return SETTINGS[self.solver].format(library=library, iterations=self.most_iterations)
 
     @property
-    def _is_library(self) -> bool:
+    def is_library(self) -> bool:
+        """Whether MuJoCo's C library steps."""
         return self.solver == "mujoco" and not warp.get_device().is_cuda
 
     def made(self, model: Any) -> Any:
@@ -63,4 +66,19 @@ class Stepping:
             case "steel":
                 return solvers.SolverSteel(model, iterations=self.most_iterations)
             case _:
-                return solvers.SolverMuJoCo(model, use_mujoco_cpu=self._is_library)
+                return solvers.SolverMuJoCo(model, use_mujoco_cpu=self.is_library)
+
+    def iterations_of(self, solver: Any) -> float:
+        """How many iterations a solver made in its last step [-]; NaN for Steel, whose sweeps take no time to speak of.
+
+        Args:
+            solver: As `made` makes it.
+        """
+        match self.solver:
+            case "kamino":
+                return float(solver._solver_kamino.solver_status.numpy()["iterations"].max())
+            case "steel":
+                return np.nan
+            case _:
+                made = solver.mj_data.solver_niter if self.is_library else solver.mjw_data.solver_niter.numpy()
+                return float(max(made.max(), 1))

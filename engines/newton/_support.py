@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from engines.newton._coordinates import BALL_OR_FREE
 from engines.refusal import want_representable
-from robots.mechanism import WORLD, Joint, Mechanism
+from robots.mechanism import WORLD, Body, Joint, Mechanism
 
 PERPENDICULAR = 1e-6
 """Largest cosine between axes of one joint of Newton's [-]: it takes what is not perpendicular for something else."""
@@ -63,20 +64,26 @@ def _bodies(mechanism: Mechanism) -> Iterator[str]:
 
 def _joints(mechanism: Mechanism) -> Iterator[str]:
     for joint in mechanism.joints:
-        if joint.kind not in ("hinge", "slide"):
-            yield f"{joint.kind} joint '{joint.name}': built here are hinges and slides"
+        if joint.kind == "free" and (joint.armature or joint.damping or joint.stiffness):
+            yield f"rotor, damper or spring of free joint '{joint.name}', which Newton has at the mass centre or not"
     for body, own in zip(mechanism.bodies, mechanism.joints_of, strict=True):
         joints = [mechanism.joints[j] for j in own]
-        if any(joint.kind not in ("hinge", "slide") for joint in joints):
-            continue
-        slides = [joint for joint in joints if joint.kind == "slide"]
-        hinges = [joint for joint in joints if joint.kind == "hinge"]
-        if joints != [*slides, *hinges]:
-            yield f"body '{body.name}' with a hinge before a slide: a joint of Newton's slides before it turns"
-        if not (_perpendicular(slides) and _perpendicular(hinges)):
-            yield f"axes of body '{body.name}': those of one joint of Newton's are perpendicular"
-        if any(np.linalg.norm(joint.anchor - hinges[0].anchor) > SAME_POINT for joint in hinges):
-            yield f"hinges of body '{body.name}' through different points: one joint of Newton's has one"
+        if not any(joint.kind in BALL_OR_FREE for joint in joints):
+            yield from _axes_of_one(body, joints)
+        elif len(joints) > 1:
+            yield f"body '{body.name}' with a ball joint beside others: a ball is a joint of its own in Newton"
+
+
+def _axes_of_one(body: Body, joints: Sequence[Joint]) -> Iterator[str]:
+    """Why hinges and slides of a body are not one joint of Newton's."""
+    slides = [joint for joint in joints if joint.kind == "slide"]
+    hinges = [joint for joint in joints if joint.kind == "hinge"]
+    if joints != [*slides, *hinges]:
+        yield f"body '{body.name}' with a hinge before a slide: a joint of Newton's slides before it turns"
+    if not (_perpendicular(slides) and _perpendicular(hinges)):
+        yield f"axes of body '{body.name}': those of one joint of Newton's are perpendicular"
+    if any(np.linalg.norm(joint.anchor - hinges[0].anchor) > SAME_POINT for joint in hinges):
+        yield f"hinges of body '{body.name}' through different points: one joint of Newton's has one"
 
 
 def _perpendicular(joints: Sequence[Joint]) -> bool:
@@ -98,6 +105,8 @@ def _coupled(mechanism: Mechanism) -> Iterator[str]:
 
 def _kamino(mechanism: Mechanism) -> Iterator[str]:
     for b, body in enumerate(mechanism.bodies):
+        if any(mechanism.joints[j].kind in BALL_OR_FREE for j in mechanism.joints_of[b]):
+            continue
         axes = _axes(mechanism, b)
         if axes != (0, 0) and axes not in KAMINO_AXES and not is_floating(mechanism, b):
             yield f"{axes[0]} slides and {axes[1]} hinges of body '{body.name}': not one of its joints"
@@ -108,7 +117,7 @@ def _kamino(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _steel(mechanism: Mechanism) -> Iterator[str]:
-    yield from ()
+    yield from _springs(mechanism)
 
 
 def _mujoco(mechanism: Mechanism) -> Iterator[str]:

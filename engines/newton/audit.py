@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from engines.equations import equation_fields, matrices_along, names_of
+from engines.newton._coordinates import BALL_OR_FREE
 from engines.newton._equations import equations
 from engines.newton._model import Tree, guarded, numbers
 from engines.newton._newton import newton, warp
@@ -34,8 +35,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         freedom, axis, anchor = _joints(tree)
         force, moment = _loads(tree)
         nv, model = mechanism.nv, tree.model
-        stiffness = numbers(model.joint_stiffness)[:nv]
-        reference = numbers(model.joint_rest_q)[:nv] + tree.rest
+        stiffness, reference = _springs(tree)
         return Inventory(
             **names_of(mechanism),
             **fields,
@@ -46,7 +46,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
             armature=np.diag(numbers(model.joint_armature)[:nv]),
             friction=numbers(model.joint_friction)[:nv],
             stiffness=stiffness,
-            spring_reference=np.where(stiffness != 0, reference, 0.0),
+            spring_reference=reference,
             gravity=numbers(model.gravity).reshape(-1, 3)[0],
             force=force,
             moment=moment,
@@ -87,14 +87,30 @@ def _joints(tree: Tree) -> tuple[Array, Array, Array]:
 
     That is a velocity of the point of the body at the origin of the world, and an angular velocity.
     """
-    model = tree.model
+    model, dofs = tree.model, tree.mechanism.dof_slices
     motion = warp.zeros(model.joint_dof_count, dtype=warp.spatial_vector)
     newton.eval_jacobian(model, tree.state, joint_S_s=motion)
-    linear, angular = np.split(numbers(motion)[: tree.mechanism.nv], 2, axis=1)
-    turns = np.linalg.norm(angular, axis=1) > 0.5
-    axis = np.where(turns[:, None], angular, linear)
-    anchor = [off_axis(np.cross(*pair), pair[0]) for pair in zip(angular, linear, strict=True)]
-    return np.stack([turns, ~turns], axis=1).astype(float), axis, np.where(turns[:, None], anchor, 0.0)
+    freedom, axes, anchors = (np.zeros((len(dofs), k)) for k in (2, 3, 3))
+    for j, own in enumerate(dofs):
+        linear, angular = np.split(numbers(motion)[own], 2, axis=1)
+        turns = np.linalg.norm(angular, axis=1) > 0.5
+        freedom[j] = turns.sum(), (~turns).sum()
+        if len(turns) == 1:
+            axes[j] = (angular if turns[0] else linear)[0]
+        if turns.all():  # each axis leaves of a point what lies across it: three that are perpendicular leave it twice
+            across = [off_axis(np.cross(*pair), pair[0]) for pair in zip(angular, linear, strict=True)]
+            anchors[j] = np.sum(across, axis=0) / max(len(turns) - 1, 1)
+    return freedom, axes, anchors
+
+
+def _springs(tree: Tree) -> tuple[Array, Array]:
+    """Stiffness of each joint, and where springs of hinges and slides are at rest, each of shape (nj,)."""
+    mechanism, model = tree.mechanism, tree.model
+    stiffness = numbers(model.joint_stiffness)[[dofs.start for dofs in mechanism.dof_slices]]
+    rest = numbers(model.joint_rest_q)[: mechanism.nq] + mechanism.rest_position
+    first = rest[[places.start for places in mechanism.q_slices]]
+    single = np.array([joint.kind not in BALL_OR_FREE for joint in mechanism.joints], dtype=bool)
+    return stiffness, np.where(single & (stiffness != 0), first, 0.0)
 
 
 def _loads(tree: Tree) -> tuple[Array, Array]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from engines.contract import State, Worlds
 from engines.newton._as_is import held_by_drives, load
+from engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
 from engines.newton._model import build, builder_of, guarded, numbers
 from engines.newton._newton import device, newton, warp
 from engines.newton._stepping import MAXIMAL, STEP, Stepping
@@ -75,7 +76,8 @@ class NewtonWorlds:
         self._control, self._states = self._model.control(), [self._model.state(), self._model.state()]
         self._solver = stepping.made(self._model)
         first = self._states[0]
-        for array, values in ((first.joint_q, state[0] - self._tree.rest), (first.joint_qd, state[1])):
+        turned = (rates(mechanism, state[0]) @ state[1][..., None])[..., 0]
+        for array, values in ((first.joint_q, newton_positions(mechanism, state[0])), (first.joint_qd, turned)):
             every = array.numpy().reshape(self._count, -1)
             every[:, : values.shape[1]] = values
             array.assign(every.ravel())
@@ -91,7 +93,8 @@ class NewtonWorlds:
         if self._stepping.solver in MAXIMAL:
             newton.eval_ik(self._model, state, state.joint_q, state.joint_qd)
         q, qd = (numbers(values).reshape(self._count, -1) for values in (state.joint_q, state.joint_qd))
-        return q[:, :nq] + self._tree.rest, qd[:, :nv]
+        own = own_positions(self._mechanism, q[:, :nq])
+        return own, own_velocities(self._mechanism, own, qd[:, :nv])
 
     def run(self, tau: Array, steps: int) -> None:
         """See `engines.contract.Worlds.run`.

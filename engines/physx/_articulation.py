@@ -3,10 +3,10 @@
 Each branch that hangs on the world is an articulation of its own: what PhysX tells of the force on a joint lacks the
 force of a loop between two links of one articulation. A body with several joints gets links of hardly any mass between
 them. Positions are counted from where the bodies are given. The axis of each joint is x of its frame. SAPIEN's builder
-takes a friction and drops it: PhysX fills in 0.05.
+takes a friction and drops it: PhysX fills in 0.05. A body with a free joint is the root of its articulation.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from engines.physx._sapien import physx, sapien
-from engines.physx._support import branches, want_carried
+from engines.physx._support import branches, is_floating, want_carried
 from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.errors import EngineError
@@ -53,18 +53,18 @@ class Built:
     scene: Any
     articulations: tuple[Any, ...]
     """One a branch."""
-    base: Any
-    """A link that is the world."""
     links: tuple[Any, ...]
     """PhysX's link of each body."""
-    joints: tuple[Any, ...]
-    """PhysX's joint of each joint."""
+    joints: Mapping[int, Any]
+    """PhysX's joint of each hinge and slide, by its number."""
+    roots: Mapping[int, Any]
+    """The articulation that each free joint leaves free, by its number."""
     loops: tuple[tuple[Any, ...], ...]
     """The drives that close each rigid closure."""
-    places: tuple[int, ...]
-    """Where each joint stands in PhysX's positions, those of one articulation after those of the other."""
-    incoming: tuple[int, ...]
-    """Where the link behind each joint stands among PhysX's links, counted in the same way."""
+    places: Mapping[int, int]
+    """Where a hinge or slide stands in PhysX's positions, those of one articulation after those of the other."""
+    incoming: Mapping[int, int]
+    """Where the link behind it stands among PhysX's links, counted in the same way."""
 
     def put(self, q: Array, qd: Array) -> None:
         """Set the state.
@@ -73,29 +73,70 @@ class Built:
             q: Joint positions [m or rad], shape (nq,).
             qd: Joint velocities [m/s or rad/s], shape (nv,).
         """
-        x, v = np.zeros(len(q), np.float32), np.zeros(len(qd), np.float32)
-        places = list(self.places)
-        x[places], v[places] = q - self.mechanism.rest_position, qd
+        x, v = np.zeros(len(self.places), np.float32), np.zeros(len(self.places), np.float32)
+        places, dofs = list(self.places.values()), self.dofs
+        x[places], v[places] = (q - self.mechanism.rest_position)[self.entries], qd[dofs]
         ends = np.cumsum([articulation.dof for articulation in self.articulations])[:-1]
         for articulation, own_x, own_v in zip(self.articulations, np.split(x, ends), np.split(v, ends), strict=True):
             articulation.set_qpos(own_x)
             articulation.set_qvel(own_v)
+        for j, articulation in self.roots.items():
+            body, place = self.mechanism.joints[j].body, q[self.mechanism.q_slices[j]]
+            moving, turning = np.split(qd[self.mechanism.dof_slices[j]], 2)
+            R = Rotation.from_quat(np.roll(place[3:], -1)).as_matrix()
+            articulation.set_root_pose(_pose(place[:3], R))
+            center = R @ self.mechanism.bodies[body].center
+            articulation.set_root_linear_velocity(np.asarray(moving + np.cross(R @ turning, center), np.float32))
+            articulation.set_root_angular_velocity(np.asarray(R @ turning, np.float32))
+
+    @property
+    def entries(self) -> list[int]:
+        """Where hinges and slides stand among the joint positions."""
+        return [self.mechanism.q_slices[j].start for j in self.joints]
+
+    @property
+    def dofs(self) -> list[int]:
+        """Where hinges and slides stand among the joint velocities."""
+        return [self.mechanism.dof_slices[j].start for j in self.joints]
 
     def state(self) -> tuple[Array, Array]:
         """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,)."""
-        return self.along("qpos") + self.mechanism.rest_position, self.along("qvel")
+        q, qd = np.array(self.mechanism.rest_position), self.along("qvel")
+        q[self.entries] += self.along("qpos")[self.dofs]
+        for j, articulation in self.roots.items():
+            body = self.mechanism.joints[j].body
+            p, R = self.pose_of(body)
+            moving, turning = (
+                np.asarray(values, float)
+                for values in (articulation.root_linear_velocity, articulation.root_angular_velocity)
+            )
+            center = R @ self.mechanism.bodies[body].center
+            q[self.mechanism.q_slices[j]] = *p, *np.roll(Rotation.from_matrix(R).as_quat(), 1)
+            qd[self.mechanism.dof_slices[j]] = *(moving - np.cross(turning, center)), *(R.T @ turning)
+        return q, qd
 
     def along(self, quantity: str) -> Array:
-        """What PhysX has of each joint, by the name of it in SAPIEN, shape (nv,)."""
+        """What PhysX has along hinges and slides, by the name of it in SAPIEN, shape (nv,); zero along free joints."""
         every = [np.asarray(getattr(articulation, quantity), float) for articulation in self.articulations]
-        return np.concatenate([np.zeros(0), *every])[list(self.places)]
+        return self.of_dofs(every)
 
-    def wrenches(self) -> Array:
-        """Force and moment that reach the link behind each joint through it, in its frame [N and N m], (nj, 6)."""
+    def of_dofs(self, every: Sequence[Array]) -> Array:
+        """What each articulation tells of its joints as numbers along joint velocities, shape (nv,); else zero.
+
+        Args:
+            every: Of each articulation, in the order of its positions [any unit], each of shape (its joints,).
+        """
+        values = np.zeros(self.mechanism.nv)
+        values[self.dofs] = np.concatenate([np.zeros(0), *every])[list(self.places.values())]
+        return values
+
+    def wrenches(self) -> dict[int, Array]:
+        """Force and moment that reach the link behind each hinge and slide, in its frame [N and N m], each (6,)."""
         every = [
             np.asarray(articulation.get_link_incoming_joint_forces(), float) for articulation in self.articulations
         ]
-        return np.concatenate([np.zeros((0, 6)), *every])[list(self.incoming)]
+        rows = np.concatenate([np.zeros((0, 6)), *every])
+        return {j: rows[place] for j, place in self.incoming.items()}
 
     def load(self) -> None:
         """Let external wrenches, and what holds weights, act over the next step."""
@@ -110,7 +151,7 @@ class Built:
         Args:
             body: Index of the body, or `WORLD`.
         """
-        return position_and_axes((self.base if body == WORLD else self.links[body]).entity_pose)
+        return (np.zeros(3), np.eye(3)) if body == WORLD else position_and_axes(self.links[body].entity_pose)
 
 
 def position_and_axes(pose: Any) -> tuple[Array, Array]:
@@ -149,34 +190,44 @@ def build(mechanism: Mechanism, stepping: Stepping) -> Built:
     scene = _scene(mechanism, stepping)
     articulations = tuple(_branch(scene, mechanism, branch) for branch in branches(mechanism))
     links = {link.name: link for articulation in articulations for link in articulation.links}
+    if "world" not in links:  # all branches float: one that bears nothing is held to for loops that end there
+        links["world"] = _branch(scene, mechanism, ()).root
     named = {joint.name: joint for articulation in articulations for joint in articulation.joints}
     order = [joint.name for articulation in articulations for joint in articulation.active_joints]
     behind = [link.name for articulation in articulations for link in articulation.links]
-    joints = tuple(named[f"joint {j}"] for j in range(len(mechanism.joints)))
+    joints = {j: named[f"joint {j}"] for j, joint in enumerate(mechanism.joints) if joint.kind != "free"}
+    free = {joint.body: j for j, joint in enumerate(mechanism.joints) if joint.kind == "free"}
     built = Built(
         mechanism=mechanism,
         stepping=stepping,
         scene=scene,
         articulations=articulations,
-        base=links["world"],
         links=tuple(links[f"body {b}"] for b in range(len(mechanism.bodies))),
         joints=joints,
+        roots={
+            free[branch[0]]: articulation
+            for branch, articulation in zip(branches(mechanism), articulations, strict=True)
+            if branch[0] in free
+        },
         loops=tuple(_loop(scene, links, mechanism, closure) for closure in mechanism.rigid_closures),
-        places=tuple(order.index(f"joint {j}") for j in range(len(joints))),
-        incoming=tuple(behind.index(joint.child_link.name) for joint in joints),
+        places={j: order.index(f"joint {j}") for j in joints},
+        incoming={j: behind.index(joint.child_link.name) for j, joint in joints.items()},
     )
     _settle(built)
+    built.put(mechanism.rest_position, np.zeros(mechanism.nv))
     return built
 
 
 def _branch(scene: Any, mechanism: Mechanism, branch: Sequence[int]) -> Any:
     builder = scene.create_articulation_builder()
-    base = builder.create_link_builder()
-    base.set_name("world")
-    base.set_mass_and_inertia(1.0, sapien.Pose(), [1.0, 1.0, 1.0])
+    floats = any(is_floating(mechanism, b) for b in branch)
+    if not floats:
+        base = builder.create_link_builder()
+        base.set_name("world")
+        base.set_mass_and_inertia(1.0, sapien.Pose(), [1.0, 1.0, 1.0])
     for b in branch:
         _add_body(builder, mechanism, b)
-    return builder.build(fix_root_link=True)
+    return builder.build(fix_root_link=not floats)
 
 
 def _scene(mechanism: Mechanism, stepping: Stepping) -> Any:
@@ -197,7 +248,7 @@ def _scene(mechanism: Mechanism, stepping: Stepping) -> Any:
 def _add_body(builder: Any, mechanism: Mechanism, b: int) -> None:
     """The links of a body: one behind each of its joints, the last of which has its mass."""
     body, own = mechanism.bodies[b], mechanism.joints_of[b]
-    carrier = builder.link_builders[0]
+    carrier = None if is_floating(mechanism, b) else builder.link_builders[0]
     if body.parent != WORLD:
         carrier = next(link for link in builder.link_builders if link.name == f"body {body.parent}")
     position, R = body.position, body.rotation
@@ -207,7 +258,7 @@ def _add_body(builder: Any, mechanism: Mechanism, b: int) -> None:
     mass = max(body.mass, NOTHING * heaviest.mass)
     moments = np.maximum(moments, NOTHING * (moments.max() or np.linalg.eigvalsh(heaviest.inertia).max()))
     for k, j in enumerate(own or (-1,)):
-        link = builder.create_link_builder(carrier)
+        link = builder.create_link_builder(*([] if carrier is None else [carrier]))
         is_last = k >= len(own) - 1
         link.set_name(f"body {b}" if is_last else f"body {b} before joint {j}")
         if is_last:
@@ -216,6 +267,8 @@ def _add_body(builder: Any, mechanism: Mechanism, b: int) -> None:
             link.set_mass_and_inertia(
                 NOTHING * mass, _pose(body.center, np.eye(3)), np.full(3, NOTHING * moments.max())
             )
+        if carrier is None:
+            continue
         if j < 0:
             link.set_joint_properties("fixed", [], _pose(position, R), sapien.Pose())
             continue
@@ -230,7 +283,8 @@ def _add_body(builder: Any, mechanism: Mechanism, b: int) -> None:
 def _settle(built: Built) -> None:
     """What the builder does not take: rotors, springs, dampers and friction of joints; no damping of links."""
     friction = built.stepping.friction
-    for joint, own in zip(built.joints, built.mechanism.joints, strict=True):
+    for j, joint in built.joints.items():
+        own = built.mechanism.joints[j]
         joint.set_armature(np.full(1, own.armature, np.float32))
         joint.set_drive_properties(own.stiffness, own.damping, UNLIMITED, "force")
         joint.set_drive_target(float(own.spring_reference[0] - own.rest_position[0]))

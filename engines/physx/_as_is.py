@@ -44,7 +44,7 @@ def _settings(built: Built) -> dict[str, str]:
     """Every setting that matters, as PhysX has it."""
     part, config = built.articulations[0], built.scene.physx_system.config
     iterations = part.get_solver_position_iterations(), part.get_solver_velocity_iterations()
-    friction = " and ".join(sorted({f"{joint.friction:g}" for joint in built.joints}))
+    friction = " and ".join(sorted({f"{joint.friction:g}" for joint in built.joints.values()}))
     is_set = built.stepping.friction is not None
     return {
         "solver": f"{'TGS' if config.enable_tgs else 'PGS'}, {iterations[0]} position and {iterations[1]} velocity "

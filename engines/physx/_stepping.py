@@ -14,6 +14,9 @@ from robots.arrays import Array
 from robots.efforts import Deviation
 from robots.mechanism import Mechanism
 
+ON_JOINT = "joint"
+"""Reading: the reaction of a joint along its axis, and what its rotor took to change its speed over the step."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysxDriven:
@@ -54,6 +57,11 @@ class PhysxDriven:
         """See `engines.own_drives.Driven.step`."""
         return self.built.stepping.step
 
+    @property
+    def iterations(self) -> float:
+        """See `engines.own_drives.Driven.iterations`: it makes all that it is told."""
+        return self.built.stepping.position_iterations + self.built.stepping.velocity_iterations
+
     def state(self) -> tuple[Array, Array]:
         """See `engines.own_drives.Driven.state`."""
         return self.built.state()
@@ -69,11 +77,15 @@ class PhysxDriven:
             joint.set_drive_target(float(position - self.mechanism.joints[j].rest_position[0]))
             joint.set_drive_velocity_target(float(velocity))
         self.built.load()
+        dofs = [self.mechanism.dof_slices[j].start for j in self.driven]
+        rates = self.state()[1][dofs]
         self.built.scene.step()
-        driven, wrenches = list(self.driven), self.built.wrenches()
         along = {"slide": 0, "hinge": 3}  # the axis is x of the joint; forces stand before moments
-        reaction = [wrenches[j, along[self.mechanism.joints[j].kind]] for j in driven]
-        return {REACTION: np.array(reaction), REPORTED: self.built.along("qf")[driven]}
+        wrenches = self.built.wrenches()
+        reaction = np.array([wrenches[j][along[self.mechanism.joints[j].kind]] for j in self.driven])
+        rotors = np.array([self.mechanism.joints[j].armature for j in self.driven])
+        speeding_up = rotors * (self.state()[1][dofs] - rates) / self.step
+        return {REACTION: reaction, ON_JOINT: reaction + speeding_up, REPORTED: self.built.along("qf")[dofs]}
 
 
 def opening_of(built: Built) -> Deviation:

@@ -32,11 +32,24 @@ def branches(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(np.flatnonzero(np.equal(branch_of, b)).tolist()) for b in dict.fromkeys(branch_of))
 
 
+def is_floating(mechanism: Mechanism, body: int) -> bool:
+    """Whether a free joint carries a body.
+
+    Args:
+        mechanism: Robot.
+        body: Its number.
+    """
+    return any(mechanism.joints[j].kind == "free" for j in mechanism.joints_of[body])
+
+
 def _joints(mechanism: Mechanism) -> Iterator[str]:
     driven = mechanism.actuated_joints
     for j, joint in enumerate(mechanism.joints):
-        if joint.kind not in ("hinge", "slide"):
-            yield f"{joint.kind} joint '{joint.name}': SAPIEN has hinges and slides"
+        if joint.kind == "ball":
+            yield f"ball joint '{joint.name}': SAPIEN has hinges and slides, and three hinges are none where they align"
+        elif joint.kind == "free":
+            if joint.armature or joint.damping or joint.stiffness:
+                yield f"rotor, damper or spring of free joint '{joint.name}', which is none in PhysX"
         elif j in driven and (joint.damping or joint.stiffness):
             yield f"spring or damper of joint '{joint.name}', which is driven: a joint has one drive"
 

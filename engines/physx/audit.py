@@ -4,6 +4,7 @@ It tells no mass matrix and no Jacobian of loops. What its loops forbid follows 
 it has them; its weights from the force by which it would hold them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from engines.equations import names_of
 from engines.physx._articulation import Built, Stepping, build, guarded, position_and_axes
 from engines.physx._stepping import opening_of
+from engines.physx._support import branches, is_floating
 from engines.wrenches import wrenches
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
@@ -27,6 +29,7 @@ REBUILT = {
     "moment": "loads before each step",
     "transmission": "drives act on joints; gears are taken off their readings",
 }
+FLOATING = {"rest_force": "by masses, mass centres and axes as PhysX has them, as a root floats"}
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
@@ -41,32 +44,31 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         built.put(q, np.zeros(mechanism.nv))
         freedom, axis, anchor = _joints(built)
         force, moment = _loads(built)
-        every = [np.asarray(part.compute_passive_force(True, True), float) for part in built.articulations]
-        stiffness = np.array([joint.stiffness for joint in built.joints])
-        reference = np.array([joint.drive_target for joint in built.joints]).reshape(-1) + mechanism.rest_position
+        stiffness, reference = _springs(built)
         Jt, Jr = _body_jacobians(built, axis, anchor)
-        weights = np.concatenate([np.zeros(0), *every])[list(built.places)]
-        springs = stiffness * (q - reference)
+        bodies, gravity = _bodies(built), np.asarray(built.scene.physx_system.config.gravity, float)
+        springs = np.zeros(mechanism.nv)
+        springs[built.dofs] = (stiffness * (q[_first_entries(mechanism)] - reference))[list(built.joints)]
         loads = np.einsum("bkv,bk->v", Jt, force) + np.einsum("bkv,bk->v", Jr, moment)
         return Inventory(
             **names_of(mechanism),
-            **_bodies(built),
+            **bodies,
             freedom=freedom,
             axis=axis,
             anchor=anchor,
-            armature=np.diag([float(joint.armature[0]) for joint in built.joints]),
-            damping=np.diag([float(joint.damping) for joint in built.joints]),
-            friction=np.array([joint.friction for joint in built.joints]),
+            armature=np.diag(_of_joints(built, lambda joint: joint.armature[0])),
+            damping=np.diag(_of_joints(built, lambda joint: joint.damping)),
+            friction=_of_joints(built, lambda joint: joint.friction),
             stiffness=stiffness,
             spring_reference=np.where(stiffness > 0, reference, 0.0),
-            gravity=np.asarray(built.scene.physx_system.config.gravity, float),
+            gravity=gravity,
             force=force,
             moment=moment,
-            rest_force=weights + springs - loads,
+            rest_force=_weights(built, Jt, bodies["mass"], gravity) + springs - loads,
             J=_loop_rows(built, axis, anchor),
             opening=opening_of(built).largest,
             transmission=mechanism.selection,
-            rebuilt=REBUILT,
+            rebuilt={**REBUILT, **(FLOATING if built.roots else {})},
         )
 
 
@@ -100,8 +102,10 @@ def _bodies(built: Built) -> dict[str, Any]:
 
 def _joints(built: Built) -> tuple[Array, Array, Array]:
     """Freedom, axis and anchor of each joint as `Inventory` has them."""
-    freedom, axes, anchors = (np.zeros((len(built.joints), k)) for k in (2, 3, 3))
-    for j, joint in enumerate(built.joints):
+    freedom, axes, anchors = (np.zeros((len(built.mechanism.joints), k)) for k in (2, 3, 3))
+    for j in built.roots:
+        freedom[j] = FREEDOM["free"]
+    for j, joint in built.joints.items():
         kind = KINDS[joint.type]
         freedom[j] = FREEDOM[kind]
         p, R = position_and_axes(joint.child_link.entity_pose * joint.pose_in_child)
@@ -109,6 +113,42 @@ def _joints(built: Built) -> tuple[Array, Array, Array]:
         if kind == "hinge":
             anchors[j] = off_axis(p, axes[j])
     return freedom, axes, anchors
+
+
+def _springs(built: Built) -> tuple[Array, Array]:
+    """Stiffness of each joint, and where its spring is at rest, each of shape (nj,); zero of a free joint."""
+    stiffness, rest = np.zeros(len(built.mechanism.joints)), np.zeros(len(built.mechanism.joints))
+    for j, joint in built.joints.items():
+        stiffness[j] = joint.stiffness
+        rest[j] = np.reshape(joint.drive_target, -1)[0] + built.mechanism.joints[j].rest_position[0]
+    return stiffness, rest
+
+
+def _first_entries(mechanism: Mechanism) -> list[int]:
+    """Where each joint begins among the joint positions."""
+    return [places.start for places in mechanism.q_slices]
+
+
+def _of_joints(built: Built, quantity: Callable[[Any], float]) -> Array:
+    """A quantity of PhysX's joints along joint velocities, shape (nv,); zero along free joints."""
+    values = np.zeros(built.mechanism.nv)
+    values[built.dofs] = [float(quantity(joint)) for joint in built.joints.values()]
+    return values
+
+
+def _weights(built: Built, Jt: Array, mass: Array, gravity: Array) -> Array:
+    """What holds the weights, by PhysX; where the root floats, by masses, mass centres and axes that it has, (nv,)."""
+    every = [np.asarray(part.compute_passive_force(True, True), float) for part in built.articulations]
+    weights = built.of_dofs(every)
+    for branch in branches(built.mechanism):
+        if is_floating(built.mechanism, branch[0]):
+            moved = [dof for b in branch for j in built.mechanism.joints_of[b] for dof in _dofs(built.mechanism, j)]
+            weights[moved] = -np.einsum("bkv,b,k->v", Jt, mass, gravity)[moved]
+    return weights
+
+
+def _dofs(mechanism: Mechanism, j: int) -> range:
+    return range(mechanism.dof_slices[j].start, mechanism.dof_slices[j].stop)
 
 
 def _loads(built: Built) -> tuple[Array, Array]:
@@ -139,10 +179,17 @@ def _point_rows(built: Built, body: int, point: Array, axis: Array, anchor: Arra
     linear, angular = np.zeros((3, mechanism.nv)), np.zeros((3, mechanism.nv))
     while body != WORLD:
         for j in mechanism.joints_of[body]:
-            if mechanism.joints[j].kind == "hinge":
-                linear[:, j], angular[:, j] = np.cross(axis[j], point - anchor[j]), axis[j]
-            else:
-                linear[:, j] = axis[j]
+            dofs = mechanism.dof_slices[j]
+            match mechanism.joints[j].kind:
+                case "hinge":
+                    linear[:, dofs.start], angular[:, dofs.start] = np.cross(axis[j], point - anchor[j]), axis[j]
+                case "slide":
+                    linear[:, dofs.start] = axis[j]
+                case _:  # free: it moves its origin along the world's axes, and turns about its own
+                    p, R = built.pose_of(body)
+                    turning = slice(dofs.start + 3, dofs.stop)
+                    linear[:, dofs.start : dofs.start + 3], angular[:, turning] = np.eye(3), R
+                    linear[:, turning] = np.cross(R.T, point - p).T
         body = mechanism.bodies[body].parent
     return linear, angular
 

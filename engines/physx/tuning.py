@@ -1,13 +1,13 @@
 """Other settings of a simulation in PhysX, as a script of calls that its user makes."""
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from engines.as_is import Record
 from engines.computed_torque import bandwidth
-from engines.own_drives import Gains, own_drives_run
+from engines.own_drives import Gains
+from engines.own_drives_tuning import DrivesPlan
 from engines.physx._articulation import Stepping, build, guarded
 from engines.physx._readings import reading_of
 from engines.physx._stepping import PhysxDriven
@@ -24,14 +24,6 @@ GIVEN = {"enable_tgs": "False", "position_iterations": "10", "velocity_iteration
 """What the route has of what can be set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What it takes to drive a robot along a motion."""
-
-    mechanism: Mechanism
-    motion: Motion
-
-
 def given(mechanism: Mechanism) -> Given:
     """See `engines.tuning.Tuning.given`."""
     step = OWN.step
@@ -46,12 +38,16 @@ def families(mechanism: Mechanism) -> list[Family]:
         "small steps": {"enable_tgs": "True"},
         "projected Gauss-Seidel": {},
     }
-    return [Family(method=method, stages=1, fixed=fixed) for method, fixed in methods.items()]
+    names = ("position_iterations", "velocity_iterations")
+    return [
+        Family(method=method, stages=sum(int({**GIVEN, **fixed}[name]) for name in names), fixed=fixed)
+        for method, fixed in methods.items()
+    ]
 
 
-def plan(mechanism: Mechanism, motion: Motion) -> Plan:
+def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
     """See `engines.tuning.Tuning.plan`."""
-    return Plan(mechanism=mechanism, motion=motion)
+    return DrivesPlan(mechanism=mechanism, motion=motion, gains=Gains.of_velocity(mechanism, motion, OWN.step))
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
@@ -66,17 +62,16 @@ def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
     )
 
 
-def run(plan: Plan, prepared: Stepping, bandwidth: float, start: int | Array = 0) -> Record:
+def run(plan: DrivesPlan, prepared: Stepping, bandwidth: float, start: int | Array = 0) -> Record:
     """See `engines.tuning.Tuning.run`; its drives are as strong as the bandwidth is large beside that given."""
-    mechanism, motion = plan.mechanism, plan.motion
-    gains = Gains.of_velocity(mechanism, motion, OWN.step)
-    gains = replace(gains, damping=gains.damping * bandwidth / given(mechanism).bandwidth)
-    sample = start if isinstance(start, int) else 0
-    state = (motion.q[sample], motion.qd[sample]) if isinstance(start, int) else (start, 0 * motion.qd[0])
-    reading = reading_of(mechanism, tgs=prepared.tgs)
+    mechanism = plan.mechanism
+    reading, faster = reading_of(mechanism, tgs=prepared.tgs), bandwidth / given(mechanism).bandwidth
+
+    def put(gains: Gains, state: tuple[Array, Array]) -> PhysxDriven:
+        return PhysxDriven.from_state(mechanism, prepared, gains, state)
+
     with guarded("physx/as_is"), silenced():
-        robot = PhysxDriven.from_state(mechanism, prepared, gains, state)
-        return own_drives_run("physx/as_is", (robot, gains), motion, sample, reading)
+        return plan.run("physx/as_is", put, reading, faster, start)
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:

@@ -1,11 +1,8 @@
 """Other settings of a simulation in PyBullet, as a script of calls that its user makes after building the robot."""
 
-import runpy
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +12,7 @@ from engines.pybullet._as_is import STEP, Stepping, demands, leave_to_torques, p
 from engines.pybullet._bullet import pybullet
 from engines.pybullet._loops import close_loops
 from engines.pybullet._world import World, opened
-from engines.tuning import Family, Given, Settings, best_seconds
+from engines.tuning import Family, Given, Settings, best_seconds, functions_of
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -144,8 +141,5 @@ def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> floa
 
 def _calls(settings: Settings) -> Callable[[World, tuple[int, ...]], None]:
     """Runs the script of settings as its user does."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / SCRIPT
-        path.write_text(script(settings), encoding="utf-8")
-        apply: Any = runpy.run_path(str(path))["apply"]
+    apply = functions_of(script(settings))["apply"]
     return lambda world, loops: apply(world.tree, loops, physicsClientId=world.client)

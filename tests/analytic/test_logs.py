@@ -11,6 +11,7 @@ from scipy.interpolate import make_lsq_spline
 from analytic.logs.closed_log import closed_log
 from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
 from analytic.logs.noise import noise, resolution, rounding, stuck_codes
+from analytic.logs.rates import wrong_rates
 from analytic.logs.residual import Residual, half_step_lag, residual_efforts
 from robots.arrays import Array
 from robots.errors import HarnessError
@@ -244,6 +245,14 @@ def test_positions_half_a_step_late_are_named(four_bar: Case) -> None:
     late = residual_efforts(closed, Held(1e-3))
     assert late.rms[0] == pytest.approx(half_step_lag(closed, late)[0], rel=0.05)
     assert late.rms[0] > 20 * judged(log, four_bar).rms[0]
+
+
+def test_a_joint_that_stands_still_has_the_velocity_zero() -> None:
+    """The last digits of where it stands have a rate, which is none; one that moves so little is still named."""
+    t = np.linspace(0, 0.39, 40)
+    q = np.stack([np.full(40, 0.7), 0.7 + 1e-9 * np.sin(9 * t)], axis=1)
+    log = Log(name="l", t=t, joints=("stands", "moves"), q=q, qd=0 * q, actuators=("m",), effort=np.zeros((40, 1)))
+    assert list(wrong_rates(log)) == ["velocities of 'moves' are zero, not the rates of its positions"]
 
 
 def test_an_encoder_that_hangs_is_named(exact: Log) -> None:

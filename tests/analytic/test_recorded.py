@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from analytic.motion.recorded import read_recording
+from robots.errors import MechanismError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
 from robots.motion import Drive
@@ -39,3 +40,51 @@ def test_past_its_ends_the_acceleration_stays_what_it_is_there(four_bar: Mechani
     np.testing.assert_allclose(qdd[:, 0], 6 * end, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(qd[:, 0], 3 * end**2 + 6 * end * ahead, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(q[:, 0], end**3 + 3 * end**2 * ahead + 3 * end * ahead**2, rtol=1e-11, atol=1e-11)
+
+
+PLAIN = "t,crank.q,crank.qd,crank.qdd\n0,0.5,0,1\n0.1,0.505,0.1,1\n0.2,0.52,0.2,1\n"
+
+
+def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
+    (folder / "m.csv").write_bytes(text.encode(encoding))
+    return folder / "m.csv"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (PLAIN, "utf-8-sig"),
+        (PLAIN.replace("\n", "\r\n"), "utf-8"),
+        (PLAIN.replace(",", ";"), "utf-8"),
+        (PLAIN.replace(",", " ,\t"), "utf-8"),
+        ("# of last week\n" + PLAIN, "utf-8"),
+        (PLAIN.replace("crank.qdd\n", "crank.qdd,remark\n").replace(",1\n", ",1,fine\n"), "utf-8"),
+    ],
+)
+def test_tables_of_other_programs_are_read(text: str, encoding: str, four_bar: Mechanism, tmp_path: Path) -> None:
+    q, qd, qdd = read_recording(written(tmp_path, text, encoding), four_bar).law(np.array([0.1]))
+    np.testing.assert_allclose([q, qd, qdd], [[[0.505]], [[0.1]], [[1.0]]], rtol=1e-12)
+
+
+STATE = "t," + ",".join(f"{name}.{k}" for name in ("qpos", "qvel", "qacc") for k in range(3)) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "want a CSV with the motion: no line with the names of columns"),
+        (PLAIN.replace("crank.qdd", "crank.q"), "want a CSV with the motion: column 'crank.q' is there 2 times"),
+        (PLAIN.replace("0.1,1\n", "0.1\n"), "column 'crank.qdd': want finite numbers, got 'nan' in row 2"),
+        (PLAIN.replace("0.1,1\n", "0.1,1,2\n"), "want a CSV with the motion: .* Expected 4 fields in line 3, saw 5"),
+        (PLAIN.replace(",1\n", ",1,2\n"), "want a CSV with the motion: rows have more cells than there are names, 4"),
+        (PLAIN.replace("0.505", "x"), "column 'crank.q': want finite numbers, got 'x' in row 2"),
+        (PLAIN.replace("0.2,0.52", "0.25,0.52"), "'t': want equal steps, as most are .* got 0.1 s after row 1"),
+        (PLAIN.replace("0.2,0.52", "0.05,0.52"), "'t': want times that increase, got one that goes back: 0.1 s in row"),
+        (PLAIN.split("0.1")[0], "column 't': want at least 2 samples, got 1"),
+        (STATE.replace("qvel.0", "qpos.3,qvel.0") + "0" + 10 * ",1" + "\n.1" + 10 * ",1" + "\n", "got 'qpos.3'"),
+    ],
+)
+def test_a_bad_file_gets_one_line(text: str, line: str, four_bar: Mechanism, tmp_path: Path) -> None:
+    with pytest.raises(MechanismError, match=f"m.csv: .*{line}") as caught:
+        read_recording(written(tmp_path, text), four_bar)
+    assert "\n" not in str(caught.value)

@@ -25,7 +25,7 @@ from robots.errors import MechanismError, NotFoundError
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
 from robots.motion import Motion
-from robots.robot import CATALOGUE, Case, MotionSpec, Robot, make_case
+from robots.robot import CATALOGUE, Case, MotionSpec, Robot, load, make_case
 
 LEGS = CATALOGUE / "legs"
 PAIRS = ("knee", "ankle")
@@ -378,3 +378,13 @@ def test_a_foot_carries_more_than_the_crank_and_the_rod_that_move_it(changed: Ch
     assert masses["thigh"] == pytest.approx(4 + 0.28 + 0.15 + 0.25)
     mechanism = read(light)
     assert independent_joints(mechanism, mechanism.rest_position, ["crank", "knee"]) == ("knee",)
+
+
+def test_a_stand_in_with_loops_may_start_where_they_are_closed() -> None:
+    """Its keyframe is then its start, and nothing of it may be changed."""
+    case = make_case(load("four_bar"), variant="default", mode="home", configuration="horizontal")
+    twin = make_twin(case.mechanism, case.guess, case.mechanism, case.guess, {})
+    (own,), (other,) = (space.coordinates(case.guess[None]) for space in (twin.closed, twin.serial))
+    places = [[joint.name for joint in case.mechanism.joints].index(name) for name in twin.names]
+    np.testing.assert_allclose(own, case.guess[places], atol=1e-12)  # this keyframe closes the loop
+    np.testing.assert_allclose(other, own, atol=1e-12)

@@ -195,6 +195,10 @@ TWO_CRANKS = """
   <keyframe><key name="home" qpos="4.3 -3.64 2.55"/></keyframe>
 </mujoco>"""
 
+# A body that tumbles freely, its mass centre beside its origin.
+TUMBLING = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body name="box"><freejoint name="box"/>
+<inertial pos="0.05 -0.02 0.03" mass="2" fullinertia="0.2 0.3 0.25 0.01 0.02 -0.01"/></body></worldbody></mujoco>"""
+
 OWN = {
     "spatial": SPATIAL,
     "five_bar": FIVE_BAR,

@@ -1,6 +1,7 @@
 """Robots stepped as their users do: the effort that acted over a step is what changed the momentum, and no reading."""
 
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from engines.mujoco.actuators import actuators
 from engines.mujoco.stepper import MujocoStepper
 from robots.arrays import Array
 from robots.errors import NotRepresentableError
+from robots.mechanism import ModelFile
+from robots.mjcf import read_mechanism
 from robots.motion import Drive, Motion
 from robots.robot import Case, load, representative_case
 from tests.conftest import MODELS, CaseMaker
@@ -228,6 +231,15 @@ def test_a_motion_of_a_few_steps_is_refused(name: str, prr: Case, prr_motion: Mo
         pytest.skip(f"{name}: its engine is not installed")
     with pytest.raises(NotRepresentableError, match=r"half of the motion lasts \d+ steps of .* ms, a log wants 15"):
         engines.load(name).compute_efforts(prr, prr_motion.assemble(prr_motion.t[:3]))
+
+
+def test_a_step_that_outlasts_the_motion_is_refused(prr: Case, prr_motion: Motion, tmp_path: Path) -> None:
+    path = tmp_path / "slow.xml"
+    shutil.copy(prr.mechanism.model.path, path)
+    _replace(path, "<option ", '<option timestep="10" ')
+    slow = replace(prr, mechanism=read_mechanism(ModelFile(path=path)))
+    with pytest.raises(NotRepresentableError, match=r"half of the motion lasts \d+ steps, a log wants 15"):
+        engines.load("mujoco/as_is").compute_efforts(slow, prr_motion)
 
 
 def test_drives_that_lose_a_degree_of_freedom_are_refused(prr: Case, prr_motion: Motion) -> None:

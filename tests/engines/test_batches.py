@@ -1,5 +1,7 @@
 """Robots of one batch: efforts that a motion needs accelerate each as the motion does, in every engine that has any."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,17 +10,28 @@ import pytest
 import engines
 from analytic.dynamics.noc import Noc
 from analytic.motion.prescribe import prescribe
-from robots.robot import load, representative_case
+from robots.mechanism import Wrench
+from robots.robot import Case, load, representative_case
 
 STEPS = 10
 GPU = "a GPU of a test"
 WITH_BATCHES = [name for name in engines.engine_names() if engines.provides(name, "batch")]
 
 
+def is_loaded(case: Case) -> Case:
+    """The same with a wrench on its platform that is stronger than what the motion needs."""
+    body = next(k for k, body in enumerate(case.mechanism.bodies) if body.name == "platform")
+    wrench = Wrench(
+        body=body, point=np.array([0.05, -0.03, 0.0]), force=np.array([90.0, -60.0, 0.0]), moment=np.array([0, 0, 9.0])
+    )
+    return replace(case, mechanism=replace(case.mechanism, wrenches=(wrench,)))
+
+
+@pytest.mark.parametrize("of_case", [lambda case: case, is_loaded], ids=["as it is", "loaded"])
 @pytest.mark.parametrize(
     "name", [name if name == "mujoco" else pytest.param(name, marks=pytest.mark.slow) for name in WITH_BATCHES]
 )
-def test_efforts_accelerate_each_world_as_its_motion_does(name: str) -> None:
+def test_efforts_accelerate_each_world_as_its_motion_does(name: str, of_case: Callable[[Case], Case]) -> None:
     """Held at what they are in the middle of the steps; the robots are in states of their own.
 
     Loops that are soft swing at first: efforts that are twice or none miss the motion by far more than they do.
@@ -27,7 +40,7 @@ def test_efforts_accelerate_each_world_as_its_motion_does(name: str) -> None:
         pytest.skip(f"{name} is not installed")
     batch = engines.engine(name).batch()
     assert batch is not None
-    case = representative_case(load("3prr"))
+    case = of_case(representative_case(load("3prr")))
     motion = prescribe(case)
     places = np.array([20, 50, 70])
     choices = batch.choices(case.mechanism)

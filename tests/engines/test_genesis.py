@@ -10,7 +10,7 @@ import engines
 from analytic.motion.prescribe import prescribe
 from engines.genesis._support import want_carried
 from engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
-from robots.efforts import EffortHistory, Source
+from robots.efforts import EffortHistory, Source, run_of
 from robots.errors import NotRepresentableError
 from robots.mechanism import Wrench
 from robots.motion import Motion
@@ -112,3 +112,27 @@ def test_rotors_that_are_filled_in_are_read_back() -> None:
     assert not inventory(build(case.mechanism), q).armature.any()
     np.testing.assert_allclose(inventory(build(case.mechanism, as_loaded=True), q).armature, 0.1 * np.eye(3))
     assert engines.lineage("genesis") == engines.lineage("mujoco")
+
+
+@pytest.mark.slow
+def test_a_script_of_settings_sets_what_was_tried() -> None:
+    """Read back from Genesis, and as it is given the very run of the route."""
+    genesis = pytest.importorskip("genesis")
+    from engines.genesis import tuning
+    from engines.genesis._scene import Stepping, numbers
+
+    case, history = ran(as_loaded=False)
+    mechanism, motion = case.mechanism, prescribe(case)
+    settings = {"timestep": "0.004", "solref": "0.008 1", "solimp": "0.9999 0.9999", "integrator": "implicitfast"}
+    built, step = tuning.prepared(mechanism, settings)
+    assert step == built.scene.dt == 0.004
+    params = numbers(built.entity.equalities[0].get_sol_params())
+    np.testing.assert_allclose(params, [0.008, 1, 0.9999, 0.9999, 0.001, 0.5, 2])
+    assert built.scene.rigid_solver._options.integrator == genesis.integrator.implicitfast
+    np.testing.assert_allclose(
+        numbers(built.entity.get_dofs_armature()), [joint.armature for joint in mechanism.joints]
+    )
+    plan, given = tuning.plan(mechanism, motion), tuning.given(mechanism)
+    record = tuning.run(plan, tuning.prepared(mechanism, {}), given.bandwidth)
+    np.testing.assert_allclose(record.acted, run_of(history).log.effort, rtol=1e-12)
+    assert Stepping().iterations == genesis.options.RigidOptions().iterations

@@ -122,6 +122,7 @@ def measures(
                 "mujoco-stiff-drive-opens-loops",
                 "newton-qfrc-actuator",
                 "newton-skipped-closure",
+                "newton-springs-left-out",
                 "genesis-filled-in-rotor",
                 "genesis-loop-on-the-world",
                 "physx-dropped-friction",

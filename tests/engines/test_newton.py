@@ -1,26 +1,51 @@
 """What is Newton's own: its refusals, its readings and what its model holds; all but the first part asks for Newton."""
 
+import warnings
 from dataclasses import replace
 from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import engines
 from analytic.dynamics.noc import Noc
 from analytic.motion.prescribe import prescribe
 from engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
 from engines.newton._support import want_carried, want_simulated
-from robots.efforts import EffortHistory, Source
+from robots.arrays import Array
+from robots.efforts import EffortHistory, Source, run_of
 from robots.errors import NotRepresentableError
-from robots.mechanism import Mechanism
+from robots.mechanism import Mechanism, ModelFile
+from robots.mjcf import read_mechanism
 from robots.motion import Motion
 from robots.robot import Case, load, representative_case
-from tests.conftest import MODELS, CaseMaker
+from tests.conftest import AMPLITUDES, MODELS, CaseMaker
+from tests.engines.mechanisms import TUMBLING
 from tests.errors import relative_error
 from validation.judge.as_is import Settled, settled
 from validation.judge.audit import audit, expected_terms
 from validation.judge.tolerances import registered
+
+
+class Zoo(Protocol):
+    """One of the small mechanisms and its motion, made once for all tests of a process."""
+
+    def __call__(self, name: str) -> tuple[Case, Motion]: ...
+
+
+@pytest.fixture(scope="session")
+def zoo(model_case: CaseMaker) -> Zoo:
+    @cache
+    def make(name: str) -> tuple[Case, Motion]:
+        path, amplitude = MODELS / f"{name}.xml", AMPLITUDES.get(name, 0.1)
+        case = model_case(path, configuration="vertical", amplitude=amplitude)
+        return case, prescribe(case)
+
+    return make
 
 
 def case_of(name: str) -> Case:
@@ -32,8 +57,14 @@ def with_first_joint(mechanism: Mechanism, **changes: float) -> Mechanism:
     return replace(mechanism, joints=(replace(first, **changes), *others))  # type: ignore[arg-type]
 
 
+def without_springs(mechanism: Mechanism) -> Mechanism:
+    return replace(mechanism, joints=tuple(replace(joint, stiffness=0.0) for joint in mechanism.joints))
+
+
 def test_all_that_is_lost_is_named_at_once(model_case: CaseMaker) -> None:
-    with pytest.raises(NotRepresentableError, match=r"newton: free joint 'base'.*; ball joint 'neck'.*; tendon 'both'"):
+    with pytest.raises(
+        NotRepresentableError, match=r"newton: rotor, damper or spring of free joint 'base'.*; tendon 'both'"
+    ):
         want_carried(model_case(MODELS / "floating_rotors.xml", amplitude=0.1).mechanism)
     with pytest.raises(NotRepresentableError, match=r"newton: body 'rod3' with a hinge before a slide.*; body 'rod4'"):
         want_carried(case_of("2pur2rpu").mechanism)
@@ -45,10 +76,28 @@ def test_fully_actuated_robots_are_carried(name: str, solver: str) -> None:
     want_simulated(case_of(name).mechanism, solver)
 
 
-def test_a_spring_is_refused_where_a_solver_leaves_it_out() -> None:
+@pytest.mark.parametrize("solver", ["kamino", "steel"])
+def test_a_spring_is_refused_where_a_solver_leaves_it_out(solver: str) -> None:
     sprung = with_first_joint(case_of("four_bar").mechanism, stiffness=3.0)
-    with pytest.raises(NotRepresentableError, match="solver kamino: spring of joint 'crank', which it leaves out"):
-        want_simulated(sprung, "kamino")
+    with pytest.raises(NotRepresentableError, match=f"solver {solver}: spring of joint 'crank', which it leaves out"):
+        want_simulated(sprung, solver)
+    want_simulated(sprung, "mujoco")
+
+
+@pytest.mark.parametrize("solver", ["kamino", "mujoco", "steel"])
+@pytest.mark.parametrize("name", ["six_legs", "ball_and_universal"])
+def test_free_and_ball_joints_are_carried(name: str, solver: str, model_case: CaseMaker) -> None:
+    mechanism = model_case(MODELS / f"{name}.xml", amplitude=0.02).mechanism
+    want_simulated(without_springs(mechanism), solver)
+
+
+def test_a_ball_beside_other_joints_is_refused(model_case: CaseMaker) -> None:
+    """One joint of Newton's slides and turns about axes, or is a ball."""
+    mechanism = model_case(MODELS / "ball_and_universal.xml", amplitude=0.02).mechanism
+    ball = next(joint for joint in mechanism.joints if joint.kind == "ball")
+    joints = [replace(joint, body=ball.body) if joint.name == "slide" else joint for joint in mechanism.joints]
+    with pytest.raises(NotRepresentableError, match="newton: body 'rod' with a ball joint beside others"):
+        want_carried(replace(mechanism, joints=tuple(joints)))
 
 
 @pytest.mark.slow
@@ -77,6 +126,71 @@ def test_what_is_simulated_is_the_model(name: str) -> None:
     assert {"mass", "armature", "damping"} <= off
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ball_and_universal", "six_legs", "spinning_rod"])
+def test_free_and_ball_joints_are_the_model(name: str, zoo: Zoo) -> None:
+    """What stands in Newton, and its mass matrix, velocity terms and Jacobians in our positions and velocities."""
+    pytest.importorskip("newton")
+    case, motion = zoo(name)
+    rows = audit(case, expected_terms(case, motion), "newton")
+    assert {row["verdict"] for row in rows} == {"agree"}
+    history = engines.load("newton/kkt_single").compute_efforts(case, motion)
+    assert relative_error(history.effort, Noc().compute_efforts(case, motion).effort) < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("route", "name", "limit"),
+    [
+        ("as_is_mujoco", "spinning_rod", 3e-3),
+        ("as_is_mujoco", "ball_and_universal", 3e-3),
+        ("as_is_steel", "ball_and_universal", 3e-3),
+        ("as_is_steel", "six_legs", 1e-2),
+        ("as_is_kamino", "ball_and_universal", 3e-3),
+    ],
+)
+def test_undriven_free_and_ball_joints_are_simulated(route: str, name: str, limit: float, zoo: Zoo) -> None:
+    """Springs of joints by MuJoCo alone; others leave them out."""
+    pytest.importorskip("newton")
+    pytest.importorskip("mujoco_warp")
+    case, motion = zoo(name)
+    if route != "as_is_mujoco":
+        case = replace(case, mechanism=without_springs(case.mechanism))
+        motion = prescribe(case)  # what nothing drives follows from springs
+    if route == "as_is_kamino":
+        motion = beginning(motion, len(motion.t) // 8)  # it takes an eighth of a second a step
+    left = left_of(case, engines.load(f"newton/{route}").compute_efforts(case, motion))
+    assert not left.reason
+    assert (left.rms / left.scale).max() < limit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["steel", "mujoco_warp", "kamino"])
+def test_a_body_that_floats_keeps_its_angular_momentum(solver: str, tmp_path: Path) -> None:
+    """And its mass centre falls freely: Steel would damp its turning by 1 % in this time, had it not been told."""
+    pytest.importorskip("newton")
+    pytest.importorskip("mujoco_warp")
+    from engines.newton import batch
+
+    (tmp_path / "box.xml").write_text(TUMBLING, encoding="utf-8")
+    mechanism = read_mechanism(ModelFile(path=tmp_path / "box.xml"))
+    body, turned = mechanism.bodies[0], np.array([0.8, 0.1, -0.5, 0.2])
+    q = np.array([[0.1, 0.2, 0.3, *(turned / np.linalg.norm(turned))]])
+    qd = np.array([[0.1, -0.2, 0.3, 2.0, -1.0, 3.0]])
+
+    def momenta(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        R, (moving, turning) = Rotation.from_quat(np.roll(state[0][0, 3:], -1)), np.split(state[1][0], 2)
+        return R.apply(body.inertia @ turning), moving + R.apply(np.cross(turning, body.center))
+
+    worlds = batch.worlds(mechanism, (q, qd), {"solver": solver}, "single")
+    np.testing.assert_allclose(worlds.state()[0], q, atol=1e-6)
+    np.testing.assert_allclose(worlds.state()[1], qd, atol=1e-6)
+    worlds.run(np.zeros((1, 0)), 100)
+    (before, moved), (after, fallen) = momenta((q, qd)), momenta(worlds.state())
+    np.testing.assert_allclose(after, before, atol=1e-3 * float(np.linalg.norm(before)))
+    np.testing.assert_allclose(fallen, moved + 100 * batch.timestep(mechanism, {}) * mechanism.gravity, atol=1e-3)
+
+
 @cache
 def ran(route: str, name: str) -> tuple[Case, EffortHistory]:
     case = case_of(name)
@@ -93,6 +207,10 @@ class Ran(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         return self.history
+
+
+def beginning(motion: Motion, samples: int) -> Motion:
+    return replace(motion, **{name: getattr(motion, name)[:samples] for name in ("t", "q", "qd", "qdd")})
 
 
 def left_of(case: Case, history: EffortHistory) -> Settled:
@@ -146,10 +264,75 @@ def test_kamino_says_in_how_many_steps_it_stopped_early() -> None:
     from engines.newton._stepping import Stepping
 
     case = case_of("four_bar")
-    motion = prescribe(case)
-    short = replace(motion, **{name: getattr(motion, name)[:9] for name in ("t", "q", "qd", "qdd")})
-    history = held_by_drives("newton/as_is_kamino", case, short, Stepping(solver="kamino", iterations=1))
+    short, stepping = beginning(prescribe(case), 9), Stepping(solver="kamino", iterations=1)
+    history = held_by_drives("newton/as_is_kamino", case, short, stepping)
     assert history.as_is is not None
     steps = len(history.as_is.log.t)
     assert f"its solver stopped at its 1 iterations in {steps} of {steps} steps" in history.note
     assert history.settings["effort"].startswith("reported: the multiplier")
+
+
+@pytest.mark.slow
+def test_a_script_of_settings_sets_what_was_tried() -> None:
+    """Read back from the solvers, and as it is given the very run of the route."""
+    pytest.importorskip("newton")
+    from engines.newton import tuning
+    from engines.newton._model import build
+    from engines.newton._stepping import Stepping
+
+    case = case_of("four_bar")
+    mechanism, motion = case.mechanism, prescribe(case)
+    model = build(mechanism).model
+    hard = tuning.prepared(mechanism, {"timestep": "0.004", "solref": "0.008 1", "solimp": "0.9999 0.9999"})
+    loops = hard.made(model).mj_model
+    assert hard.step == 0.004
+    np.testing.assert_allclose(loops.eq_solref, np.broadcast_to([0.008, 1], loops.eq_solref.shape))
+    np.testing.assert_allclose(loops.eq_solimp[:, :2], 0.9999)
+    steel = tuning.prepared(mechanism, {"solver": "steel", "iterations": "7"})
+    assert type(steel.made(model)).__name__ == "SolverSteel"
+    assert steel.made(model)._iterations == steel.most_iterations == 7
+    plan, given = tuning.plan(mechanism, motion), tuning.given(mechanism)
+    record = tuning.run(plan, tuning.prepared(mechanism, {}), given.bandwidth)
+    history = ran("as_is_mujoco", "four_bar")[1]
+    np.testing.assert_array_equal(record.acted, run_of(history).log.effort)
+    as_it_comes = Stepping(solver="mujoco").made(model).mj_model
+    for name, loops in (("solref", as_it_comes.eq_solref[0]), ("solimp", as_it_comes.eq_solimp[0, :2])):
+        assert given.settings[name] == " ".join(f"{value:g}" for value in loops)
+
+
+@pytest.mark.slow
+def test_kamino_shuts_a_loop_as_slowly_as_it_is_told() -> None:
+    """By a hundredth of its opening a step: half of the motion of the four-bar is less than one time constant."""
+    pytest.importorskip("newton")
+    from engines.newton import _as_is
+    from engines.newton._stepping import Stepping
+
+    case = case_of("four_bar")
+    motion, stepping = prescribe(case), Stepping(solver="kamino")
+    gains = _as_is.drive_gains(case.mechanism, motion, _as_is.BANDWIDTHS["kamino"])
+    opened = motion.q[0] + np.array([0.0, 1e-3, 0.0])
+    robot = _as_is.NewtonDriven.from_state(case.mechanism, gains, stepping, (opened, 0 * motion.qd[0]))
+    gaps = []
+    for _ in range(50):
+        robot.drive(opened[:1], np.zeros(1))
+        gaps.append(robot.opening().largest)
+    seconds = (len(gaps) - 10) * stepping.step / np.log(gaps[9] / gaps[-1])
+    assert robot.timeconst == pytest.approx(seconds, rel=0.03)
+
+
+def test_the_libraries_beside_newton_are_named_where_it_would_warn() -> None:
+    """As Newton itself says once in a process, where nobody looks."""
+    newton = pytest.importorskip("newton")
+    pytest.importorskip("mujoco_warp")
+    from engines.newton._companions import LIBRARIES, companions
+
+    newton.solvers.SolverMuJoCo._versions_checked = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        newton.solvers.SolverMuJoCo.import_mujoco()
+    told = " ".join(str(warning.message) for warning in caught)
+    beside = companions("mujoco")["beside"]
+    for library in LIBRARIES:
+        assert f"{library} {version(library)}" in beside
+        assert (f"{library}=={version(library)} (requires" in told) == (f"{library}~=" in beside)
+    assert companions("kamino") == companions("steel") == {}

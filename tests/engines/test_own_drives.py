@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from analytic.motion.prescribe import prescribe
-from engines.own_drives import Gains, Reading, driven_by_own_drives
+from engines.own_drives import Gains, Reading, driven_by_own_drives, own_drives_run
 from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory
+from robots.efforts import Deviation, EffortHistory, run_of
 from robots.errors import EngineError
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -36,6 +36,7 @@ class Pendulum:
     qd: float
     step: float = STEP
     precision: type[np.floating] = np.float64
+    iterations: float = 3.0
     drawn: list[float] = field(default_factory=list)
     """Momentum that the drive has given, over the step [N m]."""
 
@@ -166,3 +167,29 @@ def test_a_drive_that_blows_up_is_an_error(case: Case) -> None:
         driven_by_own_drives(
             "test/as_is", case, motion, lambda k: (Broken(case.mechanism, gains, 0.0, 0.0), gains), READING, {}
         )
+
+
+def test_iterations_of_a_solver_are_those_of_a_step_on_average(case: Case) -> None:
+    motion = prescribe(case)
+    gains = Gains.of_velocity(case.mechanism, motion, STEP)
+    robot = Pendulum(case.mechanism, gains, float(motion.q[0, 0]), 0.0)
+    assert own_drives_run("test/as_is", (robot, gains), motion, 0, READING).iterations == pytest.approx(3)
+
+
+def test_faster_drives_lead_back_so_many_times_as_fast(case: Case) -> None:
+    """A mass that a drive leads back: with stiffness times the square, time goes faster by the ratio and no more."""
+    stiffness, damping, ratio = np.array([40.0]), np.array([3.0]), 2.5
+    gains = Gains(stiffness=stiffness, damping=damping)
+    roots = [np.roots([INERTIA, one.damping[0], one.stiffness[0]]) for one in (gains, gains.faster(ratio))]
+    np.testing.assert_allclose(np.sort_complex(roots[1]), np.sort_complex(ratio * roots[0]))
+
+
+def test_servos_stay_behind_by_themselves_and_drives_of_velocity_do_not(case: Case) -> None:
+    motion = prescribe(case)
+    weak = 1e-3 * Gains.of_velocity(case.mechanism, motion, STEP).damping
+    behind = {}
+    for stiffness in (0.0, 1e-9):
+        gains = Gains(stiffness=np.full(1, stiffness), damping=weak)
+        behind[stiffness] = run_of(history_of(case, motion, gains, [], READING)).following.max()
+    assert behind[0.0] > 0.05
+    assert behind[1e-9] == 0

@@ -8,6 +8,7 @@ import pytest
 
 from robots.errors import HarnessError
 from robots.log import Held, Instantaneous, Log
+from robots.log_description import in_text
 from robots.log_files import read_log, write_log
 from robots.mechanism import Mechanism, ModelFile
 from robots.mjcf import read_mechanism
@@ -68,14 +69,16 @@ def test_plain_columns_are_read(separator: str, tmp_path: Path, mechanism: Mecha
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_what_is_written_is_read(suffix: str, tmp_path: Path, mechanism: Mechanism) -> None:
     log = read(tmp_path, mechanism, text(COLUMNS))
+    held = Held(0.1 + 0.2)
     gaps = np.where(np.arange(40).reshape(20, 2) % 3, log.effort / 3, np.nan)
-    whole = replace(log, readings={"sensor": gaps}, effort_time=Held(0.001), source='a "bench"', qdd=log.q / 7)
+    whole = replace(log, readings={"sensor": gaps}, effort_time=held, source='a "bench"', qdd=log.q / 7)
     path = tmp_path / f"again{suffix}"
     write_log(whole, path)
     again = read_log(path, mechanism)
     for name in ("t", "q", "qd", "qdd", "effort"):
         np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
-    assert (again.effort_time, again.source) == (Held(0.001), 'a "bench"')
+    assert (again.effort_time, again.source) == (held, 'a "bench"')
+    assert in_text(Held(0.005)) == "held:0.005"
     assert np.isnan(again.readings["sensor"]).sum() == 14
 
 
@@ -152,11 +155,14 @@ PLAIN = text(COLUMNS)
         (PLAIN.replace("hip.q,", "hip.q [N],"), "", "column 'hip.q .N.': want a unit of angle"),
         (PLAIN, 'effort_time = "sometimes"', "want held:SECONDS or instantaneous, got 'sometimes'"),
         (PLAIN, 'effort_time = "held:x"', "want held:SECONDS or instantaneous, got 'held:x'"),
+        (PLAIN, 'effort_time = "held:-1"', "effort_time: hold of the efforts: want a time above 0 s, got -1 s"),
+        (PLAIN, 'signs = { "hpi.q" = -1 }', "signs: want names of columns, t, hip.q, .*, got 'hpi.q'"),
         (PLAIN, "unit = 3", "run.toml: unit: Extra inputs are not permitted"),
         (PLAIN, "unit", "run.toml: want a description of a log as TOML"),
         (PLAIN, 'columns = { "hip.q" = "Hip" }', "want the column 'Hip' for 'hip.q', as its description says"),
         ("# only a comment\n", "", "want a log as CSV or Parquet: no line with the names"),
         (PLAIN.replace("hip.qd", "hip.q"), "", "column 'hip.q' is there 2 times"),
+        (PLAIN.replace("\n", ",1\n").replace("effort,1", "effort"), "", "rows have more cells than there are names, 7"),
         (PLAIN + "1,2\n", "", "want finite numbers"),
         (PLAIN + "1,2,3,4,5,6,7,8,9\n", "", "want a log as CSV or Parquet"),
     ],

@@ -49,6 +49,8 @@ MODEL = f"<mujoco><worldbody>{BODY}</worldbody></mujoco>"
             '<joint name="j" damping="1 2"/>',
             "not supported: nonlinear spring or damper of joint 'j'",
         ),
+        ("<worldbody>", '<option timestep="0"/><worldbody>', "option timestep: want a time above 0 s, got 0 s"),
+        ("<worldbody>", '<option timestep="-1e-3"/><worldbody>', "want a time above 0 s, got -0.001 s"),
         ("<worldbody>", '<option density="1.2"/><worldbody>', "not supported: a medium"),
         ("<worldbody>", '<option><flag spring="disable"/></option><worldbody>', "not supported: option flag spring"),
         (

@@ -49,7 +49,8 @@ def test_a_robot_that_is_mounted_otherwise_is_told_by_its_gravity(case: Case) ->
     """The logs are of the upright linkage: lying flat, or tilted by 20 degrees, it would need other efforts."""
     log = planar_four_bar.held_log(1e-3, 100)
     flat = make_case(load("four_bar"), variant="default", mode="home", configuration="horizontal")
-    verdict, note = said(judge_log(flat, log))
+    down = flat.mechanism.with_gravity(np.array([-0.0, 0.0, -9.81]))  # as a turned vector has its zeros
+    verdict, note = said(judge_log(replace(flat, mechanism=down), log))
     assert verdict == "disagree"
     assert "gravity (0, -9.81, 0) m/s² in place of (0, 0, -9.81) explains it: --configuration vertical?" in note
     tilted = replace(case, mechanism=case.mechanism.with_gravity(9.81 * np.array([0.342, -0.940, 0.0])))
@@ -58,6 +59,15 @@ def test_a_robot_that_is_mounted_otherwise_is_told_by_its_gravity(case: Case) ->
     assert "m/s² in place of (3.36, -9.22, 0) explains it" in note
     heavy = planar_four_bar.held_log(1e-3, 100, masses=(0.4, 1.3, 0.8))
     assert "gravity" not in said(judge_log(case, heavy))[1]
+
+
+def test_a_hold_that_the_efforts_do_not_keep_is_named(case: Case) -> None:
+    log = planar_four_bar.held_log(1e-3, 100)
+    doubt = "efforts are said to be held for 1 s and change every 0.001 s: that of each row is taken"
+    assert doubt in said(judge_log(case, replace(log, effort_time=Held(1.0))))[1]
+    every_tenth = log.effort[np.arange(len(log.t)) // 10 * 10]
+    for kept in (log, replace(log, effort=every_tenth, effort_time=Held(0.01))):
+        assert "are said to be held" not in said(judge_log(case, kept))[1]
 
 
 def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Case, exact: Log) -> None:

@@ -1,6 +1,8 @@
 """`from loopcheck import judge`, as a test in a robot's own repository would use it."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,6 +60,46 @@ def test_bad_logs_raise_one_line(columns: dict[str, np.ndarray]) -> None:
         with pytest.raises(HarnessError, match=line) as caught:
             judge(MODEL, {**columns, **changes})
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"accuracy": np.inf}, "accuracy: want a positive number, got inf"),
+        ({"accuracy": np.nan}, "accuracy: want a positive number, got nan"),
+        ({"accuracy": -1e-3}, "accuracy: want a positive number, got -0.001"),
+        ({"acuracy": 1e-9}, "unknown option of judge 'acuracy': known are effort_time, accuracy, configuration"),
+        ({"start": np.nan}, "from: want a time in s, got nan"),
+        ({"start": np.inf}, "from: want a time in s, got inf"),
+        ({"fit": "stiction"}, "unknown thing to fit 'stiction': known are friction"),
+        ({"effort_time": "held:0"}, "effort_time: hold of the efforts: want a time above 0 s, got 0 s"),
+    ],
+)
+def test_bad_options_raise_one_line(options: dict[str, Any], line: str, columns: dict[str, np.ndarray]) -> None:
+    """An accuracy that nothing can miss would agree with a log that is 10 % off."""
+    wrong = {**columns, "crank.effort": 1.1 * columns["crank.effort"]}
+    with pytest.raises(HarnessError, match=line):
+        judge(MODEL, wrong, **{"configuration": "vertical", "effort_time": "instantaneous", **options})
+
+
+def test_columns_of_several_lengths_raise_one_line(columns: dict[str, np.ndarray]) -> None:
+    for name, wrong, shape in (
+        ("crank.q", columns["t"][:-1], r"\(50,\)"),
+        ("crank.effort", np.zeros((51, 2)), "51, 2"),
+    ):
+        with pytest.raises(HarnessError, match=f"log, {name}: want a number for each sample, .* got shape .?{shape}"):
+            judge(MODEL, {**columns, name: wrong})
+
+
+def test_options_hold_of_a_log_too() -> None:
+    """The efforts of this log acted a step each: of all times, taken as instantaneous, they must not agree."""
+    log = replace(planar_four_bar.held_log(1e-3, 100), effort_time=None)
+    held = judge(MODEL, log, configuration="vertical", accuracy=1e-4, effort_time="held:0.001")
+    other = judge(MODEL, log, configuration="vertical", accuracy=1e-4, effort_time="instantaneous", name="mine")
+    assert held.agrees
+    assert set(other.figures["effort_time"]) == {"instantaneous"}
+    assert set(other.figures["source"]) == {"log/mine"}
+    assert not other.agrees
 
 
 def test_nothing_else_is_promised() -> None:

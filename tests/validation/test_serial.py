@@ -362,6 +362,8 @@ def test_a_check_says_what_a_file_loses_against_its_closed_twin(
 def test_a_closed_twin_has_the_same_joints_on_the_same_bodies(tmp_path: Path) -> None:
     for path in KNEE:
         shutil.copy(path, tmp_path)
+    (tmp_path / "folder.xml").mkdir()
+    (tmp_path / "gone.xml").symlink_to(tmp_path / "nowhere")
     (tmp_path / "broken.xml").write_text('<mujoco><connect a="1"/> name="knee"', encoding="utf-8")
     (tmp_path / "other.xml").write_text(ANKLE[0].read_text(encoding="utf-8"), encoding="utf-8")
     closed, serial = (case_of(tmp_path / path.name) for path in KNEE)

@@ -24,6 +24,7 @@ from validation.studies.judge.study import case_of_file
 from validation.studies.study import run_study
 from validation.studies.tune import trial
 from validation.studies.tune.engine import tuning_of
+from validation.studies.tune.obstacle import refined
 from validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of
 from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 from validation.studies.tune.study import Tune, tuned_case
@@ -227,6 +228,33 @@ def test_of_equal_costs_the_fewest_changes_win() -> None:
     assert best is not None
     assert best.candidate.family is few
     assert choice(scored, 1e-6) is None
+
+
+class Laws:
+    """Stands for what tries settings."""
+
+    def __init__(self, law: Law) -> None:
+        self.law, self.families = law, FAMILIES
+        self.asked: list[Candidate] = []
+
+    def scored(self, _: Sequence[Purpose], candidates: Sequence[Candidate]) -> list[Scored]:
+        return tries(self.law, self.asked)(candidates, np.inf)
+
+
+def test_where_nothing_is_found_finer_steps_than_the_best_are_tried_while_they_help() -> None:
+    """Down to what no step removes, and no finer than a budget leaves."""
+    begin = Scored(candidate=Candidate(family=FAMILIES[0], step=8e-3), error=8e-3 + 1e-4, cost=125.0)
+
+    def law(family: Family, step: float) -> float:
+        return step + 1e-4
+
+    for finest, last in ((0.0, 3.125e-5), (2e-3, 2e-3)):
+        trials: Any = Laws(law)
+        further = refined(trials, [], [begin], Reach(1.0, finest={"first": finest}))
+        best = min(further, key=lambda one: one.error)
+        assert best.candidate.step == pytest.approx(last)
+        assert all(one.step >= finest for one in trials.asked)
+        assert len(trials.asked) < 20
 
 
 @pytest.fixture(scope="module")

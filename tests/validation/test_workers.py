@@ -1,5 +1,9 @@
 """What the process of a command does beside its workers."""
 
+import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -7,6 +11,21 @@ from tests.validation.conftest import in_this_process
 from validation.execution.journal import Task, journal_in
 from validation.execution.workers import Workers, worker_pool
 
+ROOT = Path(__file__).parents[2]
+IMPORTING = """
+import pathlib, time
+pathlib.Path("importing").touch()
+time.sleep(2)
+"""
+COMMAND = """
+import time
+from validation.execution.forkserver import worker_context
+worker_context(["slowly"])
+try:
+    time.sleep(30)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
 PATIENCE = 30.0
 """How long a task waits for a file [s]."""
 
@@ -40,3 +59,20 @@ def test_a_module_that_cannot_be_imported_harms_no_task(tmp_path: Path) -> None:
     with worker_pool(Workers(jobs=2)) as pool:
         pool.prepare(["no_module_of_this_name"])
         assert pool.results([Task(awaited, (tmp_path / "file",))] * 2, "files") == [True, True]
+
+
+def test_ctrl_c_is_for_the_command_alone(tmp_path: Path) -> None:
+    """Whoever presses it while workers import gets the command's line, and no traceback of theirs."""
+    (tmp_path / "slowly.py").write_text(IMPORTING, encoding="utf-8")
+    command = subprocess.Popen(
+        [sys.executable, "-c", COMMAND],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, tmp_path)))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    assert awaited(tmp_path / "importing")
+    os.killpg(command.pid, signal.SIGINT)
+    assert command.communicate(timeout=PATIENCE) == ("interrupted\n", "")

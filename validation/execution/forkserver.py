@@ -5,7 +5,10 @@ It imports in the background: a command starts it first, and imports what it nee
 
 import multiprocessing
 import os
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -30,6 +33,17 @@ def worker_context(preload: Sequence[str] = ()) -> Any:
         context.set_forkserver_preload([*preload])
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     settings = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", **ONE_THREAD}  # a user may have packages of the same names
-    with patch.dict(os.environ, settings):
+    with patch.dict(os.environ, settings), _without_interrupts():
         forkserver.ensure_running()
     return context
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: this one ends them, and theirs would be a traceback of an import."""
+    resource_tracker.ensure_running()  # which lets interrupts through again when it has begun
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

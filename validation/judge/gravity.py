@@ -55,4 +55,4 @@ def _efforts_per_gravity(mechanism: Mechanism, residual: Residual) -> Array:
 
 
 def _vector(values: Array) -> str:
-    return f"({', '.join(f'{value:.3g}' for value in values)})"
+    return f"({', '.join(f'{value + 0.0:.3g}' for value in values)})"  # without the sign of a zero

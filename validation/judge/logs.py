@@ -32,6 +32,8 @@ TELLING = 2.0
 """A residual tells something if it is more than so many floors [-]; a fault of three is beyond that."""
 UNDECLARED = 0.9
 """Longest hold that is looked for where nobody says one, over the step of the log [-]; beyond, it is that step."""
+CHANGING = 1.5
+"""How many times as often as a hold allows efforts change if they are not held so long [-]."""
 LEFT = 10.0
 """Force left over where nothing drives, over what the accuracy allows, from which it is named [-]."""
 KNOWN_GAINS = {
@@ -90,7 +92,7 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
     """
-    doubts = (*wrong_rates(log), *stuck_codes(log))
+    doubts = (*wrong_rates(log), *stuck_codes(log), *_wrong_hold(log))
     moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
     own = replace(case, mode=log.name, robot=moved)
     sound = log
@@ -105,6 +107,19 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
         return JudgedLog(case=own, log=log, residuals=(), doubts=doubts, failure=str(error))
     left = [of_one.after for of_one in fits] or residuals
     return JudgedLog(case=own, log=log, residuals=tuple(left), lags=tuple(lags), fits=tuple(fits), doubts=doubts)
+
+
+def _wrong_hold(log: Log) -> Iterator[str]:
+    """A hold that the efforts do not keep, as of milliseconds for seconds, as a phrase."""
+    when, span = log.effort_time, float(log.t[-1] - log.t[0])
+    if not isinstance(when, Held) or when.seconds < CHANGING * log.dt:
+        return
+    changes = int(np.any(np.diff(log.effort, axis=0) != 0, axis=1).sum())
+    if changes > CHANGING * (span / when.seconds + 1):
+        yield (
+            f"efforts are said to be held for {when.seconds:g} s and change every {span / changes:.3g} s: that of each "
+            f"row is taken to have acted for {log.dt:.3g} s"
+        )
 
 
 def _residuals(closed: ClosedLog, start: float) -> Iterator[Residual]:

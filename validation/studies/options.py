@@ -1,5 +1,6 @@
 """Options that commands share, and how a command computes its study and ends."""
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
     from validation.studies.study import Conclusion, Study, StudyResult
 
 RESULTS = Path("results")
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers that nan and inf are not in, with which no comparison is true or no time ends."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """See `click.ParamType.convert`."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"want a finite number, got {number:g}", param, ctx)
+        return number
+
+
 robots_argument = click.argument("robots", metavar="[ROBOT]...", nargs=-1)
 folders_option = click.option(
     "--robots",
@@ -94,7 +108,7 @@ _jobs = click.option("--jobs", type=click.IntRange(min=1), help="Worker processe
 _time_limit = click.option(
     "--time-limit",
     metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     help="Stop what takes longer, as a source on a case: it reads not run; default: 1800.",
 )
 

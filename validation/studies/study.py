@@ -218,11 +218,11 @@ def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:
         record: What `run.json` holds.
     """
     kinds = set(verdicts)
-    if record["internal_errors"]:
+    if record.get("internal_errors"):  # folders of earlier versions have neither
         return 70
     if "disagree" in kinds:
         return 1
-    return 3 if record["not_run"] or kinds & OPEN or not kinds & PASSED else 0
+    return 3 if record.get("not_run") or kinds & OPEN or not kinds & PASSED else 0
 
 
 def _study_named(name: str, folder: Path) -> type[Study]:

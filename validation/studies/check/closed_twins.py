@@ -25,9 +25,15 @@ def possible_twins(mechanism: Mechanism) -> tuple[Path, ...]:
     patterns = [re.compile(rb"\sname\s*=\s*[\"']" + re.escape(name.encode()) + rb"[\"']") for name in names]
     possible = []
     for path in sorted(model.parent.glob("*.xml")):
-        if path == model or path.stat().st_size > LARGEST:
-            continue
-        text = path.read_bytes()
+        text = b"" if path == model else _text(path)
         if CLOSURE.search(text) and all(pattern.search(text) for pattern in patterns):
             possible.append(path)
     return tuple(possible)
+
+
+def _text(path: Path) -> bytes:
+    """What is in a file; nothing of what is too large, is none, or cannot be read: nobody asked for it."""
+    try:
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= LARGEST else b""
+    except OSError:
+        return b""

@@ -13,7 +13,13 @@ from validation.studies.options import RESULTS, Execution, execution_options
 )
 @click.option("--mode", "modes", multiple=True, default=("pmp",), show_default=True, help="Working mode; may repeat.")
 @click.option(
-    "--seed", "seeds", type=int, multiple=True, default=(0,), show_default=True, help="Seed of the templates."
+    "--seed",
+    "seeds",
+    type=click.IntRange(min=0),
+    multiple=True,
+    default=(0,),
+    show_default=True,
+    help="Seed of the templates.",
 )
 @click.option("--templates", type=click.IntRange(min=2), default=10, show_default=True, help="Robots for each level.")
 @execution_options(RESULTS / "ctc")

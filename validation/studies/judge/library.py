@@ -1,7 +1,7 @@
 """`from loopcheck import judge`: the verdict on a log in one call, for notebooks and for tests of other projects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -10,13 +10,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from analytic.logs.parameters import Estimate
-from robots.log import Log
+from robots.errors import NotFoundError, ShapeError
+from robots.log import EffortTime, Log
 from robots.log_description import effort_time_of
 from robots.log_files import log_of_frame, read_log
 from robots.mechanism import Mechanism
 from validation.judge.logs import ACCURACY, JudgedLog, judge_log, log_rows, verdicts
 from validation.judge.verdicts import SEVERITY
-from validation.studies.judge.study import case_of_file
+from validation.studies.judge.study import Asked, case_of_file
 
 
 class Options(TypedDict, total=False):
@@ -82,7 +83,10 @@ def judge(
     Raises:
         HarnessError: If model or log are bad, in one line that says what was wanted, what came and where.
     """
-    accuracy = options.get("accuracy", ACCURACY)
+    for option in options:
+        if option not in Options.__annotations__:  # or a misspelt accuracy would be judged by another
+            raise NotFoundError("option of judge", option, Options.__annotations__)
+    asked = _asked(options)
     case = case_of_file(
         Path(model),
         options.get("configuration", ""),
@@ -91,11 +95,11 @@ def judge(
     )
     judged = judge_log(
         case,
-        _log(log, case.mechanism, options),
-        start=options.get("start", -np.inf),
-        fitted=tuple(options.get("fit", ())),
+        _log(log, case.mechanism, options.get("name", ""), asked.effort_time),
+        start=asked.start,
+        fitted=asked.fitted,
     )
-    by_actuator = verdicts(judged, accuracy)
+    by_actuator = verdicts(judged, asked.accuracy)
     names = [actuator.name for actuator in case.mechanism.actuators]
     return Judgement(
         verdicts={name: one.verdict for name, one in zip(names, by_actuator, strict=True)},
@@ -106,14 +110,42 @@ def judge(
     )
 
 
-def _log(log: str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike], mechanism: Mechanism, options: Options) -> Log:
-    when, name = effort_time_of(options.get("effort_time", ""), "effort_time"), options.get("name", "")
+def _asked(options: Options) -> Asked:
+    """The options of how a log is judged, checked as those of the command line are."""
+    fitted = options.get("fit", ())
+    return Asked(
+        accuracy=options.get("accuracy", ACCURACY),
+        effort_time=effort_time_of(options.get("effort_time", ""), "judge"),
+        start=options.get("start", -np.inf),
+        fitted=(fitted,) if isinstance(fitted, str) else tuple(fitted),
+    )
+
+
+def _log(
+    log: str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike],
+    mechanism: Mechanism,
+    name: str,
+    effort_time: EffortTime | None,
+) -> Log:
     if isinstance(log, Log):
-        return log
+        return replace(log, name=name or log.name, effort_time=effort_time or log.effort_time)
     if isinstance(log, str | Path):
-        return read_log(Path(log), mechanism, name=name, effort_time=when)
-    frame = log if isinstance(log, pd.DataFrame) else pd.DataFrame({key: np.asarray(x) for key, x in log.items()})
-    return log_of_frame(frame, mechanism, name=name or "log", effort_time=when)
+        return read_log(Path(log), mechanism, name=name, effort_time=effort_time)
+    frame = log if isinstance(log, pd.DataFrame) else _frame(log, name or "log")
+    return log_of_frame(frame, mechanism, name=name or "log", effort_time=effort_time)
+
+
+def _frame(columns: Mapping[str, ArrayLike], name: str) -> pd.DataFrame:
+    """Arrays by name as a table."""
+    arrays = {key: np.asarray(values) for key, values in columns.items()}
+    first = next(iter(arrays), "")
+    for key, values in arrays.items():
+        if values.ndim != 1 or values.shape != arrays[first].shape:
+            raise ShapeError(
+                f"{name}, {key}: want a number for each sample, shape {(arrays[first].size,)} as '{first}', "
+                f"got shape {values.shape}"
+            )
+    return pd.DataFrame(arrays)
 
 
 def _efforts(judged: JudgedLog, names: Sequence[str]) -> pd.DataFrame:

@@ -79,6 +79,9 @@ class Asked:
     def __post_init__(self) -> None:
         if not 0 < self.accuracy < np.inf:
             raise ToleranceError(f"accuracy: want a positive number, got {self.accuracy:g}")
+        if not self.start < np.inf:
+            raise ToleranceError(f"from: want a time in s, got {self.start:g}")
+        object.__setattr__(self, "fitted", tuple(dict.fromkeys(self.fitted)))  # twice the same is told from nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from validation.studies.options import RESULTS, Execution, execution_options
 @click.option("--map", "pairs", metavar="JOINT=JOINT", multiple=True, help="Joints of both that are one; may repeat.")
 @click.option("--hold", metavar="JOINTS", default="", help="Joints that stay where they are, as J1,J2; free ones do.")
 @click.option("--samples", type=click.IntRange(min=1), default=256, show_default=True, help="Poses of the workspace.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of poses and random motions.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of poses and random motions.")
 @click.option("--speed", "speeds", metavar="MOTOR=SPEED", multiple=True, help="Largest speed of a motor; may repeat.")
 @click.option("--accuracy", type=float, help="Largest plain error of a motor's effort over its peak, as 0.05: judged.")
 @click.option("--mode", help="Keyframe of CLOSED.xml to start from; default: the first, or qpos0.")

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from validation.studies.options import RESULTS, Execution, execution_options, scheduler_option
+from validation.studies.options import RESULTS, Execution, FiniteRange, execution_options, scheduler_option
 
 
 @click.command()
@@ -15,7 +15,7 @@ from validation.studies.options import RESULTS, Execution, execution_options, sc
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all that is random.")
 @click.option(
     "--spread",
-    type=click.FloatRange(0, 50),
+    type=FiniteRange(0, 50),
     default=1.0,
     show_default=True,
     help="How far masses, inertias and lengths may be off, in %.",

@@ -21,7 +21,9 @@ from validation.studies.options import RESULTS, Execution, execution_options
 @click.option("--budget", type=float, metavar="µs", help="Most that a simulated second may take on this machine.")
 @click.option("--include-start", is_flag=True, help="Judge the start of a run too.")
 @click.option("--in-place", is_flag=True, help="Write the changes into MODEL.xml as well; it asks first.")
-@click.option("--seed", type=int, default=0, show_default=True, help="First seed of the random motions.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="First seed of the random motions."
+)
 @execution_options(RESULTS / "tune")
 def command(model: Path, execution: Execution, in_place: bool, **options: Any) -> int:
     """Find the cheapest settings with which a simulation reaches an accuracy, and prove them.

@@ -1,38 +1,68 @@
-"""What stands in the way of an accuracy that no settings reach: the part of the error that more of a change removes."""
+"""What is left to try where a search finds nothing, and what then stands in the way of an accuracy.
 
-from collections.abc import Sequence
+That is the part of the error that more of a change removes.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from validation.studies.tune.purposes import Purpose
-from validation.studies.tune.search import Candidate, Scored
+from validation.studies.tune.search import Candidate, Reach, Scored
 from validation.studies.tune.trials import Trials
 
+WORDS = {"step": "half the step", "softness": "half the time constant"}
 HELPS = 0.8
 """A change that leaves less than this part of the error takes its cause away [-]."""
 
 
-def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> str:
-    """Why nothing reaches an accuracy, and the best there is, in words.
+def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], reach: Reach) -> list[Scored]:
+    """Finer steps and harder loops than the best of a search has, as long as they help.
+
+    Args:
+        trials: What tries settings.
+        purposes: The motions.
+        tried: What has been tried, of which something can be judged.
+        reach: How far the search goes.
+    """
+    best, further = _best(trials, purposes, tried), list[Scored]()
+    while True:
+        candidates = [
+            one for one in _further(trials, best.candidate).values() if one.step >= reach.least_step(one.family.method)
+        ]
+        others = trials.scored(purposes, candidates)
+        further += others
+        better = min(others, key=lambda one: one.error, default=best)
+        if not better.error < HELPS * best.error:
+            return further
+        best = better
+
+
+def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> Mapping[str, str]:
+    """Why nothing reaches an accuracy, and the best there is.
 
     Args:
         trials: What tries settings.
         purposes: The motions.
         tried: What has been tried, of which something can be judged.
         wish: What is wanted, in words.
+
+    Returns:
+        The verdict, and the answer in words.
     """
     best = _best(trials, purposes, tried)
-    finer, harder = _further(best.candidate)
-    results = dict(zip(("step", "softness"), trials.scored(purposes, [finer, harder]), strict=True))
-    beside = {"step": best, "softness": results["step"] if harder.step < best.candidate.step else best}
+    if not np.isfinite(best.error):
+        reason = trials.reason(purposes, best.candidate)
+        return {"verdict": "not comparable", "answer": f"no settings can be judged on all motions: {reason}"}
+    further = _further(trials, best.candidate)
+    results = dict(zip(further, trials.scored(purposes, list(further.values())), strict=True))
+    has_finer = "softness" in further and further["softness"].step < best.candidate.step
+    beside = {"step": best, "softness": results["step"] if has_finer else best}
     causes = [name for name, one in results.items() if one.error < HELPS * beside[name].error]
-    figures = ", ".join(
-        f"{words} {one.error:.2g}"
-        for words, one in zip(("half the step", "half the time constant"), results.values(), strict=True)
-    )
+    figures = ", ".join(f"{WORDS[name]} {one.error:.2g}" for name, one in results.items())
     reason = f"what stands in the way is the {' and the '.join(causes)}" if causes else _rest(trials, best)
-    return f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"
+    return {"verdict": "disagree", "answer": f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"}
 
 
 def _best(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]) -> Scored:
@@ -45,15 +75,23 @@ def _best(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]) 
     return min(on_all, key=lambda one: one.error)
 
 
-def _further(candidate: Candidate) -> tuple[Candidate, Candidate]:
-    """Half the step with the same loops, and loops of half the time constant, with half the step where they need it."""
+def _further(trials: Trials, candidate: Candidate) -> dict[str, Candidate]:
+    """Half the step with the same loops, and loops of half the time constant, with half the step where they need it.
+
+    The latter only where a method has time constants.
+    """
     family, step = candidate.family, candidate.step
+    of_method = [one for one in trials.families if one.method == family.method]
     if not family.timeconst:
-        hard = replace(family, timeconst=2.0)
-        return Candidate(family=family, step=step / 2), Candidate(family=hard, step=step)
+        hard = {"softness": Candidate(family=replace(family, timeconst=2.0), step=step)}
+        finer = Candidate(family=family, step=step / 2)
+        return {"step": finer, **(hard if any(one.timeconst for one in of_method) else {})}
     same = replace(family, timeconst=2 * family.timeconst)
     harder = family if family.timeconst < 4 else replace(family, timeconst=family.timeconst / 2)
-    return Candidate(family=same, step=step / 2), Candidate(family=harder, step=step / 2 if harder is family else step)
+    return {
+        "step": Candidate(family=same, step=step / 2),
+        "softness": Candidate(family=harder, step=step / 2 if harder is family else step),
+    }
 
 
 def _rest(trials: Trials, best: Scored) -> str:

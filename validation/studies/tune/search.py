@@ -158,6 +158,14 @@ class Reach(NamedTuple):
     own: float = 0.0
     """Step of the file as it is [s]."""
 
+    def least_step(self, method: str) -> float:
+        """Finest step of a method that is tried [s].
+
+        Args:
+            method: Its name.
+        """
+        return max(self.span / MOST_STEPS, self.finest.get(method, 0.0))
+
 
 def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) -> Iterator[Scored]:
     """All candidates that are tried until the cheapest is found that stays below an error.
@@ -170,8 +178,7 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
     """
     methods = []
     for name in dict.fromkeys(family.method for family in families):
-        least = max(reach.span / MOST_STEPS, reach.finest.get(name, 0.0))
-        steps = [step for step in STEPS if least <= step <= reach.span / FEWEST_STEPS]
+        steps = [step for step in STEPS if reach.least_step(name) <= step <= reach.span / FEWEST_STEPS]
         of_method = [family for family in families if family.method == name]
         methods.append(_Method(of_method, steps, of_method[1:]))
     best = reach.most

@@ -22,7 +22,7 @@ from validation.judge import sources
 from validation.studies.study import Computed, Conclusion, Study, StudyResult
 from validation.studies.tune.certificate import FILE, Certificate, Claim, hashes
 from validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
-from validation.studies.tune.obstacle import obstacle
+from validation.studies.tune.obstacle import obstacle, refined
 from validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
 from validation.studies.tune.search import Scored, choice
 from validation.studies.tune.trial import Trial
@@ -140,7 +140,7 @@ class Tune(Study):
         seeds = range(self.seed + 1, self.seed + 1 + HELD_OUT)
         held_out = self._random(shown, pool, seeds)
         for attempt in range(ROUNDS):
-            tried = trials.search(searched, target, self._finest_steps(pool))
+            tried = self._tried(trials, searched, target, pool)
             best = choice(tried, target)
             if best is None and min(one.error for one in tried) <= self.accuracy:
                 break  # of a target that has been lowered
@@ -148,7 +148,7 @@ class Tune(Study):
                 words = f"no settings can be judged; as it is: {base.reason}"
                 return {"verdict": "not comparable", "answer": words}
             if best is None:
-                return {"verdict": "disagree", "answer": obstacle(trials, searched, tried, self._wish())}
+                return obstacle(trials, searched, tried, self._wish())
             others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
             settings = best.candidate.family.settings(best.candidate.step)
             proof = trials.on(PROOF, [*searched, *others], settings)
@@ -170,6 +170,14 @@ class Tune(Study):
                 target *= max(MARGIN * self.accuracy / worst, 0.1)
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
         return {"verdict": "disagree", "answer": f"what the search finds does not hold elsewhere: {reasons}"}
+
+    def _tried(self, trials: Trials, searched: Sequence[Purpose], target: float, pool: WorkerPool) -> list[Scored]:
+        """All that is tried for an error, and where nothing stays below it, what is finer than the best."""
+        finest = self._finest_steps(pool)
+        tried = trials.search(searched, target, finest)
+        if choice(tried, target) or not np.isfinite([one.error for one in tried]).any():
+            return tried
+        return [*tried, *refined(trials, searched, tried, trials.reach(searched, finest))]
 
     def _random(self, shown: Sequence[Purpose], pool: WorkerPool, seeds: Sequence[int]) -> list[Purpose]:
         """Random motions, as far and as fast as the first that is given."""

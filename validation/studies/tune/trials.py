@@ -94,6 +94,20 @@ class Trials:
         lasts = any(one.ended and one.reason for one in trials)
         return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost, lasts=lasts)
 
+    def reason(self, purposes: Sequence[Purpose], candidate: Candidate) -> str:
+        """Why a candidate that has been tried cannot be judged on some motions, in words.
+
+        Args:
+            purposes: The motions.
+            candidate: What has been tried.
+        """
+        known = self._trials(purposes, candidate)
+        return "; ".join(
+            f"{name}: {trial.reason or 'its error is no number'}"
+            for name, trial in known.items()
+            if not np.isfinite(trial.bound(start=self.include_start))
+        )
+
     def _trials(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, Trial]:
         """What is known of a candidate, by motion."""
         settings = in_text(candidate.family.settings(candidate.step))
@@ -111,12 +125,23 @@ class Trials:
             finest: Finest step that a budget leaves to a method [s].
         """
         self._ask_for_families()
+        reach = self.reach(purposes, finest)
         same = next(family for family in self.families if not family.fixed and not family.timeconst)
         own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
         tried = self.scored(purposes, own)
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
-        reach = Reach(max(_span(purpose.motion.t) for purpose in purposes), most, finest, self.given.step)
-        return [*tried, *cheapest(self.families, reach, target, partial(self.scored, purposes))]
+        ask = partial(self.scored, purposes)
+        return [*tried, *cheapest(self.families, reach._replace(most=most), target, ask)]
+
+    def reach(self, purposes: Sequence[Purpose], finest: Mapping[str, float]) -> Reach:
+        """How far a search on some motions goes.
+
+        Args:
+            purposes: The motions.
+            finest: Finest step that a budget leaves to a method [s].
+        """
+        span = max(_span(purpose.motion.t) for purpose in purposes)
+        return Reach(span=span, finest=finest, own=self.given.step)
 
     def too_weak(self, purpose: Purpose) -> str:
         """By which methods a motion is not followed at a fraction of the file's step either, as actuators are too weak.

@@ -27,7 +27,9 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str) -> tuple[i
 @click.option(
     "--steps", type=click.IntRange(min=1), default=100, show_default=True, help="After how many steps worlds are held."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the states where worlds begin.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the states where worlds begin."
+)
 @click.option("--mode", help="Keyframe to start from; default: the first, or qpos0 where there is none.")
 @click.option("--configuration", default="", help="Which way gravity points; default: as in the file.")
 @execution_options(RESULTS / "worlds")

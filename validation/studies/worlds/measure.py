@@ -29,6 +29,8 @@ ROUND_OFF = 3.0
 LEAST_TIME = 0.3
 """How long a batch is timed at least [s]."""
 REPEATS = 3
+LONG = 10.0
+"""After how long a batch is not timed again [s]: one that takes so long tells its rate to a few percent."""
 TIMED = 20
 """Steps that are timed at once [-]."""
 EPSILON: Mapping[str, type[np.floating[Any]]] = {"single": np.float32, "double": np.float64}
@@ -170,7 +172,7 @@ def steps_per_second(fresh: Callable[[], Worlds], tau: Array) -> float:
         fresh: Makes the batch; held efforts lead a robot away, so that it begins anew after some steps.
         tau: Efforts that are held [N or N m], shape (n, na).
     """
-    best = np.inf
+    best, whole = np.inf, 0.0
     for _ in range(REPEATS):
         span, runs = 0.0, 0
         while span < LEAST_TIME / REPEATS:
@@ -178,7 +180,9 @@ def steps_per_second(fresh: Callable[[], Worlds], tau: Array) -> float:
             begin = time.perf_counter()
             worlds.run(tau, TIMED)
             span, runs = span + time.perf_counter() - begin, runs + 1
-        best = min(best, span / runs)
+        best, whole = min(best, span / runs), whole + span
+        if whole > LONG:
+            break
     return len(tau) * TIMED / best
 
 

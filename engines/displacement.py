@@ -1,0 +1,27 @@
+"""Joint positions a displacement further on, as engines need them that difference along a motion."""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+
+
+def moved(mechanism: Mechanism, q: Array, displacement: Array) -> Array:
+    """Joint positions after a displacement, whose turns of balls are in body axes.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nq,).
+        displacement: Along the joint velocities [m or rad], shape (nv,).
+    """
+    after = np.array(q)
+    for joint, places, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        if joint.kind in ("hinge", "slide"):
+            after[places] += displacement[dofs]
+            continue
+        turn = displacement[dofs][-3:]
+        after[places][:-4] += displacement[dofs][:-3]
+        quaternion = Rotation.from_quat(np.roll(q[places][-4:], -1)) * Rotation.from_rotvec(turn)
+        after[places][-4:] = np.roll(quaternion.as_quat(), 1)
+    return after

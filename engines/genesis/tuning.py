@@ -1,0 +1,162 @@
+"""Other settings of a simulation in Genesis, as a script: step, integrator, and how hard its loops are."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from engines.as_is import Record
+from engines.computed_torque import bandwidth
+from engines.genesis._as_is import READING, GenesisDriven
+from engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
+from engines.own_drives import Gains
+from engines.own_drives_tuning import DrivesPlan
+from engines.silence import silenced
+from engines.tuning import Family, Given, Settings, best_seconds, functions_of
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+SCRIPT = "tuned_genesis.py"
+"""Name of the script."""
+OWN, OTHERS = "approximate_implicitfast", ("implicitfast",)
+"""Genesis' integrator, and others; Euler has drives act by the velocity where a step begins."""
+REST = ("0.001", "0.5", "2")
+"""What Genesis has for the rest of `solimp`."""
+BANDWIDTH = bandwidth(STEP)
+HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
+TIMECONSTS = (2, 3, 5)
+"""Time constants of the loops over the step [-]."""
+
+
+def given(mechanism: Mechanism) -> Given:
+    """See `engines.tuning.Tuning.given`."""
+    loops = {}
+    if mechanism.closures:
+        with guarded("genesis"), silenced():
+            values = [f"{value:.6g}" for value in numbers(build(mechanism).entity.equalities[0].get_sol_params())]
+        loops = {"solref": " ".join(values[:2]), "solimp": " ".join(values[2:4])}
+    return Given(
+        step=STEP,
+        stages=1,
+        bandwidth=BANDWIDTH,
+        timeconst=np.inf,
+        settings={"timestep": f"{STEP:.6g}", "integrator": OWN, **loops},
+    )
+
+
+def families(mechanism: Mechanism) -> list[Family]:
+    """See `engines.tuning.Tuning.families`: hard loops, loops as they are, and softer ones, by each integrator."""
+    of_all = []
+    for fixed in ({}, *({"integrator": name} for name in OTHERS)):
+        method = fixed.get("integrator", OWN)
+        hard = [
+            Family(method=method, stages=1, fixed={**fixed, "solimp": solimp}, timeconst=k)
+            for solimp in (HARD, SOFTER)
+            for k in TIMECONSTS
+        ]
+        as_it_is = Family(method=method, stages=1, fixed=fixed)
+        of_all += [hard[0], as_it_is, *hard[1:]] if mechanism.closures else [as_it_is]
+    return of_all
+
+
+def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
+    """See `engines.tuning.Tuning.plan`."""
+    return DrivesPlan(mechanism=mechanism, motion=motion, gains=Gains.of_velocity(mechanism, motion, STEP))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scripted(Stepping):
+    """How a scene steps as the script of settings says."""
+
+    script: str
+
+    def rigid_options(self, **others: Any) -> Any:
+        """See `Stepping.rigid_options`."""
+        return functions_of(self.script)["rigid_options"](**others)
+
+    def apply(self, entity: Any) -> None:
+        """See `Stepping.apply`."""
+        functions_of(self.script)["apply"](entity)
+
+
+Prepared: TypeAlias = tuple[Built, float]
+"""A robot in a scene, and its step [s]."""
+
+
+def prepared(mechanism: Mechanism, settings: Settings) -> Prepared:
+    """See `engines.tuning.Tuning.prepared`: the robot in a scene; the script itself is run."""
+    stepping = Scripted(step=float(settings.get("timestep", STEP)), script=script(mechanism, settings))
+    with guarded("genesis"), silenced():
+        return build(mechanism, stepping), stepping.step
+
+
+def run(plan: DrivesPlan, prepared: Prepared, bandwidth: float, start: int | Array = 0) -> Record:
+    """See `engines.tuning.Tuning.run`; its drives are as strong as the bandwidth is large beside that given."""
+    built, step = prepared
+
+    def put(gains: Gains, state: tuple[Array, Array]) -> GenesisDriven:
+        return GenesisDriven.from_state(built, gains, state, step)
+
+    with guarded("genesis/as_is"), silenced():
+        return plan.run("genesis/as_is", put, READING, bandwidth / BANDWIDTH, start)
+
+
+def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
+    """See `engines.tuning.Tuning.files`: a script of calls."""
+    return {mechanism.model.path.with_name(SCRIPT): script(mechanism, settings).encode()}
+
+
+def script(mechanism: Mechanism, settings: Settings) -> str:
+    """The calls, as functions of a module that needs Genesis alone.
+
+    Args:
+        mechanism: Robot, whose rotors are set, as Genesis fills in others.
+        settings: What to set.
+    """
+    rotors = ", ".join(f"{value:.17g}" for joint in mechanism.joints for value in np.atleast_1d(joint.armature))
+    integrator = f"integrator=genesis.integrator.{settings['integrator']}, " if "integrator" in settings else ""
+    lines = [
+        '"""Genesis settings of `loopcheck tune`: `rigid_options` and `DT` for a scene, `apply` once it is built."""',
+        "",
+        "import genesis",
+        "",
+        f"DT = {settings.get('timestep', f'{STEP:.6g}')}  # seconds, for the scene's `SimOptions`",
+        "",
+        "",
+        "def rigid_options(**others):",
+        '    """Options of the scene\'s solver; `others` are further ones."""',
+        f"    return genesis.options.RigidOptions({integrator}**others)",
+        "",
+        "",
+        "def apply(entity):",
+        '    """Set how hard the loops of a robot are, and the rotors of its file: Genesis fills 0.1 in for none."""',
+        f"    entity.set_dofs_armature([{rotors}])",
+    ]
+    if "solref" in settings:
+        loops = ", ".join([*settings["solref"].split(), *settings["solimp"].split(), *REST])
+        lines += ["    for equality in entity.equalities:", f"        equality.set_sol_params(({loops}))"]
+    return "\n".join([*lines, ""])
+
+
+def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
+    """See `engines.tuning.Tuning.seconds_per_step`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions from which it steps [m or rad], shape (nq,).
+        settings: What to set.
+    """
+    built, _ = prepared(mechanism, settings)
+
+    def begin() -> None:
+        built.scene.reset()
+        built.put(q, np.zeros(mechanism.nv))
+
+    def steps(count: int) -> None:
+        for _ in range(count):
+            built.scene.step()
+
+    with guarded("genesis"), silenced():
+        return best_seconds(begin, steps)

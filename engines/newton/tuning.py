@@ -1,0 +1,159 @@
+"""Other settings of a simulation in Newton, as a script: its solvers, and how hard the loops of MuJoCo are.
+
+Kamino is not searched: on the four-bar its step takes a hundred iterations, and forty times as long as the others'.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engines.as_is import Record
+from engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading_of
+from engines.newton._model import guarded
+from engines.newton._stepping import STEP, Stepping
+from engines.own_drives import Gains
+from engines.own_drives_tuning import DrivesPlan
+from engines.silence import silenced
+from engines.tuning import Family, Given, Settings, best_seconds, functions_of
+from robots.arrays import Array
+from robots.mechanism import Mechanism
+from robots.motion import Motion
+
+SCRIPT = "tuned_newton.py"
+"""Name of the script."""
+GIVEN = {"solver": "mujoco", "solref": "0.02 1", "solimp": "0.9 0.95"}
+"""What people train with: Isaac Lab's Newton steps by MuJoCo."""
+HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
+TIMECONSTS = (2, 3, 5)
+"""Time constants of MuJoCo's loops over the step [-]."""
+
+
+def given(mechanism: Mechanism) -> Given:
+    """See `engines.tuning.Tuning.given`."""
+    return Given(
+        step=STEP,
+        stages=1,
+        bandwidth=BANDWIDTHS[GIVEN["solver"]],
+        timeconst=np.inf,
+        settings={"timestep": f"{STEP:.6g}", **GIVEN},
+    )
+
+
+def families(mechanism: Mechanism) -> list[Family]:
+    """See `engines.tuning.Tuning.families`: MuJoCo with hard loops, as it is and softer, and Steel."""
+    mujoco = partial(Family, method="SolverMuJoCo", stages=1)
+    hard = [mujoco(fixed={"solimp": solimp}, timeconst=k) for solimp in (HARD, SOFTER) for k in TIMECONSTS]
+    as_it_is = [mujoco(fixed={}, longest=0.01), mujoco(fixed={"solimp": HARD}, longest=0.01)]
+    steel = [{"solver": "steel"}, {"solver": "steel", "iterations": "48"}]
+    return [
+        *([hard[0], *as_it_is, *hard[1:]] if mechanism.rigid_closures else as_it_is[:1]),
+        *(Family(method="SolverSteel", stages=1, fixed=fixed) for fixed in steel),
+    ]
+
+
+def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
+    """See `engines.tuning.Tuning.plan`."""
+    with guarded("newton"), silenced():
+        gains = drive_gains(mechanism, motion, given(mechanism).bandwidth)
+    return DrivesPlan(mechanism=mechanism, motion=motion, gains=gains)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scripted(Stepping):
+    """A solver as the script of settings makes it."""
+
+    script: str
+
+    def made(self, model: Any) -> Any:
+        """See `Stepping.made`."""
+        options = {"use_mujoco_cpu": self.is_library} if self.solver == "mujoco" else {}
+        return functions_of(self.script)["solver"](model, **options)
+
+
+def prepared(mechanism: Mechanism, settings: Settings) -> Scripted:
+    """See `engines.tuning.Tuning.prepared`; the script itself is run."""
+    return Scripted(
+        solver=settings.get("solver", GIVEN["solver"]),
+        step=float(settings.get("timestep", STEP)),
+        iterations=int(settings.get("iterations", 0)),
+        script=script(settings),
+    )
+
+
+def run(plan: DrivesPlan, prepared: Scripted, bandwidth: float, start: int | Array = 0) -> Record:
+    """See `engines.tuning.Tuning.run`; its drives are as strong as the bandwidth is large beside that given."""
+    mechanism = plan.mechanism
+    reading, faster = reading_of(mechanism, prepared.solver), bandwidth / given(mechanism).bandwidth
+
+    def put(gains: Gains, state: tuple[Array, Array]) -> NewtonDriven:
+        return NewtonDriven.from_state(mechanism, gains, prepared, state)
+
+    with guarded("newton/as_is"), silenced():
+        return plan.run("newton/as_is", put, reading, faster, start)
+
+
+def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
+    """See `engines.tuning.Tuning.files`: a script of calls."""
+    return {mechanism.model.path.with_name(SCRIPT): script(settings).encode()}
+
+
+def script(settings: Settings) -> str:
+    """The calls, as a function of a module that needs Newton alone.
+
+    Args:
+        settings: What to set.
+    """
+    lines = [
+        '"""Newton settings found by `loopcheck tune`: let `solver` make the solver, and step it by `DT`."""',
+        "",
+        "import newton",
+        "",
+        f"DT = {settings.get('timestep', f'{STEP:.6g}')}  # seconds",
+        "",
+        "",
+        "def solver(model, **options):",
+        '    """The solver of a model; `options` are those of its class."""',
+    ]
+    if settings.get("solver") == "steel":
+        iterations = f"iterations={settings['iterations']}, " if "iterations" in settings else ""
+        lines.append(f"    return newton.solvers.SolverSteel(model, {iterations}**options)")
+    else:
+        lines.append("    made = newton.solvers.SolverMuJoCo(model, **options)")
+        lines += [line for name in ("solref", "solimp") if name in settings for line in _of_loops(name, settings)]
+        lines.append("    return made")
+    return "\n".join([*lines, ""])
+
+
+def _of_loops(name: str, settings: Settings) -> list[str]:
+    """Lines that set how hard loops are, in MuJoCo's model and in that of MuJoCo Warp."""
+    values = settings[name].split()
+    whole = values if name == "solref" else [*values, "0.001", "0.5", "2"]
+    numbers = ", ".join(whole)
+    return [
+        f"    made.mj_model.eq_{name}[:] = ({numbers})",
+        "    if made.mjw_model is not None:",
+        f"        made.mjw_model.eq_{name}.fill_(({numbers}))",
+    ]
+
+
+def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
+    """See `engines.tuning.Tuning.seconds_per_step`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions from which it steps [m or rad], shape (nq,).
+        settings: What to set.
+    """
+    none = np.zeros(len(mechanism.drives))
+    gains, stepping = Gains(stiffness=none, damping=none), prepared(mechanism, settings)
+    with guarded("newton"), silenced():
+        robot = NewtonDriven.from_state(mechanism, gains, stepping, (q, np.zeros(mechanism.nv)))
+
+        def steps(count: int) -> None:
+            for _ in range(count):
+                robot.advance()
+
+        return best_seconds(lambda: None, steps)
