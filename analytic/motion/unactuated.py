@@ -36,6 +36,8 @@ STIFF = 2e4
 """Fastest decay of the undriven dofs from which on the integration is stiff [1/s]."""
 NEARBY = 1e-6
 """Step of the central differences for the Jacobian of the integration, relative to the state or one [-]."""
+AT_ONCE = 2**24
+"""Numbers in the twist matrices of the states that are evaluated together [-]: 128 MB, and as much a few times more."""
 MOST_EVALUATIONS = (20_000, 200_000.0)
 """How often accelerations are computed at most: in any case [-], and besides for each second of the motion [1/s]."""
 STALLED = (2000, 1e-4)
@@ -165,10 +167,15 @@ class _Integrand:
     def jacobian(self, t: float, y: Array) -> Array:
         """Derivatives of the rates with respect to y, by central differences, shape (nq + nv, nq + nv)."""
         self.evaluations += 1  # one call for all
-        self._want_end(t)
-        step = NEARBY * np.maximum(1.0, np.abs(y))
-        rates = self._rates(t, np.concatenate([y + np.diag(step), y - np.diag(step)]))
-        return (rates[: len(y)] - rates[len(y) :]).T / (2 * step)
+        mechanism, step = self.tracer.mechanism, NEARBY * np.maximum(1.0, np.abs(y))
+        together = max(1, AT_ONCE // (12 * len(mechanism.bodies) * mechanism.nv))  # a state to each side
+        derivatives = []
+        for first in range(0, len(y), together):
+            self._want_end(t)
+            aside = np.eye(len(y))[first : first + together] * step
+            rates = self._rates(t, np.concatenate([y + aside, y - aside]))
+            derivatives.append(rates[: len(aside)] - rates[len(aside) :])
+        return np.concatenate(derivatives).T / (2 * step)
 
     def _rates(self, t: float, y: Array) -> Array:
         mechanism = self.tracer.mechanism

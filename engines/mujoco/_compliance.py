@@ -1,8 +1,8 @@
 """Which compliances the constraints of a simulation get: such that efforts at two of them extrapolate to none.
 
 How small they must be depends on the robot, and simulations tell whether they are. A step that is too long for the
-robot changes the efforts as well, the more the harder the constraints are: what is chosen at a step holds where the
-next finer one would not choose much better.
+robot changes the efforts as well, the more the harder the constraints are: what is chosen at a step holds where a finer
+one does not make the compliances that it starts from suit much better.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ class Choice:
 
 
 def choose(own: tuple[float, ...], simulated: Simulated, steps: Sequence[float], size: float) -> Choice:
-    """The compliances that suit a robot, at the coarsest step that does not diverge and where a finer one helps little.
+    """The compliances that suit a robot, at the coarsest step that does not diverge and where finer ones help little.
 
     Args:
         own: Compliances that it starts from [-].
@@ -76,22 +76,19 @@ def choose(own: tuple[float, ...], simulated: Simulated, steps: Sequence[float],
         steps: Steps, coarsest first [s]; without any, the compliances stay.
         size: Of the robot [m].
     """
-    chosen, excess = Choice(own), inf
+    chosen, before = Choice(own), inf
     for dt in steps:
+        looked_at = partial(_looked_at, simulated, dt, size)
         try:
-            choice = _at_step(partial(_looked_at, simulated, dt, size), own)
+            first = looked_at(own)
         except EngineError:
             continue
-        chosen, excess, before = choice, choice.excess, excess
-        if choice.suits or excess > before / 2:
+        best = _better(looked_at, first, HARDER)
+        chosen = best if best is not first else _better(looked_at, first, SOFTER)
+        if chosen.suits or first.excess > before / 2:  # of those it starts from, as none but the step is another
             break
+        before = first.excess
     return chosen
-
-
-def _at_step(looked_at: Callable[[tuple[float, ...]], Choice], compliances: tuple[float, ...]) -> Choice:
-    own = looked_at(compliances)
-    best = _better(looked_at, own, HARDER)
-    return best if best is not own else _better(looked_at, own, SOFTER)
 
 
 def _better(looked_at: Callable[[tuple[float, ...]], Choice], own: Choice, factors: Sequence[float]) -> Choice:

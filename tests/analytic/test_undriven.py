@@ -64,6 +64,27 @@ def test_a_stiff_motion_is_that_of_its_closed_form(
     np.testing.assert_allclose(motion.q[:, 1], released, atol=1e-9)
 
 
+def test_a_stiff_motion_of_many_dofs_does_not_take_all_memory(
+    tmp_path: Path, model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two states at a time give the motion that all together give; a chain of 211 bodies asked for 60 GB."""
+    (tmp_path / "stiff.xml").write_text(STIFF, encoding="utf-8")
+    case = model_case(tmp_path / "stiff.xml", amplitude=1e-12, duration=0.05)
+    together = prescribe(case)
+    states: list[int] = []
+
+    def counted(tracer: Tracer, t: np.ndarray, *state: np.ndarray, rank: int | None = None) -> np.ndarray:
+        states.append(len(t))
+        return accelerations(tracer, t, *state, rank=rank)
+
+    accelerations = unactuated.accelerations
+    monkeypatch.setattr(unactuated, "AT_ONCE", 1)
+    monkeypatch.setattr(unactuated, "accelerations", counted)
+    motion = prescribe(case)
+    assert max(states[: states.index(1)]) == 2  # before the integration begins: its Jacobian
+    np.testing.assert_allclose(motion.q, together.q, atol=1e-12)
+
+
 def test_a_motion_that_takes_too_long_says_how_far_it_came(
     tmp_path: Path, model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
