@@ -8,7 +8,7 @@ from engines.newton._as_is import held_by_drives, load
 from engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
 from engines.newton._model import build, builder_of, guarded, numbers
 from engines.newton._newton import device, newton, warp
-from engines.newton._stepping import MAXIMAL, STEP, Stepping
+from engines.newton._stepping import MAXIMAL, QUICK, STEP, Stepping
 from engines.newton._support import is_floating, want_simulated
 from engines.refusal import want_representable
 from engines.silence import silenced
@@ -36,6 +36,7 @@ def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
         "Steel, step halved": {"solver": "steel", **half},
         "Steel, 48 iterations": {"solver": "steel", "iterations": "48"},
         "Kamino": {"solver": "kamino"},
+        "Kamino, penalty 0.01": QUICK,
     }
 
 
@@ -128,4 +129,6 @@ def _stepping(settings: Settings) -> Stepping:
         solver=settings.get("solver", "mujoco_warp"),
         step=float(settings.get("timestep", STEP)),
         iterations=int(settings.get("iterations", 0)),
+        penalty=float(settings.get("rho_0", 0)),
+        shutting=float(settings.get("alpha", 0)),
     )

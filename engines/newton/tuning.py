@@ -1,7 +1,4 @@
-"""Other settings of a simulation in Newton, as a script: its solvers, and how hard the loops of MuJoCo are.
-
-Kamino is not searched: on the four-bar its step takes a hundred iterations, and forty times as long as the others'.
-"""
+"""Other settings of a simulation in Newton, as a script: its solvers, and how hard the loops of MuJoCo are."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +10,7 @@ import numpy as np
 from engines.as_is import Record
 from engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading_of
 from engines.newton._model import guarded
-from engines.newton._stepping import STEP, Stepping
+from engines.newton._stepping import QUICK, STEP, Stepping
 from engines.own_drives import Gains
 from engines.own_drives_tuning import DrivesPlan
 from engines.silence import silenced
@@ -27,6 +24,8 @@ SCRIPT = "tuned_newton.py"
 GIVEN = {"solver": "mujoco", "solref": "0.02 1", "solimp": "0.9 0.95"}
 """What people train with: Isaac Lab's Newton steps by MuJoCo."""
 HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
+ITERATIONS_OF_KAMINO = 7
+"""The fewest that were seen, on the Stewart platform [-]."""
 TIMECONSTS = (2, 3, 5)
 """Time constants of MuJoCo's loops over the step [-]."""
 
@@ -43,7 +42,10 @@ def given(mechanism: Mechanism) -> Given:
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `engines.tuning.Tuning.families`: MuJoCo with hard loops, as it is and softer, and Steel."""
+    """See `engines.tuning.Tuning.families`: MuJoCo with hard loops, as it is and softer, Steel, and Kamino.
+
+    Kamino as it comes takes a hundred iterations and more in a step: only that which ends sooner is searched.
+    """
     mujoco = partial(Family, method="SolverMuJoCo", stages=1)
     hard = [mujoco(fixed={"solimp": solimp}, timeconst=k) for solimp in (HARD, SOFTER) for k in TIMECONSTS]
     as_it_is = [mujoco(fixed={}, longest=0.01), mujoco(fixed={"solimp": HARD}, longest=0.01)]
@@ -51,6 +53,7 @@ def families(mechanism: Mechanism) -> list[Family]:
     return [
         *([hard[0], *as_it_is, *hard[1:]] if mechanism.rigid_closures else as_it_is[:1]),
         *(Family(method="SolverSteel", stages=1, fixed=fixed) for fixed in steel),
+        Family(method="SolverKamino", stages=ITERATIONS_OF_KAMINO, fixed=QUICK),
     ]
 
 
@@ -117,13 +120,19 @@ def script(settings: Settings) -> str:
         "def solver(model, **options):",
         '    """The solver of a model; `options` are those of its class."""',
     ]
-    if settings.get("solver") == "steel":
-        iterations = f"iterations={settings['iterations']}, " if "iterations" in settings else ""
-        lines.append(f"    return newton.solvers.SolverSteel(model, {iterations}**options)")
-    else:
-        lines.append("    made = newton.solvers.SolverMuJoCo(model, **options)")
-        lines += [line for name in ("solref", "solimp") if name in settings for line in _of_loops(name, settings)]
-        lines.append("    return made")
+    match settings.get("solver", GIVEN["solver"]):
+        case "kamino":
+            places = {"rho_0": "padmm.rho_0", "alpha": "constraints.alpha"}
+            lines.append("    config = newton.solvers.SolverKamino.Config.from_model(model)")
+            lines += [f"    config.{place} = {settings[name]}" for name, place in places.items() if name in settings]
+            lines.append("    return newton.solvers.SolverKamino(model, config=config, **options)")
+        case "steel":
+            iterations = f"iterations={settings['iterations']}, " if "iterations" in settings else ""
+            lines.append(f"    return newton.solvers.SolverSteel(model, {iterations}**options)")
+        case _:
+            lines.append("    made = newton.solvers.SolverMuJoCo(model, **options)")
+            lines += [line for name in ("solref", "solimp") if name in settings for line in _of_loops(name, settings)]
+            lines.append("    return made")
     return "\n".join([*lines, ""])
 
 

@@ -291,6 +291,8 @@ def test_a_script_of_settings_sets_what_was_tried() -> None:
     steel = tuning.prepared(mechanism, {"solver": "steel", "iterations": "7"})
     assert type(steel.made(model)).__name__ == "SolverSteel"
     assert steel.made(model)._iterations == steel.most_iterations == 7
+    kamino = tuning.prepared(mechanism, {"solver": "kamino", "rho_0": "0.02", "alpha": "0.3"}).made(model)
+    assert (kamino._config.padmm.rho_0, kamino._config.constraints.alpha) == (0.02, 0.3)
     plan, given = tuning.plan(mechanism, motion), tuning.given(mechanism)
     record = tuning.run(plan, tuning.prepared(mechanism, {}), given.bandwidth)
     history = ran("as_is_mujoco", "four_bar")[1]
