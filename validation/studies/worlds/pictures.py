@@ -23,6 +23,8 @@ MARGINS = {"rate": (0.6, 4.0), "rms": (0.5, 2.5)}
 SIDES = (("left", 1), ("right", -1))
 LIFTS = (5, -11, 15, -21, 25, -31, 35)
 """Where a name may stand beside its point: which side, and how high above it, the nearest first [points]."""
+APART = 2.0
+"""How much farther than they reach names keep off to their sides [pixels]."""
 CLEAR = 6.0
 """Half the size of what a point covers [pixels]."""
 
@@ -95,7 +97,7 @@ def _put_names(axes: Axes, curves: list[tuple[str, pd.DataFrame]]) -> None:
                         color=DARKER * np.array(to_rgb(color)),
                         **place,
                     )
-                    box = name.get_window_extent()
+                    box = name.get_window_extent().padded(APART, 0)
                     outside = 10.0 * (not inside.containsx(box.x0) or not inside.containsx(box.x1))
                     tried.append((outside + sum(box.overlaps(other) for other in covered), len(tried), name, box))
             _, best_place, _, box = min(tried, key=lambda one: one[:2])
