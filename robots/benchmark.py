@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from robots.errors import MechanismError, NotFoundError
 from robots.robot import CATALOGUE, DEFAULT, HOME, Case, Vector, load, make_case
+from robots.schema import reason_of
 
 FILE = "benchmark.toml"
 
@@ -76,6 +77,4 @@ def load_benchmark(name: str) -> Benchmark:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
         raise MechanismError(f"{path}: want a table of TOML: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise MechanismError(f"{path}: {place}: {first['msg']}") from error
+        raise MechanismError(f"{path}: {reason_of(error, Benchmark)}") from error

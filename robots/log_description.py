@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from robots.errors import MechanismError, ShapeError
 from robots.log import EffortTime, Held, Instantaneous
+from robots.schema import reason_of
 
 INSTANTANEOUS = "instantaneous"
 FACTORS: Mapping[str, Mapping[str, float]] = {
@@ -69,8 +70,7 @@ def read_description(text: str, where: str) -> Description:
     except tomllib.TOMLDecodeError as error:
         raise MechanismError(f"{where}: want a description of a log as TOML: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        raise MechanismError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise MechanismError(f"{where}: {reason_of(error, Description)}") from error
     for quantity, unit in description.units:
         unit_factor(quantity, unit, where)
     effort_time_of(description.effort_time, where)

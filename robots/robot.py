@@ -13,6 +13,7 @@ from robots.arrays import Array
 from robots.errors import MechanismError, NotFoundError
 from robots.mechanism import Actuator, Mechanism, ModelFile, Wrench
 from robots.mjcf import read_mechanism
+from robots.schema import reason_of
 
 CATALOGUE = Path(__file__).parent
 HOME = "home"
@@ -178,9 +179,7 @@ def load(name: str, folders: Sequence[Path] = ()) -> Robot:
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
         raise MechanismError(f"{path}: want a table of TOML: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise MechanismError(f"{path}: {place}: {first['msg']}") from error
+        raise MechanismError(f"{path}: {reason_of(error, Robot)}") from error
 
 
 def own_names(folders: Sequence[Path]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from robots.errors import MechanismError, NotFoundError, NotRepresentableError
 from robots.mechanism import Joint, Mechanism
 from robots.motion import Motion
 from robots.robot import Case
+from robots.schema import reason_of
 
 AS_CORRECTED: Set[str] = frozenset()
 
@@ -108,8 +109,7 @@ def read_errata(module: str) -> tuple[Erratum, ...]:
     try:
         return Errata.model_validate(tomllib.loads(file.read_text(encoding="utf-8"))).errata
     except ValidationError as error:
-        first = error.errors()[0]
-        raise MechanismError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise MechanismError(f"{file}: {reason_of(error, Errata)}") from error
 
 
 def want_known(printed: Set[str], errata: tuple[Erratum, ...]) -> None:

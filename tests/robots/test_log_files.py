@@ -159,7 +159,7 @@ PLAIN = text(COLUMNS)
         (PLAIN, 'effort_time = "held:x"', "want held:SECONDS or instantaneous, got 'held:x'"),
         (PLAIN, 'effort_time = "held:-1"', "effort_time: hold of the efforts: want a time above 0 s, got -1 s"),
         (PLAIN, 'signs = { "hpi.q" = -1 }', "signs: want names of columns, t, hip.q, .*, got 'hpi.q'"),
-        (PLAIN, "unit = 3", "run.toml: unit: Extra inputs are not permitted"),
+        (PLAIN, "unit = 3", "run.toml: unit: no such key, did you mean 'units'"),
         (PLAIN, "unit", "run.toml: want a description of a log as TOML"),
         (PLAIN, 'columns = { "hip.q" = "Hip" }', "want the column 'Hip' for 'hip.q', as its description says"),
         ("# only a comment\n", "", "want a log as CSV or Parquet: no line with the names"),

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from robots.errors import MechanismError, NotFoundError
+from robots.schema import reason_of
 from validation.studies.atlas.patching import Rule
 
 MANIFEST = Path(__file__).with_name("models")
@@ -152,9 +153,8 @@ def repositories(folder: Path) -> Iterator[Repository]:
         try:
             yield Repository.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:  # a ValidationError is one
-            reason = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
-            place = ".".join(map(str, reason["loc"]))
-            raise MechanismError(f"{path}: {f'{place}: ' if place else ''}{reason['msg']}") from error
+            reason = reason_of(error, Repository) if isinstance(error, ValidationError) else str(error)
+            raise MechanismError(f"{path}: {reason}") from error
 
 
 def _fits(entry: Entry, pattern: str) -> bool:

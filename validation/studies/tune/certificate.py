@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from robots.errors import OutputError
+from robots.schema import reason_of
 from validation.studies.tune.trial import Trial
 
 FILE = "certificate.json"
@@ -104,9 +105,7 @@ def read_certificate(path: Path) -> Certificate:
     except OSError as error:
         raise OutputError(f"{path}: want a certificate: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise OutputError(f"{path}: want a certificate of loopcheck: {place}: {first['msg']}") from error
+        raise OutputError(f"{path}: want a certificate of loopcheck: {reason_of(error, Certificate)}") from error
     except ValueError as error:
         raise OutputError(f"{path}: want a certificate of loopcheck: {error}") from error
 

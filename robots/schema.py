@@ -1,0 +1,33 @@
+"""What is wrong with a table that a user wrote, in one line."""
+
+from difflib import get_close_matches
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+LONGEST = 60
+"""Characters of a value that are shown [-]."""
+
+
+def reason_of(error: ValidationError, schema: type[BaseModel]) -> str:
+    """Where the first of its faults is, what was wanted there and what came.
+
+    Args:
+        error: What reading the table raised.
+        schema: The form of the table.
+    """
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {_fault(first, schema)}" if place else _fault(first, schema)
+
+
+def _fault(first: ErrorDetails, schema: type[BaseModel]) -> str:
+    kind, loc = first["type"], first["loc"]
+    if kind == "missing":
+        return "wanted, and not there"
+    if kind == "extra_forbidden":
+        known = list(schema.model_fields) if len(loc) == 1 else []
+        close = get_close_matches(str(loc[-1]), known, n=1)
+        return f"no such key, did you mean '{close[0]}'?" if close else "no such key"
+    value = repr(first["input"])
+    return f"{first['msg']}, got {value if len(value) <= LONGEST else f'{value[:LONGEST]}...'}"
