@@ -203,6 +203,7 @@ def test_a_bad_motion_file_is_one_line(
         (("nowhere.xml",), "nowhere.xml: no such file, want an MJCF"),
         (("3prr.xml", "--mode", "open"), "unknown mode of 3prr.xml 'open': known are plus, minus"),
         (("3prr.xml", "--motion", "nowhere.csv"), "nowhere.csv: want a CSV with the motion"),
+        (("3prr.xml", "--actuated", ", "), "3prr.xml: actuated joints: want names, as J1,J2, got ', '"),
         (("3prr.xml", "--actuated", "q1,q1"), "3prr.xml: actuated joints: want each once, got q1, q1"),
         (("3prr.xml", "--accuracy", "inf"), "accuracy: want a positive number, as 0.05, got inf"),
         (("3prr.xml", "--source", "x"), "unknown source 'x'"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from analytic.motion.configurations import with_configurations
 from analytic.motion.laws import AUTOMATIC, RECORDED
-from robots.errors import NotFoundError
+from robots.errors import MechanismError, NotFoundError
 from robots.mechanism import ModelFile
 from robots.probe import want_readable
 from robots.robot import DEFAULT, Case, MotionSpec, Robot, configurations, make_case, modes
@@ -29,6 +29,9 @@ def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", mo
         NotFoundError: If the mode or a joint is unknown; the message lists the known ones.
         MechanismError: If the MJCF is bad.
     """
+    joints = tuple(name.strip() for name in actuated.split(",") if name.strip())
+    if actuated and not joints:
+        raise MechanismError(f"{path.name}: actuated joints: want names, as J1,J2, got '{actuated}'")
     recorded = {} if motion is None else {"file": str(motion.absolute())}
     spec = MotionSpec(law=RECORDED if recorded else AUTOMATIC, parameters=recorded)
     robot = Robot(
@@ -38,7 +41,7 @@ def cases_of_file(path: Path, *, mode: str | None = None, actuated: str = "", mo
         mjcf=path.name,
         motion=spec,
         source=f"the file {path.name}",
-        actuated=tuple(name.strip() for name in actuated.split(",") if name.strip()),
+        actuated=joints,
     )
     context = worker_context(PRELOAD)
     import_module(NEEDED)  # which takes as long as the imports of the process that reads it first
