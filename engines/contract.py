@@ -151,7 +151,7 @@ class Causes(Protocol):
         ...
 
     def log(self, case: Case, motion: Motion, removed: Collection[str]) -> Log:
-        """The run of the route `as_is` from the first sample, with the same controller and some causes removed.
+        """The run of `Engine.taken_apart` from the first sample, with the same controller and some causes removed.
 
         A finer step is a whole fraction of the usual one.
 
@@ -287,6 +287,8 @@ class Engine(ABC):
     """Why a route runs only where it is named, by route; the others always do."""
     single_precision: ClassVar[bool] = False
     """Whether it has no other precision, to which its audit is held."""
+    taken_apart: ClassVar[str] = "as_is"
+    """Its route whose error `causes` takes apart."""
     tells_terms: ClassVar[bool] = True
     """Whether the terms of its equations can be read from it; else its efforts alone show what it computes."""
     companions: ClassVar[tuple[str, ...]] = ()
@@ -317,7 +319,7 @@ class Engine(ABC):
         return None
 
     def causes(self) -> Causes | None:
-        """The module that takes the error of its route `as_is` apart, if it has one."""
+        """The module that takes the error of a run as it is apart, if it has one."""
         return None
 
     def tuning(self) -> Tuning | None:

@@ -1,13 +1,23 @@
 """Tuning of robots that an engine's own drives hold: what drives them along a motion, whatever is set."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from engines.as_is import Record
+from engines.as_is import Record, log_of
 from engines.own_drives import Driven, Gains, Reading, own_drives_run
+from engines.tuning import Tuning
 from robots.arrays import Array
+from robots.log import Log
 from robots.mechanism import Mechanism
 from robots.motion import Motion
+from robots.robot import Case
+
+HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
+"""Impedances of MuJoCo's loops, where an engine has these."""
+TIMECONSTS = (2, 3, 5)
+"""Time constants of such loops over the step [-]."""
+FINER = 16
+"""How many steps take the place of one where the step is removed from the causes of an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +56,20 @@ class DrivesPlan:
         else:
             sample, state = 0, (start, 0 * motion.qd[0])
         return own_drives_run(source, (put(gains, state), gains), motion, sample, reading)
+
+
+def log_without(source: str, tuning: Tuning, case: Case, motion: Motion, removed: Collection[str]) -> Log:
+    """A run with some causes of its error removed, as `engines.contract.Causes.log` returns it.
+
+    Args:
+        source: Name of the route.
+        tuning: Of its engine, which has MuJoCo's loops.
+        case: The case.
+        motion: Its motion.
+        removed: Names of the causes: `step` and `softness`.
+    """
+    mechanism, given = case.mechanism, tuning.given(case.mechanism)
+    step = given.step / FINER if "step" in removed else given.step
+    hard = {"solref": f"{TIMECONSTS[0] * step:.6g} 1", "solimp": HARD} if "softness" in removed else {}
+    prepared = tuning.prepared(mechanism, {"timestep": f"{step:.6g}", **hard})
+    return log_of(source, case, tuning.run(tuning.plan(mechanism, motion), prepared, given.bandwidth))

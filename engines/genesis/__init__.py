@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Batch, Engine, Faults
+from engines.contract import Audit, Batch, Causes, Engine, Faults
 from engines.tuning import Tuning
 
 
@@ -36,6 +36,12 @@ class Genesis(Engine):
         from engines.genesis import faults
 
         return faults
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.genesis import causes
+
+        return causes
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""

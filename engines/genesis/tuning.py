@@ -11,7 +11,7 @@ from engines.computed_torque import bandwidth
 from engines.genesis._as_is import READING, GenesisDriven
 from engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
 from engines.own_drives import Gains
-from engines.own_drives_tuning import DrivesPlan
+from engines.own_drives_tuning import HARD, SOFTER, TIMECONSTS, DrivesPlan
 from engines.silence import silenced
 from engines.tuning import Family, Given, Settings, best_seconds, functions_of
 from robots.arrays import Array
@@ -25,9 +25,6 @@ OWN, OTHERS = "approximate_implicitfast", ("implicitfast",)
 REST = ("0.001", "0.5", "2")
 """What Genesis has for the rest of `solimp`."""
 BANDWIDTH = bandwidth(STEP)
-HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
-TIMECONSTS = (2, 3, 5)
-"""Time constants of the loops over the step [-]."""
 
 
 def given(mechanism: Mechanism) -> Given:

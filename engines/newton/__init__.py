@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Batch, Engine, Faults
+from engines.contract import Audit, Batch, Causes, Engine, Faults
 from engines.tuning import Tuning
 
 
@@ -19,6 +19,7 @@ class Newton(Engine):
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     single_precision = True
     companions = ("mujoco-warp>=3.17",)
+    taken_apart = "as_is_mujoco"
     simulating = frozenset({"as_is_kamino", "as_is_mujoco", "as_is_steel"})
     on_request: ClassVar[Mapping[str, str]] = {
         "kkt_single": "single precision settles nothing that others leave open, and Newton compiles for half a minute",
@@ -39,6 +40,12 @@ class Newton(Engine):
         from engines.newton import faults
 
         return faults
+
+    def causes(self) -> Causes:
+        """See `Engine.causes`."""
+        from engines.newton import causes
+
+        return causes
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""

@@ -12,7 +12,7 @@ from engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading
 from engines.newton._model import guarded
 from engines.newton._stepping import QUICK, STEP, Stepping
 from engines.own_drives import Gains
-from engines.own_drives_tuning import DrivesPlan
+from engines.own_drives_tuning import HARD, SOFTER, TIMECONSTS, DrivesPlan
 from engines.silence import silenced
 from engines.tuning import Family, Given, Settings, best_seconds, functions_of
 from robots.arrays import Array
@@ -23,11 +23,8 @@ SCRIPT = "tuned_newton.py"
 """Name of the script."""
 GIVEN = {"solver": "mujoco", "solref": "0.02 1", "solimp": "0.9 0.95"}
 """What people train with: Isaac Lab's Newton steps by MuJoCo."""
-HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
 ITERATIONS_OF_KAMINO = 7
 """The fewest that were seen, on the Stewart platform [-]."""
-TIMECONSTS = (2, 3, 5)
-"""Time constants of MuJoCo's loops over the step [-]."""
 
 
 def given(mechanism: Mechanism) -> Given:

@@ -18,6 +18,7 @@ from robots.robot import Case, load, representative_case
 from tests.conftest import MODELS, CaseMaker
 from validation.judge.as_is import Settled, settled
 from validation.judge.audit import audit, expected_terms
+from validation.studies.budget.parts import budget
 
 
 def case_of(name: str) -> Case:
@@ -136,3 +137,12 @@ def test_a_script_of_settings_sets_what_was_tried() -> None:
     record = tuning.run(plan, tuning.prepared(mechanism, {}), given.bandwidth)
     np.testing.assert_allclose(record.acted, run_of(history).log.effort, rtol=1e-12)
     assert Stepping().iterations == genesis.options.RigidOptions().iterations
+
+
+@pytest.mark.slow
+def test_an_error_is_taken_apart() -> None:
+    pytest.importorskip("genesis")
+    rows = {row["part"]: row for row in budget(case_of("four_bar"), "genesis/as_is")}
+    shares = {name: row["share"] for name, row in rows.items() if row.get("share") is not None and name != "all"}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert rows["rest"]["rms"] < 0.1 * rows["all"]["rms"]

@@ -29,6 +29,7 @@ from tests.errors import relative_error
 from validation.judge.as_is import Settled, settled
 from validation.judge.audit import audit, expected_terms
 from validation.judge.tolerances import registered
+from validation.studies.budget.parts import budget
 
 
 class Zoo(Protocol):
@@ -338,3 +339,13 @@ def test_the_libraries_beside_newton_are_named_where_it_would_warn() -> None:
         assert f"{library} {version(library)}" in beside
         assert (f"{library}=={version(library)} (requires" in told) == (f"{library}~=" in beside)
     assert companions("kamino") == companions("steel") == {}
+
+
+@pytest.mark.slow
+def test_an_error_is_taken_apart() -> None:
+    pytest.importorskip("newton")
+    pytest.importorskip("mujoco_warp")
+    rows = {row["part"]: row for row in budget(case_of("four_bar"), "newton/as_is_mujoco")}
+    shares = {name: row["share"] for name, row in rows.items() if row.get("share") is not None and name != "all"}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert rows["rest"]["rms"] < 0.1 * rows["all"]["rms"]

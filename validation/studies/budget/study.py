@@ -89,7 +89,8 @@ STUDY = Budget
 
 def with_causes() -> list[str]:
     """Routes whose error can be taken apart, there or not."""
-    return [f"{name}/as_is" for name in engines.engine_names() if engines.provides(name, "causes")]
+    able = [name for name in engines.engine_names() if engines.provides(name, "causes")]
+    return [f"{name}/{engines.engine(name).taken_apart}" for name in able]
 
 
 def _sections(rows: pd.DataFrame) -> Iterator[Section]:

@@ -1,0 +1,26 @@
+"""What makes up the error of Newton as its user steps it by MuJoCo: settings that remove one part each."""
+
+from collections.abc import Collection
+
+from engines.newton import tuning
+from engines.own_drives_tuning import FINER, log_without
+from robots.log import Log
+from robots.motion import Motion
+from robots.robot import Case
+
+CAUSES = {
+    "step": f"solver.step(..., dt / {FINER})",
+    "softness": "mj_model.eq_solref (2 dt, 1) and eq_solimp (0.9999, 0.9999) of the solver",
+}
+"""See `engines.contract.Causes`."""
+
+
+def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
+    """See `engines.contract.Causes.log`; the script of settings is run.
+
+    Args:
+        case: The case.
+        motion: Its motion.
+        removed: Names of the causes that are removed.
+    """
+    return log_without("newton/as_is_mujoco", tuning, case, motion, removed)
