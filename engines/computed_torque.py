@@ -21,9 +21,9 @@ from robots.motion import Drive, Law, Motion
 PER_STEP = 0.1
 """Largest bandwidth of the controller times the step [-]."""
 PER_TIMECONST = 5.0
+"""Largest bandwidth of the controller times the time constant of the softest loops it is to wait for [-]."""
 ROUNDING = 64
 """Most that polynomials between equal samples move, over the last digit of these [-]."""
-"""Largest bandwidth of the controller times the time constant of the softest loops it is to wait for [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 
 from engines.as_is import Record, log_of
 from engines.own_drives import Driven, Gains, Reading, own_drives_run
-from engines.tuning import Tuning
+from engines.tuning import HARD, Tuning
 from robots.arrays import Array
 from robots.log import Log
 from robots.mechanism import Mechanism
 from robots.motion import Motion
 from robots.robot import Case
 
-HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
-"""Impedances of MuJoCo's loops, where an engine has these."""
 TIMECONSTS = (2, 3, 5)
-"""Time constants of such loops over the step [-]."""
+"""Time constants over the step of loops that are those of MuJoCo [-]."""
 FINER = 16
 """How many steps take the place of one where the step is removed from the causes of an error."""
 
@@ -28,13 +26,15 @@ class DrivesPlan:
     motion: Motion
     gains: Gains
     """Of the drives as the user has them."""
+    bandwidth: float
+    """Of the controller then [rad/s]."""
 
     def run(
         self,
         source: str,
         put: Callable[[Gains, tuple[Array, Array]], Driven],
         reading: Reading,
-        faster: float,
+        bandwidth: float,
         start: int | Array,
     ) -> Record:
         """A run along the motion; see `engines.tuning.Tuning.run`.
@@ -43,14 +43,14 @@ class DrivesPlan:
             source: Name of the route.
             put: Puts the robot into a state, with drives of some gains.
             reading: Which number is the effort.
-            faster: Bandwidth of the drives over that which the user has [-].
+            bandwidth: Of the controller [rad/s], by which the drives are stronger or weaker than the user has them.
             start: Number of the sample at whose exact state it starts, or joint positions at which it starts at rest
                 [m or rad], shape (nq,).
 
         Raises:
             EngineError: If the engine fails, or its state is not finite any more.
         """
-        gains, motion = self.gains.faster(faster), self.motion
+        gains, motion = self.gains.faster(bandwidth / self.bandwidth), self.motion
         if isinstance(start, int):
             sample, state = start, (motion.q[start], motion.qd[start])
         else:

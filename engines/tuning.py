@@ -17,6 +17,8 @@ Settings: TypeAlias = Mapping[str, str]
 """What is to be set, by name and as it is written; the rest stays as the user has it."""
 SERIES = (1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8)
 """Preferred numbers, ten in a decade (ISO 3, R10)."""
+HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
+"""Impedances of loops, `solimp`, where an engine has those of MuJoCo."""
 STEPS = tuple(round(digits * 10.0**power, 9) for power in (-2, -3, -4, -5) for digits in reversed(SERIES))[6:]
 """Steps to choose from [s], the coarsest first."""
 

@@ -1,5 +1,6 @@
 """Other settings of a simulation in Genesis, as a script: step, integrator, and how hard its loops are."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,9 +12,9 @@ from engines.computed_torque import bandwidth
 from engines.genesis._as_is import READING, GenesisDriven
 from engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
 from engines.own_drives import Gains
-from engines.own_drives_tuning import HARD, SOFTER, TIMECONSTS, DrivesPlan
+from engines.own_drives_tuning import TIMECONSTS, DrivesPlan
 from engines.silence import silenced
-from engines.tuning import Family, Given, Settings, best_seconds, functions_of
+from engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -60,22 +61,25 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
     """See `engines.tuning.Tuning.plan`."""
-    return DrivesPlan(mechanism=mechanism, motion=motion, gains=Gains.of_velocity(mechanism, motion, STEP))
+    return DrivesPlan(
+        mechanism=mechanism, motion=motion, gains=Gains.of_velocity(mechanism, motion, STEP), bandwidth=BANDWIDTH
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripted(Stepping):
     """How a scene steps as the script of settings says."""
 
-    script: str
+    functions: Mapping[str, Any]
+    """What it defines."""
 
     def rigid_options(self, **others: Any) -> Any:
         """See `Stepping.rigid_options`."""
-        return functions_of(self.script)["rigid_options"](**others)
+        return self.functions["rigid_options"](**others)
 
     def apply(self, entity: Any) -> None:
         """See `Stepping.apply`."""
-        functions_of(self.script)["apply"](entity)
+        self.functions["apply"](entity)
 
 
 Prepared: TypeAlias = tuple[Built, float]
@@ -84,7 +88,7 @@ Prepared: TypeAlias = tuple[Built, float]
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Prepared:
     """See `engines.tuning.Tuning.prepared`: the robot in a scene; the script itself is run."""
-    stepping = Scripted(step=float(settings.get("timestep", STEP)), script=script(mechanism, settings))
+    stepping = Scripted(step=float(settings.get("timestep", STEP)), functions=functions_of(script(mechanism, settings)))
     with guarded("genesis"), silenced():
         return build(mechanism, stepping), stepping.step
 
@@ -97,7 +101,7 @@ def run(plan: DrivesPlan, prepared: Prepared, bandwidth: float, start: int | Arr
         return GenesisDriven.from_state(built, gains, state, step)
 
     with guarded("genesis/as_is"), silenced():
-        return plan.run("genesis/as_is", put, READING, bandwidth / BANDWIDTH, start)
+        return plan.run("genesis/as_is", put, READING, bandwidth, start)
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:

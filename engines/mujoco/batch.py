@@ -16,8 +16,8 @@ from engines.mujoco.actuators import actuators
 from engines.mujoco.as_is import compiled, driven, timeconst
 from engines.mujoco.model import guarded
 from engines.mujoco.stepper import MujocoStepper, Stepper
-from engines.mujoco.tuning import HARD, configured
-from engines.tuning import Settings, best_seconds
+from engines.mujoco.tuning import configured, prepared
+from engines.tuning import HARD, Settings, best_seconds
 from robots.arrays import Array
 from robots.efforts import AsIs, run_of
 from robots.mechanism import Mechanism
@@ -56,16 +56,6 @@ def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
         "hard loops, step halved": {**half, "solref": f"{h:.6g} 1", "solimp": HARD},
         "hard loops, Runge-Kutta": {"solref": f"{2 * h:.6g} 1", "solimp": HARD, "integrator": "RK4"},
     }
-
-
-def prepared(mechanism: Mechanism, settings: Settings) -> Any:
-    """MuJoCo's model of a file with other settings.
-
-    Args:
-        mechanism: Robot.
-        settings: What is set.
-    """
-    return configured(compiled(mechanism), settings)
 
 
 def loaded(mechanism: Mechanism, settings: Settings) -> tuple[Any, Array]:

@@ -13,13 +13,12 @@ from engines.computed_torque import bandwidth
 from engines.mujoco import as_is
 from engines.mujoco.as_is import Plan, compiled, simulate, stages, timeconst
 from engines.mujoco.stepper import MujocoStepper
-from engines.tuning import Family, Given, Settings, best_seconds
+from engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.mjcf_patch import Patch, patched
 from robots.motion import Motion
 
-HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
 HARD_TIMECONSTS = (2, 3, 5)
 SOFTER_TIMECONSTS = (2, 3, 5, 10, 20)
 """Time constants of loops over the step [-]: harder loops are more exact, but softer ones of the right size take away a

@@ -1,5 +1,6 @@
 """Other settings of a simulation in Newton, as a script: its solvers, and how hard the loops of MuJoCo are."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,9 +13,9 @@ from engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading
 from engines.newton._model import guarded
 from engines.newton._stepping import QUICK, STEP, Stepping
 from engines.own_drives import Gains
-from engines.own_drives_tuning import HARD, SOFTER, TIMECONSTS, DrivesPlan
+from engines.own_drives_tuning import TIMECONSTS, DrivesPlan
 from engines.silence import silenced
-from engines.tuning import Family, Given, Settings, best_seconds, functions_of
+from engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
 from robots.arrays import Array
 from robots.mechanism import Mechanism
 from robots.motion import Motion
@@ -58,19 +59,20 @@ def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
     """See `engines.tuning.Tuning.plan`."""
     with guarded("newton"), silenced():
         gains = drive_gains(mechanism, motion, given(mechanism).bandwidth)
-    return DrivesPlan(mechanism=mechanism, motion=motion, gains=gains)
+    return DrivesPlan(mechanism=mechanism, motion=motion, gains=gains, bandwidth=given(mechanism).bandwidth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripted(Stepping):
     """A solver as the script of settings makes it."""
 
-    script: str
+    functions: Mapping[str, Any]
+    """What it defines."""
 
     def made(self, model: Any) -> Any:
         """See `Stepping.made`."""
         options = {"use_mujoco_cpu": self.is_library} if self.solver == "mujoco" else {}
-        return functions_of(self.script)["solver"](model, **options)
+        return self.functions["solver"](model, **options)
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Scripted:
@@ -79,20 +81,19 @@ def prepared(mechanism: Mechanism, settings: Settings) -> Scripted:
         solver=settings.get("solver", GIVEN["solver"]),
         step=float(settings.get("timestep", STEP)),
         iterations=int(settings.get("iterations", 0)),
-        script=script(settings),
+        functions=functions_of(script(settings)),
     )
 
 
 def run(plan: DrivesPlan, prepared: Scripted, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`; its drives are as strong as the bandwidth is large beside that given."""
-    mechanism = plan.mechanism
-    reading, faster = reading_of(mechanism, prepared.solver), bandwidth / given(mechanism).bandwidth
+    """See `engines.tuning.Tuning.run`."""
+    mechanism, reading = plan.mechanism, reading_of(plan.mechanism, prepared.solver)
 
     def put(gains: Gains, state: tuple[Array, Array]) -> NewtonDriven:
         return NewtonDriven.from_state(mechanism, gains, prepared, state)
 
     with guarded("newton/as_is"), silenced():
-        return plan.run("newton/as_is", put, reading, faster, start)
+        return plan.run("newton/as_is", put, reading, bandwidth, start)
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:

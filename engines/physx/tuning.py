@@ -1,5 +1,6 @@
 """Other settings of a simulation in PhysX, as a script of calls that its user makes."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,8 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
     """See `engines.tuning.Tuning.plan`."""
-    return DrivesPlan(mechanism=mechanism, motion=motion, gains=Gains.of_velocity(mechanism, motion, OWN.step))
+    gains = Gains.of_velocity(mechanism, motion, OWN.step)
+    return DrivesPlan(mechanism=mechanism, motion=motion, gains=gains, bandwidth=given(mechanism).bandwidth)
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
@@ -63,15 +65,11 @@ def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
 
 
 def run(plan: DrivesPlan, prepared: Stepping, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`; its drives are as strong as the bandwidth is large beside that given."""
-    mechanism = plan.mechanism
-    reading, faster = reading_of(mechanism, tgs=prepared.tgs), bandwidth / given(mechanism).bandwidth
-
-    def put(gains: Gains, state: tuple[Array, Array]) -> PhysxDriven:
-        return PhysxDriven.from_state(mechanism, prepared, gains, state)
-
+    """See `engines.tuning.Tuning.run`."""
+    put = partial(PhysxDriven.from_state, plan.mechanism, prepared)
+    reading = reading_of(plan.mechanism, tgs=prepared.tgs)
     with guarded("physx/as_is"), silenced():
-        return plan.run("physx/as_is", put, reading, faster, start)
+        return plan.run("physx/as_is", put, reading, bandwidth, start)
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
