@@ -29,5 +29,7 @@ def _fault(first: ErrorDetails, schema: type[BaseModel]) -> str:
         known = list(schema.model_fields) if len(loc) == 1 else []
         close = get_close_matches(str(loc[-1]), known, n=1)
         return f"no such key, did you mean '{close[0]}'?" if close else "no such key"
+    if kind == "value_error":
+        return str(first["ctx"]["error"])  # of a check of ours, which says what came
     value = repr(first["input"])
     return f"{first['msg']}, got {value if len(value) <= LONGEST else f'{value[:LONGEST]}...'}"
