@@ -1,6 +1,6 @@
 """What is judged: one folder an engine, one file a route. Imports robots, never analytic.
 
-`engines.contract` says what an engine must and may provide. Engines and routes are found by their places:
+`loopcheck.engines.contract` says what an engine must and may provide. Engines and routes are found by their places:
 `engines/<engine>/__init__.py` holds `ENGINE`, and `engines/<engine>/routes/<route>.py` the class whose `name` is
 `<engine>/<route>`.
 """
@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from engines.contract import Engine
-from robots.arrays import Array
-from robots.efforts import Fault, Source
-from robots.errors import EngineNotInstalledError, NotFoundError
-from robots.inventory import Inventory, Matrices
-from robots.mechanism import Mechanism
-from robots.robot import Case
+from loopcheck.engines.contract import Engine
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Fault, Source
+from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
+from loopcheck.robots.inventory import Inventory, Matrices
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.robot import Case
 
 __all__ = [
     "Source",
@@ -69,7 +69,7 @@ def engine(name: str) -> Engine:
     """
     if name not in engine_names():
         raise NotFoundError("engine", name, engine_names())
-    declared: Engine = importlib.import_module(f"engines.{name}").ENGINE
+    declared: Engine = importlib.import_module(f"loopcheck.engines.{name}").ENGINE
     return declared
 
 
@@ -158,7 +158,7 @@ def load(name: str) -> Source:
         raise NotFoundError("source", name, names())
     folder, route = name.split("/")
     _want_installed(folder)
-    module = importlib.import_module(f"engines.{folder}.routes.{route}")
+    module = importlib.import_module(f"loopcheck.engines.{folder}.routes.{route}")
     routes = [item for item in vars(module).values() if isinstance(item, type) and getattr(item, "name", None) == name]
     return routes[0]()
 
@@ -197,7 +197,7 @@ def read_file(case: Case, q: Array) -> Inventory:
         MechanismError: If the MJCF does not compile.
         EngineError: If MuJoCo fails.
     """
-    from engines.mujoco import model_file
+    from loopcheck.engines.mujoco import model_file
 
     return model_file.read(case, q)
 

@@ -7,14 +7,14 @@ from typing import Protocol
 
 import numpy as np
 
-from engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices, following
-from robots.arrays import Array
-from robots.efforts import AsIs, Deviation, EffortHistory, deviation_of
-from robots.errors import EngineError, NotRepresentableError, ShapeError
-from robots.log import FEWEST, Held, Log
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices, following
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import AsIs, Deviation, EffortHistory, deviation_of
+from loopcheck.robots.errors import EngineError, NotRepresentableError, ShapeError
+from loopcheck.robots.log import FEWEST, Held, Log
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class Controller(Protocol):
@@ -41,11 +41,11 @@ class Record:
     """A run, step by step."""
 
     controller: Controller
-    """What drove it; its times are those at which steps begin."""
+    """Controller of the run; its times are the beginnings of steps."""
     independent: tuple[int, ...]
-    """Places among `Mechanism.drives` of those that it holds."""
+    """Indices of the held drives among `Mechanism.drives`."""
     positions: Array
-    """Their positions at those times [m or rad], shape (nt, drives)."""
+    """Positions of the held drives at these times [m or rad], shape (nt, drives)."""
     q: Array
     """Joint positions [m or rad], shape (nt, nq)."""
     qd: Array
@@ -53,13 +53,13 @@ class Record:
     acted: Array
     """Efforts that acted over each step [N or N m], shape (nt, na)."""
     readings: Mapping[str, Array]
-    """What else can be read for them, each of shape (nt, na); NaN where there is none."""
+    """Further readings of the efforts, each of shape (nt, na); NaN for missing values."""
     at_limits: Mapping[str, int]
-    """How often the control or the force of an actuator was at an end of its range, by its name; never where not."""
+    """Number of steps at a limit of the control or force range, by actuator; absent if zero."""
     drift: Deviation
     """Largest opening of a loop."""
     iterations: float = np.nan
-    """Iterations of the engine's solver at all stages of a step, one at least, on average [-]; NaN if it tells none."""
+    """Iterations of the engine's solver per stage of a step, on average [-]; NaN if unknown."""
 
     holds_itself: bool
     """Whether servos of the file hold the drives, so that how far these stay behind is their own affair."""
@@ -106,7 +106,9 @@ def history(
     steps = len(second.controller.t)
     if steps < FEWEST:
         step = f" of {1e3 * whole.step:.3g} ms" if len(whole.controller.t) > 1 else ""  # which may outlast the motion
-        raise NotRepresentableError(f"{source}: half of the motion lasts {steps} steps{step}, a log wants {FEWEST}")
+        raise NotRepresentableError(
+            f"{source}: half of the motion must last at least {FEWEST} steps for a log, got {steps} steps{step}"
+        )
     distance, relative = following(whole.controller.q, whole.positions)
     mechanism = case.mechanism
     drives = [mechanism.drives[k] for k in whole.independent]
@@ -203,7 +205,7 @@ def _held_run(
     for k, t in enumerate(controller.t.tolist()):
         q, qd = robot.state()
         if not (np.isfinite(q).all() and np.isfinite(qd).all()):
-            raise EngineError(f"{source}: the simulation is not finite any more")
+            raise EngineError(f"{source}: the simulation diverged: its state is not finite")
         states.append((q, qd))
         efforts.append(controller.efforts(k, A @ q, W @ qd))
         drift = drift.or_worse(robot.opening())
@@ -244,7 +246,7 @@ def log_of(source: str, case: Case, run: Record) -> Log:
         effort=run.acted,
         readings=run.readings,
         effort_time=Held(run.step),
-        source=f"{source} of loopcheck: every step, the effort that acted over it",
+        source=f"{source} of loopcheck: every step, with the effort applied over the step",
     )
 
 

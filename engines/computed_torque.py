@@ -8,15 +8,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import BPoly, make_interp_spline
 
-from engines.projection import LoopMotions
-from robots.arrays import Array, frozen
-from robots.errors import NotRepresentableError
-from robots.mechanism import Mechanism
-from robots.motion import Drive, Law, Motion
+from loopcheck.engines.projection import LoopMotions
+from loopcheck.robots.arrays import Array, frozen
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive, Law, Motion
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BPoly
 
 PER_STEP = 0.1
 """Largest bandwidth of the controller times the step [-]."""
@@ -65,9 +68,9 @@ class ComputedTorque:
     """The controller on the steps of a run: efforts to hold, from where the drives are."""
 
     t: Array
-    """Times at which steps begin [s], shape (nt,)."""
+    """Times of the beginnings of steps [s], shape (nt,)."""
     q: Array
-    """Positions of independent drives that are wanted then [m or rad], shape (nt, drives)."""
+    """Target positions of the independent drives at these times [m or rad], shape (nt, drives)."""
     qd: Array
     """Their velocities [m/s or rad/s], shape (nt, drives)."""
     effort: Array
@@ -118,6 +121,8 @@ def interpolated(motion: Motion) -> Law:
     Args:
         motion: The motion.
     """
+    from scipy.interpolate import BPoly
+
     at_samples, h = motion.law(motion.t), np.diff(motion.t)[:, None]
     q, v, a = at_samples.q, at_samples.qd, at_samples.qdd
     early = [q[:-1], q[:-1] + h * v[:-1] / 5, q[:-1] + 2 * h * v[:-1] / 5 + h**2 * a[:-1] / 20]
@@ -126,7 +131,7 @@ def interpolated(motion: Motion) -> Law:
     return partial(_along, curve)
 
 
-def _along(curve: BPoly, t: Array) -> Drive:
+def _along(curve: "BPoly", t: Array) -> Drive:
     return Drive(*(curve(t, order) for order in range(3)))
 
 
@@ -154,8 +159,9 @@ def computed_torque(
         moved = of_sample.per_acceleration.shape[1]
         if moved < len(independent):
             raise NotRepresentableError(
-                f"computed torque: at {t_of_sample:g} s the drives that are held move {moved} degrees of freedom, "
-                f"want {len(independent)} all along the motion"
+                f"computed torque: held drives must move {len(independent)} degrees of freedom during the whole "
+                "motion, "
+                f"got {moved} at {t_of_sample:g} s"
             )
     t: Array = begin + step * np.arange(count, dtype=float)
     middle = np.minimum(t + step / 2, motion.t[-1])
@@ -173,6 +179,8 @@ def computed_torque(
 
 def _between(t: Array) -> Callable[[Array], Callable[[Array], Array]]:
     """Splines through values at times; of the third degree, or less where there are few samples."""
+    from scipy.interpolate import make_interp_spline
+
     degree = min(3, len(t) - 1)
     return lambda values: make_interp_spline(t, values, k=degree)
 

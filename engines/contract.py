@@ -4,7 +4,7 @@ An engine is a folder. Its `__init__.py` holds `ENGINE`, an instance of a subcla
 overrides hands out a module of the folder, which mypy holds against the protocol of that method. Modules are imported
 where they are asked for, so that an engine that is not installed can still be described.
 
-Routes stand in `routes/`, one file each, and are found there: `routes/<route>.py` holds the `robots.efforts.Source`
+Routes stand in `routes/`, found by file: `routes/<route>.py` holds the `loopcheck.robots.efforts.Source`
 whose `name` is `<engine>/<route>`.
 """
 
@@ -14,15 +14,15 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import ClassVar, Protocol, TypeAlias
 
-from engines.ladder import Ladder
-from engines.tuning import Settings, Tuning
-from robots.arrays import AnyArray, Array
-from robots.efforts import AsIs, Fault
-from robots.inventory import Inventory, Matrices
-from robots.log import Log
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.ladder import Ladder
+from loopcheck.engines.tuning import Settings, Tuning
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import AsIs, Fault
+from loopcheck.robots.inventory import Inventory, Matrices
+from loopcheck.robots.log import Log
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 State: TypeAlias = tuple[Array, Array]
 """Joint positions [m or rad], shape (..., nq), and velocities [per s], shape (..., nv)."""
@@ -139,7 +139,7 @@ class Plant(Protocol):
 
 
 LEFT_OUT = "friction, limits and contacts"
-"""The cause that is asked for only where a run reports such forces."""
+"""The cause that exists only in runs with such forces."""
 
 
 class Causes(Protocol):
@@ -278,25 +278,25 @@ class Engine(ABC):
     packages: ClassVar[frozenset[str]]
     """Packages that are imported in its folder only."""
     lineage: ClassVar[str]
-    """Whose code computes: engines of one lineage are one vote."""
+    """Code base of the computation: engines of the same code base do not confirm each other."""
     shares: ClassVar[tuple[str, ...]]
-    """What its routes take from our model of the robot: a fault there is in them and in the reference alike."""
+    """Data shared with the reference through our model of the robot: faults in them affect both sides equally."""
     simulating: ClassVar[frozenset[str]] = frozenset()
-    """Its routes that move the robot by themselves; all others take the state as given."""
+    """Routes that simulate the motion; all further routes compute at the prescribed state."""
     on_request: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Why a route runs only where it is named, by route; the others always do."""
+    """Reason why a route runs only if named, by route; further routes always run."""
     single_precision: ClassVar[bool] = False
-    """Whether it has no other precision, to which its audit is held."""
+    """Whether it computes only in single precision; its audit then has a single-precision tolerance."""
     taken_apart: ClassVar[str] = "as_is"
-    """Its route whose error `causes` takes apart."""
+    """Route with the error analysed by `causes`."""
     tells_terms: ClassVar[bool] = True
-    """Whether the terms of its equations can be read from it; else its efforts alone show what it computes."""
+    """Whether the terms of its equations can be read; if not, only its efforts show them."""
     companions: ClassVar[tuple[str, ...]] = ()
-    """Packages that it needs and does not ask for, as `torch>=2.6`."""
+    """Required packages missing from its metadata, as `torch>=2.6`."""
     without_wheels: ClassVar[tuple[str, ...]] = ()
-    """Packages that it needs and that come as source only, which are built where it is installed."""
+    """Required packages without wheels, built during installation."""
     unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
-    """Versions of other packages beside which alone releases run, and do not say so, as `{"<3.2.7": ("numpy<2",)}`."""
+    """Undeclared limits on versions of other packages, by release, as `{"<3.2.7": ("numpy<2",)}`."""
 
     @abstractmethod
     def audit(self) -> Audit:

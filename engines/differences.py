@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robots.arrays import Array
+from loopcheck.robots.arrays import Array
 
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
-"""Of the differences between one to four steps ahead and as many behind [-]."""
+"""Weights of the differences between one to four steps ahead and as many behind [-]."""
 
 
 def slope_at_zero(function: Callable[[float], Array], step: float) -> Array:

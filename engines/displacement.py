@@ -1,10 +1,9 @@
 """Joint positions a displacement further on, as engines need them that difference along a motion."""
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 
 def moved(mechanism: Mechanism, q: Array, displacement: Array) -> Array:
@@ -15,6 +14,8 @@ def moved(mechanism: Mechanism, q: Array, displacement: Array) -> Array:
         q: Joint positions [m or rad], shape (nq,).
         displacement: Along the joint velocities [m or rad], shape (nv,).
     """
+    from scipy.spatial.transform import Rotation
+
     after = np.array(q)
     for joint, places, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
         if joint.kind in ("hinge", "slide"):

@@ -5,15 +5,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engines.computed_torque import Demand, demand
-from engines.projection import RANK_TOLERANCE, drives_along, loop_motions, null_space
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory
-from robots.inventory import Matrices
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.engines.computed_torque import Demand, demand
+from loopcheck.engines.projection import RANK_TOLERANCE, drives_along, loop_motions, null_space
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory
+from loopcheck.robots.inventory import Matrices
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
-STATE = "q, and rates of drives independent there; the others from J and J̇q̇ of the engine"
+STATE = "q and rates of independent drives; passive rates from J and J̇q̇ of the engine"
 
 
 class Equations(Protocol):
@@ -87,8 +87,8 @@ def kkt_history(source: str, equations: Equations, motion: Motion, settings: dic
         t=motion.t,
         effort=np.array(efforts),
         closure_drift=gap,
-        settings={**settings, "state": STATE, "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one"},
-        note="state given; drift is the gap the engine sees in it",
+        settings={**settings, "state": STATE, "rank tolerance": f"{RANK_TOLERANCE:g} relative to rows of unit length"},
+        note="prescribed state; closure drift is the loop gap computed by the engine in this state",
     )
 
 
@@ -183,4 +183,6 @@ def carried_note(mechanism: Mechanism, drives: Sequence[int]) -> list[str]:
         drives: Places among `Mechanism.drives` of those that are held.
     """
     names = ", ".join(drive.name for k, drive in enumerate(mechanism.drives) if k not in drives)
-    return [f"{names} not driven, as the others move the robot: compare projected efforts"] if names else []
+    return (
+        [(f"{names} not driven, because fewer drives determine the motion: compare projected efforts")] if names else []
+    )

@@ -5,13 +5,13 @@ from math import inf
 
 import numpy as np
 
-from robots.arrays import Array
-from robots.efforts import Rung
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Rung
 
 IDLE = 1e-3
-"""An actuator whose peak is below this fraction of the largest one is idle: its changes are seen beside that [-]."""
+"""Fraction of the largest peak below which an actuator counts as idle; its changes are compared with that peak [-]."""
 LONGEST = 0.05
-"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer one."""
+"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer sample."""
 
 
 def divided(report: float) -> float:

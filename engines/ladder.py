@@ -10,12 +10,12 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-import engines
-from robots.efforts import Source
-from robots.motion import Motion
+from loopcheck import engines
+from loopcheck.robots.efforts import Source
+from loopcheck.robots.motion import Motion
 
 STEP = "step [s]"
-"""What the ladders refine that end up at the exact answer."""
+"""Refined quantities of step-size studies that converge to the exact answer."""
 Settings = TypeVar("Settings")
 
 
@@ -24,17 +24,17 @@ class Level:
     """A rung: the route with the settings of the ladder and one value of what is refined."""
 
     value: float
-    """Of what is refined."""
+    """Value of the refined quantity."""
     dt: float
     """Step, the finest if several simulations are extrapolated [s]."""
     settings: str
-    """What a user sets to get the same, besides the step."""
+    """Settings that reproduce it, besides the step."""
     runs: int
-    """Number of simulations whose efforts are extrapolated; 1 where a single one gives the efforts."""
+    """Number of simulations in the extrapolation; 1 without extrapolation."""
     plain: bool
     """Whether the engine's own stepping does it, as in a user's simulation, and once."""
     source: Source | None
-    """What does it; None in an outline."""
+    """Source of the efforts; None in an outline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +44,17 @@ class Ladder:
     route: str
     """As `mujoco/forward`."""
     name: str
-    """What it is, unique among the ladders of the route."""
+    """Name, unique among the studies of the route."""
     refined: str
-    """What is refined, with its unit."""
+    """The refined quantity, with its unit."""
     order: float = nan
-    """Order by theory of the error in what is refined [-]; NaN if theory tells none."""
+    """Theoretical order of the error in the refined quantity [-]; NaN without theory."""
     trials: tuple[Level, ...]
     """Coarsest first."""
     extrapolated: tuple[int, ...] = ()
     """Over how many of its rungs at a time Richardson's extrapolation is to be tried, besides each rung alone."""
     own: tuple[int, float] = field(default=(0, nan))
-    """Which are the settings of the route itself: extrapolated over so many rungs, down to the rung of this value."""
+    """Settings of the route itself: number of extrapolated levels, and value of its finest level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Route(Generic[Settings]):
     name: str
     """As `mujoco/forward`."""
     trial: Callable[[float, float, Settings], Level]
-    """The rung of a value of what is refined, a step [s], the finest if several are extrapolated, and settings."""
+    """Makes the level of a value, a step [s] (the finest of an extrapolation) and settings."""
 
     def over_steps(self, name: str, settings: Settings, steps: Sequence[float], **more: Any) -> Ladder:
         """The ladder of the same settings at several steps [s], coarsest first."""

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from robots.efforts import EffortHistory, Fault, Source
-from robots.log import Log
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.robots.efforts import EffortHistory, Fault, Source
+from loopcheck.robots.log import Log
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 def misread(route: Callable[[], Source]) -> Mapping[str, Fault]:
@@ -33,7 +33,7 @@ class Misread(Source):
         self._route, self._wrong = route, wrong
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         return self.misread_history(self._route.compute_efforts(case, motion))
 
     def misread_history(self, history: EffortHistory) -> EffortHistory:

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import assert_never
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
 
 
 def opening(mechanism: Mechanism, poses: tuple[Array, Array]) -> Deviation:
@@ -32,6 +31,8 @@ def gap(closure: RigidClosure, end: Callable[[int, Array], tuple[Array, Array]])
         closure: What closes it.
         end: Where a point of a body is [m], shape (3,), and the axes of that body [-], shape (3, 3).
     """
+    from scipy.spatial.transform import Rotation
+
     (p1, R1), (p2, R2) = end(closure.body1, closure.point1), end(closure.body2, closure.point2)
     distance = float(np.linalg.norm(p1 - p2))
     match closure:

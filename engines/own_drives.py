@@ -11,23 +11,23 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engines.as_is import Record, finite, history
-from engines.computed_torque import drive_matrices, targets
-from robots.arrays import Array, frozen
-from robots.efforts import Deviation, EffortHistory
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
-from robots.size import size
+from loopcheck.engines.as_is import Record, finite, history
+from loopcheck.engines.computed_torque import drive_matrices, targets
+from loopcheck.robots.arrays import Array, frozen
+from loopcheck.robots.efforts import Deviation, EffortHistory
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.robots.size import size
 
 NO_RATES = 1e-2
-"""From here on velocities are said to be no rates of the positions, over the largest rate [-]."""
+"""Relative difference above which velocities are reported as not the derivatives of the positions [-]."""
 BEHIND = 1e-3
 """How far a drive may fall behind in a step under all that the robot weighs, over its stroke [-]."""
 COMMANDED, APPLIED, REPORTED, REACTION = "commanded", "applied", "reported", "reaction"
-"""Readings: the law at the state where its target is set, the law at the end of the step, what the engine says that a
-drive did, and the reaction of its joint along its axis."""
+"""Readings: drive law at the state of its target's update, drive law at the end of the step, effort reported by the
+engine, and reaction of the joint along its axis."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Gains:
     damping: Array
     """Of each drive [N s/m or N m s/rad], shape (drives,)."""
     lead: float = 0.0
-    """In what time drives without stiffness are led back to a motion, a step at least [s]."""
+    """Time in which drives without stiffness return to a motion, at least a step [s]."""
 
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping"):
@@ -92,13 +92,13 @@ class Targets:
     """What the drives of a run are told."""
 
     t: Array
-    """Times at which steps begin [s], shape (nt,)."""
+    """Times of the beginnings of steps [s], shape (nt,)."""
     q: Array
-    """Positions of the drives that are wanted then [m or rad], shape (nt, drives)."""
+    """Target positions of the drives at these times [m or rad], shape (nt, drives)."""
     ends: Array
-    """Positions that are wanted where the steps end [m or rad], shape (nt, drives)."""
+    """Target positions at the ends of the steps [m or rad], shape (nt, drives)."""
     rates: Array
-    """Velocities that are wanted there [m/s or rad/s], shape (nt, drives)."""
+    """Target velocities at the ends of the steps [m/s or rad/s], shape (nt, drives)."""
     gains: Gains
     """Of the drives."""
 
@@ -111,7 +111,7 @@ class Targets:
     def description(self) -> str:
         """What they are, in words."""
         gains = ", ".join(f"{k:.3g} and {d:.3g}" for k, d in zip(self.gains.stiffness, self.gains.damping, strict=True))
-        return f"the engine's own drives, stiffness and damping {gains}; a step ahead of the motion"
+        return f"drives of the engine, stiffness and damping {gains}; target one step ahead of the motion"
 
     def of_step(self, k: int, q: Array, step: float) -> tuple[Array, Array]:
         """Position and velocity that the drives are told for a step [m or rad, per s], each of shape (drives,).
@@ -180,7 +180,7 @@ class Reading:
     effort: str
     """Kind of the reading that is the effort."""
     reason: str
-    """Why that one, in words."""
+    """Reason for the choice, as text."""
 
 
 def driven_by_own_drives(
@@ -285,13 +285,17 @@ def rates_off(mechanism: Mechanism, run: Record) -> float:
 
 def _note(mechanism: Mechanism, run: Record) -> str:
     off = rates_off(mechanism, run)
-    return f"its velocities are no rates of its positions: off by up to {off:.2g}" if off > NO_RATES else ""
+    return (
+        (f"velocities are not the derivatives of the positions: relative difference up to {off:.2g}")
+        if off > NO_RATES
+        else ""
+    )
 
 
 def _finite_state(source: str, robot: Driven) -> tuple[Array, Array]:
     q, qd = robot.state()
     if not (np.isfinite(q).all() and np.isfinite(qd).all()):
-        raise EngineError(f"{source}: the simulation is not finite any more")
+        raise EngineError(f"{source}: the simulation diverged: its state is not finite")
     return q, qd
 
 

@@ -3,24 +3,24 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from engines.as_is import Record, log_of
-from engines.own_drives import Driven, Gains, Reading, own_drives_run
-from engines.tuning import HARD, Tuning
-from robots.arrays import Array
-from robots.log import Log
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.as_is import Record, log_of
+from loopcheck.engines.own_drives import Driven, Gains, Reading, own_drives_run
+from loopcheck.engines.tuning import HARD, Tuning
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.log import Log
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 TIMECONSTS = (2, 3, 5)
-"""Time constants over the step of loops that are those of MuJoCo [-]."""
+"""Time constants of MuJoCo's loops, over the step [-]."""
 FINER = 16
-"""How many steps take the place of one where the step is removed from the causes of an error."""
+"""Number of steps that replace a single step when the step is removed from the causes of an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrivesPlan:
-    """See `engines.tuning.Tuning.plan`."""
+    """See `loopcheck.engines.tuning.Tuning.plan`."""
 
     mechanism: Mechanism
     motion: Motion
@@ -37,7 +37,7 @@ class DrivesPlan:
         bandwidth: float,
         start: int | Array,
     ) -> Record:
-        """A run along the motion; see `engines.tuning.Tuning.run`.
+        """A run along the motion; see `loopcheck.engines.tuning.Tuning.run`.
 
         Args:
             source: Name of the route.
@@ -59,7 +59,7 @@ class DrivesPlan:
 
 
 def log_without(source: str, tuning: Tuning, case: Case, motion: Motion, removed: Collection[str]) -> Log:
-    """A run with some causes of its error removed, as `engines.contract.Causes.log` returns it.
+    """A run with some causes of its error removed, as `loopcheck.engines.contract.Causes.log` returns it.
 
     Args:
         source: Name of the route.

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
 
-from robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array
 
 RANK_TOLERANCE = 1e-5
-"""Singular values below this count as zero where rows have length one [-]: CAD models never close below 1e-7 m."""
+"""Singular values of normalized rows below this count as zero [-]: CAD models never close below 1e-7 m."""
 
 SHORT = 0.01
-"""Length over that of the longest row below which rows are no longer given length one [-]."""
+"""Length relative to the longest row below which rows are no longer normalized [-]."""
 
 LOOKED_AT = 25
-"""Samples at which redundant drives are looked at, lest one is chosen that passes a dead centre [-]."""
+"""Samples for the choice among redundant drives, so that no chosen drive passes a dead centre [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ class LoopMotions:
     W: Array
     """Rates of independent drives per joint velocity [-, or m per rad], shape (drives, nv)."""
     D: Array
-    """Joint velocities that move one drive at unit rate and no other, least squares [-], shape (..., nv, drives)."""
+    """Joint velocities that move a single drive at unit rate, least squares [-], shape (..., nv, drives)."""
     J_inverse: Array
     """Joint velocities that open the loops at unit rates and move no drive [rad/m or m/m], shape (..., nv, nc)."""
     Z: Array
@@ -168,6 +167,8 @@ def independent_drives(J: Array, W: Array) -> list[int]:
     Returns:
         Places among the driven coordinates, ascending.
     """
+    from scipy.linalg import qr
+
     unit_rows = W / np.linalg.norm(W, axis=1, keepdims=True)
     R, order = qr((unit_rows @ null_space(J)).T, pivoting=True, mode="r")
     return sorted(int(place) for place in order[: int(_rank(np.abs(np.diag(R))))])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from robots.errors import NotRepresentableError
+from loopcheck.robots.errors import NotRepresentableError
 
 
 def want_representable(source: str, reasons: Iterable[str]) -> None:
@@ -17,4 +17,4 @@ def want_representable(source: str, reasons: Iterable[str]) -> None:
     """
     phrases = tuple(dict.fromkeys(reasons))
     if phrases:
-        raise NotRepresentableError(f"{source}: {'; '.join(phrases)}")
+        raise NotRepresentableError(f"{source}: not supported: {'; '.join(phrases)}")

@@ -1,9 +1,8 @@
 """Rotations between axes of joints as a model has them and as an engine does."""
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from robots.arrays import Array
+from loopcheck.robots.arrays import Array
 
 
 def axes_along(axis: Array, along: Array) -> Array:
@@ -13,6 +12,8 @@ def axes_along(axis: Array, along: Array) -> Array:
         axis: Axis of the joint [-], shape (3,).
         along: Axis that the engine's joint has, one of the coordinates' [-], shape (3,).
     """
+    from scipy.spatial.transform import Rotation
+
     if np.allclose(axis, -along):
         return Rotation.from_rotvec(np.pi * np.roll(along, 1)).as_matrix()
     cross = np.cross(along, axis)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array
 
 TABLEAU = np.array([[0, 0, 0, 0], [1 / 2, 0, 0, 0], [0, 1 / 2, 0, 0], [0, 0, 1, 0], [1 / 6, 1 / 3, 1 / 3, 1 / 6]])
 """Weights of the stages in the state of each, and in that at the end [-], shape (5, 4)."""
@@ -34,7 +34,7 @@ class RungeKutta:
         """
         A, self._turns = TABLEAU, turns
         self._rows = np.zeros((9, nv))
-        """The first velocity, four accelerations, four turnings, of which the first is none."""
+        """The first velocity, four accelerations, four rotations (the first is zero)."""
         displacement = np.hstack([dt * A.sum(axis=1, keepdims=True), dt**2 * A @ A[:4], dt * A])
         velocity = np.hstack([np.ones((5, 1)), dt * A, np.zeros((5, 4))])
         self._weights = list(np.stack([displacement, velocity], axis=1))

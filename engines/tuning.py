@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from engines.as_is import Record
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.engines.as_is import Record
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 Settings: TypeAlias = Mapping[str, str]
-"""What is to be set, by name and as it is written; the rest stays as the user has it."""
+"""Settings by name, as written to the file; unlisted settings keep the user's values."""
 SERIES = (1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8)
 """Preferred numbers, ten in a decade (ISO 3, R10)."""
 HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
-"""Impedances of loops, `solimp`, where an engine has those of MuJoCo."""
+"""Impedances of loops, `solimp`, for engines with MuJoCo's constraints."""
 STEPS = tuple(round(digits * 10.0**power, 9) for power in (-2, -3, -4, -5) for digits in reversed(SERIES))[6:]
 """Steps to choose from [s], the coarsest first."""
 
@@ -28,15 +28,15 @@ class Family:
     """Settings that differ in their step alone."""
 
     method: str
-    """How a step is made: families of one method cost the same and err with the same power of the step."""
+    """Integration method: families of the same method have the same cost and the same order of error."""
     stages: int
     """How often a step computes the dynamics [-]."""
     fixed: Settings
-    """What is set whatever the step."""
+    """Settings that do not depend on the step."""
     timeconst: float = 0.0
-    """Time constant of the loops over the step, which is written as `solref`; 0 where it stays as it is [-]."""
+    """Time constant of the loops over the step, written as `solref`; 0 keeps the file's value [-]."""
     longest: float = float("inf")
-    """Longest step for which the rest means what it says [s]."""
+    """Longest step for which the remaining settings are meaningful [s]."""
 
     def settings(self, step: float) -> Settings:
         """The settings at a step.
@@ -57,11 +57,11 @@ class Given:
     stages: int
     """How often a step computes the dynamics [-]."""
     bandwidth: float
-    """Of the controller, which stays the same whatever is set [rad/s]."""
+    """Bandwidth of the controller, independent of the settings [rad/s]."""
     timeconst: float
-    """Smallest time constant of its loops [s]; infinite where the engine has none."""
+    """Smallest time constant of its loops [s]; infinite for engines without time constants."""
     settings: Settings
-    """What it has of what can be set."""
+    """Current values of the settings."""
 
 
 BATCH, REPEATS = 50, 7

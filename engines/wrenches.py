@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from robots.mechanism import WORLD, Mechanism, Wrench
+from loopcheck.robots.mechanism import WORLD, Mechanism, Wrench
 
 
 def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:

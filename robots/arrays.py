@@ -5,13 +5,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robots.errors import ShapeError
+from loopcheck.robots.errors import ShapeError
 
 Array: TypeAlias = NDArray[np.float64]
 """Real numbers in double precision."""
 
 AnyArray: TypeAlias = NDArray[Any]
-"""Real numbers, or complex ones where a derivative is taken by the complex step."""
+"""Real numbers, or complex numbers for derivatives by the complex step."""
 
 
 def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Array:
@@ -32,10 +32,10 @@ def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Ar
     matches = array.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, array.shape, strict=True))
     if not matches:
         lengths = ", ".join("any" if n is None else str(n) for n in shape)
-        raise ShapeError(f"{name}: want shape ({lengths}), got {array.shape}")
+        raise ShapeError(f"{name}: shape must be ({lengths}), got {array.shape}")
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ShapeError(f"{name}: want finite numbers, got {array[place]} at index {place}")
+        raise ShapeError(f"{name}: numbers must be finite, got {array[place]} at index {place}")
     array.flags.writeable = False
     return array
 
@@ -54,13 +54,13 @@ def want_equal_steps(t: Array, *, name: str, fewest: int, unequal: float, roundi
         ShapeError: If they do not; the message says where.
     """
     if len(t) < fewest:
-        raise ShapeError(f"{name}: want at least {fewest} samples, got {len(t)}")
+        raise ShapeError(f"{name}: must have at least {fewest} samples, got {len(t)}")
     steps = np.diff(t)
     wrong = int(np.argmax(steps <= 0))
     if steps[wrong] <= 0:
         how = "repeats" if steps[wrong] == 0 else "goes back"
         raise ShapeError(
-            f"{name}: want times that increase, got one that {how}: "
+            f"{name}: times must increase, got a time that {how}: "
             f"{t[wrong]:.9g} s in row {wrong + 1}, then {t[wrong + 1]:.9g} s"
         )
     usual = float(np.median(steps))
@@ -68,10 +68,10 @@ def want_equal_steps(t: Array, *, name: str, fewest: int, unequal: float, roundi
     worst = int(np.argmax(off))
     if off[worst] > max(unequal * usual, rounding):
         missing = round(float(steps[worst]) / usual) - 1
-        guess = f" (a gap of {missing} samples?)" if missing > 0 and off[worst] > usual / 2 else ""
+        guess = f" ({missing} missing samples?)" if missing > 0 and off[worst] > usual / 2 else ""
         raise ShapeError(
-            f"{name}: want equal steps, as most are ({usual:.6g} s), got {steps[worst]:.6g} s after row "
-            f"{worst + 1}, t = {t[worst]:.9g} s{guess}"
+            f"{name}: all time steps must be equal to the median step ({usual:.6g} s), got {steps[worst]:.6g} s "
+            f"after row {worst + 1}, t = {t[worst]:.9g} s{guess}"
         )
 
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from robots.errors import MechanismError, NotFoundError
-from robots.robot import CATALOGUE, DEFAULT, HOME, Case, Vector, load, make_case
-from robots.schema import reason_of
+from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.robot import DEFAULT, HOME, Case, Vector, load, make_case
+from loopcheck.robots.schema import reason_of
 
 FILE = "benchmark.toml"
 
@@ -20,7 +21,7 @@ class Instant(BaseModel):
     t: float
     """Time [s]."""
     origin: str
-    """Where the numbers come from."""
+    """Source of the numbers."""
     joints: Mapping[str, float] = Field(default_factory=dict)
     """Positions of joints [m or rad]."""
     positions: Mapping[str, Vector] = Field(default_factory=dict)
@@ -39,14 +40,14 @@ class Benchmark(BaseModel):
     robot: str
     """Name of the robot."""
     source: str
-    """Where the problem comes from."""
+    """Source of the problem."""
     configuration: str
     mode: str = HOME
-    """The mode in whose starting guess the motion begins."""
+    """The motion begins at the initial guess of this mode."""
     velocities: Mapping[str, float] = Field(default_factory=dict)
-    """Initial velocities of the actuated joints [m/s or rad/s]; the others follow, what is not named is at rest."""
+    """Initial velocities of actuated joints [m/s or rad/s], by default 0; the passive joints follow."""
     efforts: Mapping[str, float] = Field(default_factory=dict)
-    """Constant efforts by actuator [N or N m]; what is not named is zero."""
+    """Constant efforts by actuator [N or N m], by default 0."""
     span: float
     """Length of the motion [s]."""
     instants: tuple[Instant, ...] = ()
@@ -75,6 +76,6 @@ def load_benchmark(name: str) -> Benchmark:
     try:
         return Benchmark(robot=name, **tomllib.loads(path.read_text(encoding="utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
-        raise MechanismError(f"{path}: want a table of TOML: {error}") from error
+        raise MechanismError(f"{path}: must be a readable TOML file: {error}") from error
     except ValidationError as error:
         raise MechanismError(f"{path}: {reason_of(error, Benchmark)}") from error

@@ -6,12 +6,12 @@ from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from robots.arrays import AnyArray, Array, frozen
-from robots.errors import EngineError
-from robots.log import Log
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.robots.arrays import AnyArray, Array, frozen
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.log import Log
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class Deviation(NamedTuple):
@@ -66,7 +66,7 @@ class Rung:
     tracking_error: Deviation
     """Largest distance of a drive from its prescribed position."""
     wall_time: float
-    """Time it took [s]."""
+    """Wall time [s]."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "effort", frozen(self.effort, (None, None), name=f"effort at dt={self.dt:g} s"))
@@ -79,15 +79,15 @@ class AsIs:
     log: Log
     """The run from the first sample of the motion, every step."""
     restarted: Log
-    """The same from the exact state in the middle of the motion: it tells how long a start can be seen."""
+    """The same from the exact state in the middle of the motion; its deviation measures the initial transient."""
     following: Array
     """Largest distance of each drive from the motion over its stroke [-], shape (drives,); zero if it holds itself."""
     timeconst: float
-    """Smallest time constant of what closes the loops [s]; infinite where there is none."""
+    """Smallest time constant of the loop closures [s]; infinite without a time constant."""
     drives: tuple[str, ...] = ()
     """Names of these drives."""
     at_limits: Mapping[str, int] = field(default_factory=dict)
-    """How often the control or the force of an actuator was at an end of its range, by its name; never where not."""
+    """Number of steps at a limit of the control or force range, by actuator; absent if zero."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "following", frozen(self.following, (None,), name=f"{self.log.name}, following"))
@@ -114,9 +114,9 @@ class EffortHistory:
     ladder: tuple[Rung, ...] = ()
     """The step sizes it was run with, coarsest first."""
     note: str = ""
-    """What a reader of the numbers must know."""
+    """Remark for the reader of the numbers."""
     as_is: AsIs | None = None
-    """The run by whose own motion the efforts are judged; None if they are judged by the prescribed one."""
+    """The run with its own motion; None if the efforts are judged by the prescribed motion."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "t", frozen(self.t, (None,), name=f"{self.source}, t"))
@@ -134,7 +134,7 @@ def run_of(history: EffortHistory) -> AsIs:
         EngineError: If there is none.
     """
     if history.as_is is None:
-        raise EngineError(f"{history.source}: want a route that runs a robot as it is, got one that has no log")
+        raise EngineError(f"{history.source}: must be a route of unmodified simulations with a log (ENGINE/as_is)")
     return history.as_is
 
 

@@ -1,10 +1,11 @@
 """Every error that loopcheck raises on purpose. A message says what was wanted, what came and where."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 INTERNAL = "internal error"
-"""How the reason begins where something was raised that is no error of ours."""
+"""Beginning of the reason of an unexpected exception."""
 
 
 class HarnessError(Exception):
@@ -20,7 +21,9 @@ class NotFoundError(HarnessError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(known)
-        super().__init__(f"unknown {kind} '{name}': known are {', '.join(self.known) or 'none'}")
+        close = get_close_matches(name, self.known, n=1, cutoff=0.75)
+        guess = f" Did you mean '{close[0]}'?" if close else ""
+        super().__init__(f"unknown {kind}: '{name}'.{guess} Known: {', '.join(self.known) or '(empty)'}")
 
 
 class MechanismError(HarnessError):
@@ -79,8 +82,7 @@ class EngineNotInstalledError(EngineError):
 
     def __init__(self, engine: str, extra: str) -> None:
         by_pip = f"pip install 'loopcheck[{extra}]', or " if extra else ""
-        mend = f"{by_pip}loopcheck engines add {engine}"
-        super().__init__(f"engine '{engine}' is not installed: {mend}")
+        super().__init__(f"engine '{engine}' is not installed. Run: {by_pip}loopcheck engines add {engine}")
 
 
 def _restored(kind: type[HarnessError], args: tuple[Any, ...], attributes: dict[str, Any]) -> HarnessError:

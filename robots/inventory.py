@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from robots.arrays import Array, frozen
+from loopcheck.robots.arrays import Array, frozen
 
 FREEDOM: Mapping[str, tuple[int, int]] = {"hinge": (1, 0), "slide": (0, 1), "ball": (3, 0), "free": (3, 3)}
 """Rotations and translations of a joint by its kind [-]."""
@@ -16,12 +16,12 @@ class Inventory:
     bodies: tuple[str, ...]
     joints: tuple[str, ...]
     dofs: tuple[str, ...]
-    """Names of the joints that the dofs belong to."""
+    """Name of the joint of each dof."""
     actuators: tuple[str, ...]
     mass: Array
     """Mass of each body [kg], shape (nb,)."""
     total_mass: float
-    """Mass of all that moves [kg]."""
+    """Total moving mass [kg]."""
     center: Array
     """Mass centres [m], shape (nb, 3)."""
     moments: Array
@@ -43,11 +43,11 @@ class Inventory:
     stiffness: Array
     """Stiffness of each joint's spring [N/m or N m/rad], shape (nj,)."""
     spring_reference: Array
-    """Where the springs of hinges and slides are at rest, zero without one [m or rad], shape (nj,)."""
+    """Rest positions of the springs of hinges and slides, zero without a spring [m or rad], shape (nj,)."""
     gravity: Array
     """Acceleration of gravity [m/s²], shape (3,)."""
     force: Array
-    """External force on each body, what holds its weight included [N], shape (nb, 3)."""
+    """External force on each body, gravity compensation included [N], shape (nb, 3)."""
     moment: Array
     """Moment of these forces and external moments about the mass centre [N m], shape (nb, 3)."""
     rest_force: Array
@@ -55,14 +55,14 @@ class Inventory:
     J: Array
     """Jacobian of the constraints [m/rad or m/m], shape (nc, nv)."""
     opening: float
-    """How far the widest loop is open in the pose: distance of two points [m], or angle between two frames [rad].
+    """Largest loop gap in the pose: distance of two points [m], or angle between two frames [rad].
 
-    In no axes, so that all engines mean the same where a model itself closes only so far.
+    Independent of axes, and so comparable between engines even if the loops of the model have a gap.
     """
     transmission: Array
     """Actuator velocities per joint velocity [-], shape (na, nv)."""
     rebuilt: Mapping[str, str] = field(default_factory=dict)
-    """By what other means the engine has a quantity that it cannot hold natively, by name of the field."""
+    """Substitutes for quantities that the engine cannot represent natively, by name of the field."""
 
     def __post_init__(self) -> None:
         nb, nj, nv = len(self.bodies), len(self.joints), len(self.dofs)
@@ -92,13 +92,13 @@ class Matrices:
     bias: Array
     """Velocity terms and weights [N or N m], shape (nt, nv)."""
     passive: Array
-    """Springs, dampers, what holds weights, and external wrenches [N or N m], shape (nt, nv)."""
+    """Springs, dampers, gravity compensation and external wrenches [N or N m], shape (nt, nv)."""
     J: Array
     """Loop-closure Jacobian [m/rad or m/m], shape (nt, nc, nv)."""
     closure_bias: Array
     """J̇ q̇ in the rows of J, by the engine's kinematics [m/s² or rad/s²], shape (nt, nc)."""
     solver_bias: Array | None = None
-    """The same as the engine's constraint solver has it, shape (nt, nc); None if it has none of its own."""
+    """J̇ q̇ as used by the engine's constraint solver, shape (nt, nc); None if it has no separate value."""
 
     def __post_init__(self) -> None:
         nt, nv = len(self.M), self.M.shape[-1]

@@ -11,20 +11,20 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robots.arrays import Array, frozen, want_equal_steps
-from robots.errors import ShapeError
-from robots.mechanism import DOFS, POSITIONS, JointKind
+from loopcheck.robots.arrays import Array, frozen, want_equal_steps
+from loopcheck.robots.errors import ShapeError
+from loopcheck.robots.mechanism import DOFS, POSITIONS, JointKind
 
 FEWEST = 15
-"""Samples of a log at least: filters and differences of high order need so many."""
+"""Fewest samples of a log, for filters and differences of high order."""
 EQUAL = 1e-3
 """Largest deviation of a step in time from the mean step, relative to that [-]: exporters round their times."""
 READINGS = ("commanded", "applied", "reported", "joint", "reaction", "sensor", "left_out")
-"""Kinds of readings that a log may hold beside the effort that acted.
+"""Kinds of readings that a log may hold beside the applied effort.
 
-What was asked for, what the law of a drive gives where its step ends, what a tool says of it, the force on the joint
-behind the gear, the reaction of the joint along its axis, a sensor; and the efforts that would do what contacts, limits
-and dry friction did, which no source of ours has.
+`commanded`: command to the drive. `applied`: effort of the drive law at the end of the step. `reported`: value reported
+by the tool. `joint`: force on the joint behind the gear. `reaction`: joint reaction along its axis. `sensor`: sensor
+reading. `left_out`: efforts equivalent to contacts, limits and dry friction, absent from every loopcheck source.
 """
 
 
@@ -33,11 +33,11 @@ class Held:
     """Each effort acted unchanged from the time of its row on, as that of a controller or of a simulator's step."""
 
     seconds: float
-    """How long it acted [s]: the step of what held it, not of the log, which may have every tenth step only."""
+    """Duration [s]: the step of the controller or simulator, not of the log (perhaps with every tenth step only)."""
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds < np.inf:
-            raise ShapeError(f"hold of the efforts: want a time above 0 s, got {self.seconds:g} s")
+            raise ShapeError(f"hold time of the efforts: must be above 0 s, got {self.seconds:g} s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Instantaneous:
 
 
 EffortTime: TypeAlias = Held | Instantaneous
-"""When an effort acted, seen from the time of its row."""
+"""Time of action of an effort, relative to the time of its row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,35 +54,37 @@ class Log:
     """A log on equal steps in time."""
 
     name: str
-    """What it is called: its results are those of the source `log/NAME`."""
+    """Name of the log; its results belong to the source `log/NAME`."""
     t: Array
     """Time [s], shape (nt,), increasing in equal steps."""
     joints: tuple[str, ...]
     """Names of the joints that are logged, in the order of the columns; driven tendons too, by their own names."""
     kinds: tuple[JointKind, ...] = ()
-    """Kind of each joint, which says how many columns it has; by default all are hinges or slides, of one column."""
+    """Kind of each joint, determines its number of columns; by default hinges or slides, with 1 column each."""
     q: Array
     """Joint positions [m or rad], shape (nt, positions of the joints); quaternions are (w, x, y, z)."""
     qd: Array | None = None
-    """Joint velocities [m/s or rad/s], shape (nt, dofs of the joints); those of balls and free joints as MuJoCo's."""
+    """Joint velocities [m/s or rad/s], shape (nt, dofs of the joints); balls and free joints as in MuJoCo."""
     qdd: Array | None = None
     """Joint accelerations [m/s² or rad/s²], shape (nt, dofs of the joints)."""
     actuators: tuple[str, ...]
     """Names of the actuators, in the order of the columns."""
     effort: Array
-    """Effort of each that acted, before its gear, positive along the joint [N or N m], shape (nt, na)."""
+    """Applied effort of each actuator, before its gear, positive along the joint [N or N m], shape (nt, na)."""
     readings: Mapping[str, Array] = field(default_factory=dict)
-    """Other readings of the efforts by kind [N or N m], each of shape (nt, na); NaN where there is none."""
+    """Other readings of the efforts by kind [N or N m], each of shape (nt, na); NaN for missing values."""
     effort_time: EffortTime | None = None
-    """When the efforts acted; None if nobody says."""
+    """Time of action of the efforts; None if unknown."""
     source: str = ""
-    """What wrote it, and what its columns were converted from, in words."""
+    """Tool that wrote the log, and the origin of its columns."""
 
     def __post_init__(self) -> None:
         if not self.kinds:
             object.__setattr__(self, "kinds", ("hinge",) * len(self.joints))
         if len(self.kinds) != len(self.joints):
-            raise ShapeError(f"{self.name}: want a kind for each of {len(self.joints)} joints, got {len(self.kinds)}")
+            raise ShapeError(
+                f"{self.name}: must have 1 kind per joint ({len(self.joints)} joints), got {len(self.kinds)}"
+            )
         _want_once(self.joints, f"{self.name}, joints")
         _want_once(self.actuators, f"{self.name}, actuators")
         object.__setattr__(self, "t", frozen(self.t, (None,), name=f"{self.name}, t"))
@@ -118,10 +120,10 @@ class Log:
 
 def _want_once(names: Sequence[str], where: str) -> None:
     if not names:
-        raise ShapeError(f"{where}: want at least one, got none")
+        raise ShapeError(f"{where}: must have at least 1 name, got 0")
     for name in names:
         if names.count(name) > 1:
-            raise ShapeError(f"{where}: want each once, got '{name}' {names.count(name)} times")
+            raise ShapeError(f"{where}: names must be unique, got '{name}' {names.count(name)} times")
 
 
 def _with_gaps(values: ArrayLike, shape: tuple[int, int], where: str) -> Array:

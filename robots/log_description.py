@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from robots.errors import MechanismError, ShapeError
-from robots.log import EffortTime, Held, Instantaneous
-from robots.schema import reason_of
+from loopcheck.robots.errors import MechanismError, ShapeError
+from loopcheck.robots.log import EffortTime, Held, Instantaneous
+from loopcheck.robots.schema import reason_of
 
 INSTANTANEOUS = "instantaneous"
 FACTORS: Mapping[str, Mapping[str, float]] = {
@@ -49,14 +49,14 @@ class Description(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     effort_time: str = ""
-    """`held:SECONDS` or `instantaneous`; empty if nobody says."""
+    """`held:SECONDS` or `instantaneous`; empty if unknown."""
     source: str = ""
-    """What wrote it."""
+    """Tool that wrote the log."""
     units: Units = Units()
     columns: Mapping[str, str] = Field(default_factory=dict)
     """Names in the file by our names, as `{"hip.q": "Hip Angle"}`."""
     signs: Mapping[str, Literal[-1, 1]] = Field(default_factory=dict)
-    """-1 for columns, by our names, that count the other way."""
+    """-1 for columns of opposite sign, by our names."""
 
 
 def read_description(text: str, where: str) -> Description:
@@ -68,7 +68,7 @@ def read_description(text: str, where: str) -> Description:
     try:
         description = Description(**tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise MechanismError(f"{where}: want a description of a log as TOML: {error}") from error
+        raise MechanismError(f"{where}: the description of a log must be TOML: {error}") from error
     except ValidationError as error:
         raise MechanismError(f"{where}: {reason_of(error, Description)}") from error
     for quantity, unit in description.units:
@@ -95,7 +95,7 @@ def effort_time_of(text: str, where: str) -> EffortTime | None:
         raise MechanismError(f"{where}: effort_time: {error}") from error
     except ValueError:
         pass
-    raise MechanismError(f"{where}: effort_time: want held:SECONDS or {INSTANTANEOUS}, got '{text}'")
+    raise MechanismError(f"{where}: effort_time must be held:SECONDS or {INSTANTANEOUS}, got '{text}'")
 
 
 def in_text(effort_time: EffortTime) -> str:
@@ -120,7 +120,7 @@ def unit_factor(quantity: str, unit: str, where: str) -> float:
     for name, factor in known.items():
         if _plain(name) == _plain(base):
             return factor
-    raise MechanismError(f"{where}: want a unit of {quantity}, one of {', '.join(known)}, got '{unit}'")
+    raise MechanismError(f"{where}: unit of {quantity} must be among {', '.join(known)}, got '{unit}'")
 
 
 def _plain(unit: str) -> str:

@@ -11,32 +11,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from robots.arrays import Array
-from robots.errors import MechanismError
-from robots.log import READINGS, EffortTime, Log
-from robots.log_description import (
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.log import READINGS, EffortTime, Log
+from loopcheck.robots.log_description import (
     Description,
     effort_time_of,
     in_text,
     read_description,
     unit_factor,
 )
-from robots.mechanism import Coordinate, Mechanism
-from robots.text_table import ENCODING, numbers, read_text_table
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.text_table import ENCODING, numbers, read_text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXPORTERS = Path(__file__).with_name("exporters.toml")
 PARQUET = ".parquet"
 KEY = "loopcheck"
-"""Metadata of a Parquet file under which its description stands."""
+"""Metadata key of the description in a Parquet file."""
 UNIT = re.compile(r"^(?P<name>.*?)\s*[\[(](?P<unit>[^\])]+)[\])]$")
-"""A name with a unit behind it, in brackets."""
+"""A name followed by a unit in brackets."""
 STATES = {"q": "qpos", "qd": "qvel", "qdd": "qacc"}
 
 
@@ -45,24 +46,26 @@ class _Table:
     """What a file holds."""
 
     path: Path
-    frame: pd.DataFrame
+    frame: "pd.DataFrame"
     description: Description
     names: Mapping[str, str]
     """Columns of the frame by our names."""
     units: Mapping[str, str]
-    """Units that stand behind names, by our names."""
+    """Units in column names, by our names."""
     signs: Mapping[str, int]
-    """-1 for columns that count the other way, by our names."""
+    """-1 for columns of opposite sign, by our names."""
 
     def column(self, name: str, quantity: str) -> Array:
         """A column in our units, counted our way; without a quantity it has no unit."""
         if name not in self.names:
-            raise MechanismError(f"{self.path}: want a column '{name}', got {', '.join(map(str, self.frame.columns))}")
+            raise MechanismError(
+                f"{self.path}: must have a column '{name}', got {', '.join(map(str, self.frame.columns))}"
+            )
         values = self._numbers(name, quantity)
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))
             got = self.frame[self.names[name]][row]
-            raise MechanismError(f"{self._where(name)}: want finite numbers, got '{got}' in row {row + 1}")
+            raise MechanismError(f"{self._where(name)}: numbers must be finite, got '{got}' in row {row + 1}")
         return values
 
     def gappy(self, name: str, quantity: str) -> Array:
@@ -96,7 +99,9 @@ def read_log(path: Path, mechanism: Mechanism, *, name: str = "", effort_time: E
     return _log_of(_read_table(path, mechanism), mechanism, name or path.stem, effort_time)
 
 
-def log_of_frame(frame: pd.DataFrame, mechanism: Mechanism, *, name: str, effort_time: EffortTime | None = None) -> Log:
+def log_of_frame(
+    frame: "pd.DataFrame", mechanism: Mechanism, *, name: str, effort_time: EffortTime | None = None
+) -> Log:
     """A log of a robot from a table with the columns of a file, units behind the names and all.
 
     Args:
@@ -119,7 +124,8 @@ def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortT
     actuators = [actuator for actuator in mechanism.actuators if f"{actuator.name}.effort" in table.names]
     if not actuators:
         known = ", ".join(f"'{actuator.name}.effort'" for actuator in mechanism.actuators)
-        raise MechanismError(f"{table.path}: want columns {known}, got {', '.join(map(str, table.frame.columns))}")
+        columns = ", ".join(map(str, table.frame.columns))
+        raise MechanismError(f"{table.path}: must have an effort column ({known}), got {columns}")
     kinds = {a.name: _effort_quantity(mechanism, k) for k, a in enumerate(mechanism.actuators)}
     readings = {
         kind: np.stack([table.gappy(f"{a.name}.{kind}", kinds[a.name]) for a in actuators], axis=1)
@@ -145,6 +151,8 @@ def write_log(log: Log, path: Path) -> None:
         log: The log; where joints have quaternions it holds all joints of the robot, in their order.
         path: The file, a CSV or one that ends in `.parquet`.
     """
+    import pandas as pd
+
     columns: dict[str, Array] = {"t": log.t}
     is_state = any(kind in ("ball", "free") for kind in log.kinds)
     for rate, state in STATES.items():
@@ -160,7 +168,8 @@ def write_log(log: Log, path: Path) -> None:
     text = "".join(f"{key} = {_toml_string(value)}\n" for key, value in fields.items() if value)
     frame = pd.DataFrame(columns)
     if path.suffix == PARQUET:
-        pq.write_table(pa.Table.from_pandas(frame).replace_schema_metadata({KEY: text}), path)
+        pa = _pyarrow(path)
+        pa.parquet.write_table(pa.Table.from_pandas(frame).replace_schema_metadata({KEY: text}), path)
         return
     header = "".join(f"# {line}\n" for line in text.splitlines())
     path.write_text(header + frame.to_csv(index=False, float_format="%.17g"), encoding="utf-8")
@@ -175,13 +184,13 @@ def _read_table(path: Path, mechanism: Mechanism) -> _Table:
         frame, above = _read_parquet(path) if path.suffix == PARQUET else read_text_table(path)
         beside = path.with_suffix(".toml")
         text = beside.read_text(encoding=ENCODING) if beside.is_file() else above
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise MechanismError(f"{path}: want a log as CSV or Parquet: {str(error).splitlines()[0]}") from error
+    except (OSError, ValueError) as error:
+        raise MechanismError(f"{path}: a log must be CSV or Parquet: {str(error).splitlines()[0]}") from error
     description = read_description(text, str(beside if beside.is_file() else path))
     return _table_of(frame, description, mechanism, path)
 
 
-def _table_of(frame: pd.DataFrame, description: Description, mechanism: Mechanism, path: Path) -> _Table:
+def _table_of(frame: "pd.DataFrame", description: Description, mechanism: Mechanism, path: Path) -> _Table:
     """A frame with what its columns are.
 
     Raises:
@@ -191,24 +200,44 @@ def _table_of(frame: pd.DataFrame, description: Description, mechanism: Mechanis
     signs = {_of_actuator(name, mechanism): sign for name, sign in description.signs.items()}
     for name in signs:
         if name not in names:  # or a misspelt name would leave the sign as it is
-            raise MechanismError(f"{path}: signs: want names of columns, {', '.join(names)}, got '{name}'")
+            raise MechanismError(f"{path}: signs: names must be columns ({', '.join(names)}), got '{name}'")
     return _Table(path=path, frame=frame, description=description, names=names, units=units, signs=signs)
 
 
-def _read_parquet(path: Path) -> tuple[pd.DataFrame, str]:
-    table = pq.read_table(path)
+def _read_parquet(path: Path) -> tuple["pd.DataFrame", str]:
+    pa = _pyarrow(path)
+    try:
+        table = pa.parquet.read_table(path)
+    except pa.ArrowException as error:
+        raise ValueError(str(error)) from error
     metadata = table.schema.metadata or {}
     return table.to_pandas(ignore_metadata=True), metadata.get(KEY.encode(), b"").decode("utf-8")
 
 
+def _pyarrow(path: Path) -> ModuleType:
+    """The library of Parquet files.
+
+    Raises:
+        MechanismError: If it is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise MechanismError(
+            f"{path}: Parquet requires pyarrow: pip install 'loopcheck[parquet]', or convert the log to CSV"
+        ) from error
+    return pa
+
+
 def _our_names(
-    frame: pd.DataFrame, description: Description, mechanism: Mechanism, path: Path
+    frame: "pd.DataFrame", description: Description, mechanism: Mechanism, path: Path
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Columns of a file and the units behind their names, both by our names."""
     for ours, theirs in description.columns.items():
         if theirs not in frame.columns:
             raise MechanismError(
-                f"{path}: want the column '{theirs}' for '{ours}', as its description says, got "
+                f"{path}: must have the column '{theirs}', declared for '{ours}' in its description, got "
                 f"{', '.join(map(str, frame.columns))}"
             )
     declared = {theirs: ours for ours, theirs in description.columns.items()}
@@ -219,7 +248,7 @@ def _our_names(
         plain = match["name"] if match else column
         ours = _of_actuator(declared.get(column) or _of_exporter(plain), mechanism)
         if ours in names:
-            raise MechanismError(f"{path}: want one column for '{ours}', got '{names[ours]}' and '{column}'")
+            raise MechanismError(f"{path}: must have a single column for '{ours}', got '{names[ours]}' and '{column}'")
         names[ours] = column
         if match:
             units[ours] = match["unit"]
@@ -276,7 +305,9 @@ def _whole_state(table: _Table, mechanism: Mechanism) -> dict[str, Any]:
 def _columns(table: _Table, name: str, quantities: Sequence[str]) -> Array:
     extra = f"{name}.{len(quantities)}"
     if extra in table.names:
-        raise MechanismError(f"{table.path}: want {len(quantities)} columns {name}, as the model has, got '{extra}'")
+        raise MechanismError(
+            f"{table.path}: must have {len(quantities)} columns '{name}.*' for this model, got more: '{extra}'"
+        )
     return np.stack(
         [table.column(f"{name}.{k}", quantity) for k, quantity in enumerate(quantities)],
         axis=1,
@@ -288,7 +319,9 @@ def _named_joints(table: _Table, mechanism: Mechanism) -> dict[str, Any]:
     joints = [name.removesuffix(".q") for name in table.names if name.endswith(".q")]
     if not joints:
         known = ", ".join(f"'{drive.name}.q'" for drive in mechanism.drives)
-        raise MechanismError(f"{table.path}: want columns {known} or 'qpos.0' ..., got {', '.join(table.names)}")
+        raise MechanismError(
+            f"{table.path}: must have position columns {known} or 'qpos.0' ..., got {', '.join(table.names)}"
+        )
     quantities = {drive.name: _drive_quantity(mechanism, drive) for drive in mechanism.drives}
     quantities |= {joint.name: "length" if joint.kind == "slide" else "angle" for joint in mechanism.joints}
     motion: dict[str, Any] = {"joints": tuple(joints)}

@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, assert_never
 
 import numpy as np
 
-from robots.arrays import AnyArray, Array, frozen
-from robots.errors import NotFoundError
+from loopcheck.robots.arrays import AnyArray, Array, frozen
+from loopcheck.robots.errors import NotFoundError
 
 WORLD = -1
-"""Index of the world where a body is expected."""
+"""Index of the world in place of a body."""
 
 Overrides: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """New values by kind of element, its name and its attribute."""
@@ -36,7 +36,7 @@ class ModelFile:
     overrides: Overrides = field(default_factory=dict)
     """New values by kind of element, its name and its attribute, as `{"body": {"link1": {"mass": 0.5}}}`."""
     actuated: tuple[str, ...] = ()
-    """Joints that get a motor each, instead of the actuators of the MJCF; none keeps those."""
+    """Joints that get a motor each, instead of the actuators of the MJCF; empty: the MJCF's actuators."""
 
     def with_overrides(self, overrides: Overrides) -> Self:
         """The same MJCF with more changes, which win over those it has.
@@ -60,7 +60,7 @@ class Body:
     parent: int
     """Index of the parent body, or `WORLD`."""
     position: Array
-    """Origin of the body in its parent's frame where all joints are at their rest position [m], shape (3,)."""
+    """Origin of the body in its parent's frame, with all joints at rest position [m], shape (3,)."""
     rotation: Array
     """Rotation from the body's to its parent's axes there [-], shape (3, 3)."""
     mass: float
@@ -90,7 +90,7 @@ class Joint:
     anchor: Array
     """A point of the joint in the body frame [m], shape (3,)."""
     rest_position: Array
-    """Position at which the body has the pose it is given in [m or rad], shape (1,), (4,) or (7,)."""
+    """Position in the pose of the file [m or rad], shape (1,), (4,) or (7,)."""
     armature: float = 0.0
     """Inertia of the drive, felt by each dof [kg or kg m²]."""
     damping: float = 0.0
@@ -98,7 +98,7 @@ class Joint:
     stiffness: float = 0.0
     """Stiffness of the joint's spring [N/m or N m/rad]; that of a ball pulls back along the shortest rotation."""
     spring_reference: Array = field(default_factory=lambda: np.zeros(0))
-    """Position at which the spring is at rest [m or rad], shape (1,), (4,) or (7,); by default `rest_position`."""
+    """Rest position of the spring [m or rad], shape (1,), (4,) or (7,); by default `rest_position`."""
     limits: tuple[float, float] | None = None
     """Lowest and highest position [m or rad]; hinges and slides only. No source feels them."""
 
@@ -150,7 +150,7 @@ class WeldClosure:
     point2: Array
     """Origin of the frame in the frame of `body2` [m], shape (3,)."""
     rotation: Array
-    """Rotation from the axes of `body2` to those of `body1` when closed [-], shape (3, 3)."""
+    """Rotation from the axes of `body2` to the axes of `body1` when closed [-], shape (3, 3)."""
 
     def __post_init__(self) -> None:
         for name, shape in (("point1", (3,)), ("point2", (3,)), ("rotation", (3, 3))):
@@ -199,7 +199,7 @@ class CoordinateClosure:
 RigidClosure: TypeAlias = ConnectClosure | WeldClosure
 """Points or frames of two bodies coincide."""
 Closure: TypeAlias = RigidClosure | CoordinateClosure
-"""Whoever tells them apart matches each and ends in `assert_never`: mypy then names every place that forgets one."""
+"""Code that distinguishes them matches each and ends in `assert_never`: mypy then reports every missing case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +214,7 @@ class Tendon:
     stiffness: float = 0.0
     """Stiffness of its spring [N/m or N m/rad]."""
     rest: Array = field(default_factory=lambda: np.zeros(2))
-    """Least and largest length at which the spring is slack [m or rad], shape (2,)."""
+    """Range of lengths without spring force [m or rad], shape (2,)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rest", frozen(self.rest, (2,), name=f"tendon '{self.name}', rest"))
@@ -241,7 +241,7 @@ class PointSpring:
     damping: float = 0.0
     """Viscous damping of the length [N s/m]."""
     rest: tuple[float, float] = (0.0, 0.0)
-    """Least and largest distance of the points at which the spring is slack [m]."""
+    """Range of distances without spring force [m]."""
 
     def __post_init__(self) -> None:
         for name in ("point1", "point2"):
@@ -270,11 +270,11 @@ class Actuator:
 
     name: str
     coordinate: Coordinate
-    """What it drives."""
+    """The driven coordinate."""
     gear: float = 1.0
     """Effort on the coordinate per effort of the actuator [-]."""
     effort_scale: float = 1.0
-    """Effort that counts as one where efforts of different actuators are weighed against each other [N or N m]."""
+    """Reference effort, used to weigh the efforts of different actuators against each other [N or N m]."""
     limits: tuple[EffortLimit, ...] = ()
     """Ranges of its effort that the model has."""
 
@@ -299,7 +299,7 @@ class Wrench:
 
     body: int
     point: Array
-    """Where the force acts, in the body frame [m], shape (3,)."""
+    """Point of application of the force, in the body frame [m], shape (3,)."""
     moment: Array
     """World axes [N m], shape (3,)."""
     force: Array
@@ -327,15 +327,15 @@ class Mechanism:
     tendons: tuple[Tendon, ...] = ()
     point_springs: tuple[PointSpring, ...] = ()
     wrenches: tuple[Wrench, ...] = ()
-    """Constant external loads, which the MJCF cannot hold."""
+    """Constant external loads (the MJCF format has no element for them)."""
     left_out: tuple[str, ...] = ()
-    """What the model has and no source of loopcheck takes into account, a sentence each."""
+    """Features of the model that no source of loopcheck takes into account, a sentence each."""
     q_slices: tuple[slice, ...] = field(init=False, repr=False)
-    """Where each joint stands in q."""
+    """Indices of each joint in q."""
     dof_slices: tuple[slice, ...] = field(init=False, repr=False)
-    """Where each joint stands in qd."""
+    """Indices of each joint in qd."""
     joints_of: tuple[tuple[int, ...], ...] = field(init=False, repr=False)
-    """Indices of the joints of each body, in the order in which they act."""
+    """Indices of the joints of each body, in the order of their action."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", frozen(self.gravity, (3,), name="gravity"))

@@ -11,11 +11,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from robots.arrays import Array
-from robots.errors import MechanismError
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
 
 SMALL, LARGE = np.array([0.5, 0.7, 1.1]), np.array([2.1, 1.3, 1.7])
-"""Half edges of the stand-ins of a mesh [m]: no two bodies of uniform density have one as the other."""
+"""Half edges of the two boxes that replace a mesh [m]; the inertias of two uniform bodies always differ."""
 OF_BODIES = ("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_pos", "body_quat")
 
 
@@ -24,13 +24,13 @@ class MissingFile:
     """A file that a model names and that MuJoCo's compiler cannot read."""
 
     kind: str
-    """What it is for: mesh, hfield, texture or skin."""
+    """Kind of the asset: mesh, hfield, texture or skin."""
     index: int
-    """Which of them in the model."""
+    """Index of the asset among its kind."""
     file: str
     """The name in the MJCF."""
     reason: str
-    """What MuJoCo says."""
+    """Message of MuJoCo."""
 
 
 def missing_files(spec: Any) -> tuple[MissingFile, ...]:
@@ -71,11 +71,11 @@ def compile_without(spec: Any, missing: Sequence[MissingFile]) -> Any:
     model = _with_stand_ins(spec, missing, ())
     if _bodies_that_differ(model, _with_stand_ins(spec, missing, missing)):
         reasons = [
-            f"body '{body}': its inertia comes from the file '{file.file}' ({file.reason})"
+            f"inertia of body '{body}' depends on the file '{file.file}' ({file.reason})"
             for file in missing
             for body in _bodies_that_differ(model, _with_stand_ins(spec, missing, (file,)))
         ]
-        raise MechanismError(f"{'; '.join(reasons)}; want the file, or the inertia in <inertial>")
+        raise MechanismError(f"{'; '.join(reasons)}. Add the file, or write the inertia in <inertial>")
     return model
 
 
@@ -83,7 +83,7 @@ def in_words(missing: Sequence[MissingFile]) -> str:
     """A sentence that names the files."""
     readable = {True: "missing", False: "cannot be read"}
     named = [f"{f.kind} '{f.file}' ({readable[f.reason.startswith('Error opening')]})" for f in missing]
-    return f"files that no inertia depends on: {', '.join(dict.fromkeys(named))}"
+    return f"files without effect on the inertia: {', '.join(dict.fromkeys(named))}"
 
 
 def _try_mesh(alone: Any, mesh: Any, file: str) -> None:

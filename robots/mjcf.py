@@ -13,9 +13,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from robots.arrays import Array
-from robots.errors import HarnessError, MechanismError, NotFoundError
-from robots.mechanism import (
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
+from loopcheck.robots.mechanism import (
     DOFS,
     POSITIONS,
     WORLD,
@@ -36,8 +36,8 @@ from robots.mechanism import (
     Tendon,
     WeldClosure,
 )
-from robots.missing_files import MissingFile, compile_without, in_words, missing_files
-from robots.mujoco_compat import CompatibleModel
+from loopcheck.robots.missing_files import MissingFile, compile_without, in_words, missing_files
+from loopcheck.robots.mujoco_compat import CompatibleModel
 
 KINDS: Mapping[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
@@ -52,12 +52,12 @@ SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 ON_JOINT = (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT))
 ON_TENDON = int(_TRN.mjTRN_TENDON)
 MOTOR = tuple(int(e) for e in (mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtDyn.mjDYN_NONE))
-"""Kinds of gain, bias and activation of an actuator whose effort is its control times a constant."""
+"""Kinds of gain, bias and activation of an actuator with effort = constant · control."""
 FIXED_WRAP, SITE_WRAP = int(mujoco.mjtWrap.mjWRAP_JOINT), int(mujoco.mjtWrap.mjWRAP_SITE)
 
 
 NAMED = 8
-"""So many things that are not supported are named; of more, their number is said."""
+"""Largest number of unsupported features listed in a message; further features are counted."""
 
 
 @contextmanager
@@ -80,11 +80,11 @@ def load_spec(model: ModelFile) -> Any:
         MechanismError: If the file cannot be read, is not a valid MJCF, or an override names nothing in it.
     """
     if not model.path.is_file():
-        raise MechanismError(f"{model.path}: no such file, want an MJCF")
+        raise MechanismError(f"{model.path}: must be an existing MJCF file")
     with captured_warnings() as messages, _one_line(model):
         spec = mujoco.MjSpec.from_file(str(model.path))
     if any("NaN" in warning for warning in messages):
-        raise MechanismError(f"{model.path}: want finite numbers, got {_first_nan(model)}")
+        raise MechanismError(f"{model.path}: numbers must be finite, got {_first_nan(model)}")
     _name_all(spec)
     for kind, elements in model.overrides.items():
         for name, values in elements.items():
@@ -133,7 +133,7 @@ def read_mechanism(model: ModelFile) -> Mechanism:
     m = CompatibleModel(compiled)
     try:
         if not 0 < m.opt.timestep < np.inf:
-            raise MechanismError(f"option timestep: want a time above 0 s, got {m.opt.timestep:g} s")
+            raise MechanismError(f"option timestep: must be above 0 s, got {m.opt.timestep:g} s")
         _refuse_unsupported(m)
         mechanism = Mechanism(
             model=model,
@@ -154,7 +154,7 @@ def read_mechanism(model: ModelFile) -> Mechanism:
     except HarnessError as error:
         raise MechanismError(f"{model.path}: {error}") from error
     except UnicodeDecodeError as error:
-        raise MechanismError(f"{model.path}: want names in UTF-8, got {error.object!r}") from error
+        raise MechanismError(f"{model.path}: names must be encoded in UTF-8, got {error.object!r}") from error
     return mechanism
 
 
@@ -203,10 +203,10 @@ def _one_line(model: ModelFile) -> Iterator[None]:
     except MechanismError as error:
         raise MechanismError(f"{model.path}: {error}") from error
     except RuntimeError as error:  # what the bindings make of an exception that they do not know, as of bad_alloc
-        raise MechanismError(f"{model.path}: MuJoCo's compiler fails on it: a size or a count is too large") from error
+        raise MechanismError(f"{model.path}: MuJoCo's compiler failed: a size or a count is too large") from error
     except (ValueError, mujoco.FatalError) as error:
         reason = " ".join(str(error).split())
-        raise MechanismError(f"{model.path}: MuJoCo's compiler refuses it: {reason}") from error
+        raise MechanismError(f"{model.path}: MuJoCo's compiler rejected the file: {reason}") from error
 
 
 def _first_nan(model: ModelFile) -> str:
@@ -245,7 +245,9 @@ def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping
         try:
             setattr(named[name], attribute, value)
         except (TypeError, ValueError) as error:
-            raise MechanismError(f"{model.path}: {kind} '{name}': {attribute} cannot be {value!r}") from error
+            raise MechanismError(
+                f"{model.path}: {kind} '{name}': invalid value {value!r} of attribute '{attribute}'"
+            ) from error
 
 
 def _actuate(model: ModelFile, spec: Any) -> None:
@@ -259,7 +261,7 @@ def _actuate(model: ModelFile, spec: Any) -> None:
         if name not in joints:
             raise NotFoundError(f"joint in {model.path.name}", name, joints)
         if model.actuated.count(name) > 1:
-            raise MechanismError(f"{model.path}: actuated joints: want each once, got {', '.join(model.actuated)}")
+            raise MechanismError(f"{model.path}: actuated joints must be unique, got {', '.join(model.actuated)}")
         motor = spec.add_actuator()
         motor.name, motor.target, motor.trntype = name, name, mujoco.mjtTrn.mjTRN_JOINT
         motor.set_to_motor()
@@ -441,7 +443,7 @@ def _want_finite(parts: Iterable[Body | Joint | Tendon | Actuator]) -> None:
             value = getattr(part, field.name)
             if isinstance(value, float) and not math.isfinite(value):
                 what = f"{type(part).__name__.lower()} '{part.name}', {field.name.replace('_', ' ')}"
-                raise MechanismError(f"{what}: want a finite number, got {value}")
+                raise MechanismError(f"{what}: must be finite, got {value}")
 
 
 def _refuse_unsupported(m: Any) -> None:
@@ -462,9 +464,9 @@ def _unsupported(m: Any) -> Iterator[str]:
     if m.nflex:
         yield "flexible bodies"
     if np.any(m.body_plugin >= 0) or np.any(m.actuator_plugin >= 0):
-        yield "plugins that act on bodies or in actuators"
+        yield "plugins of bodies or actuators"
     if m.opt.density or m.opt.viscosity:
-        yield "a medium (option density, viscosity): its drag is not in the analytic models"
+        yield "drag of a medium (option density, viscosity)"
     for bit in ("mjDSBL_SPRING", "mjDSBL_DAMPER"):
         if m.opt.disableflags & getattr(mujoco.mjtDisableBit, bit):
             yield f"option flag {bit.removeprefix('mjDSBL_').lower()}='disable'"
@@ -475,9 +477,12 @@ def _unsupported_tendons(m: Any) -> Iterator[str]:
         if _is_idle(m, i):
             continue
         if np.any(m.wrap_type[_path(m, i)] != SITE_WRAP) or m.tendon_num[i] != 2:
-            yield f"spatial tendon '{m.tendon(i).name}': only straight ones between two sites are"
+            yield f"spatial tendon '{m.tendon(i).name}' (only straight tendons between 2 sites are supported)"
         elif _is_driven(m, i) or m.tendon_armature[i]:
-            yield f"spatial tendon '{m.tendon(i).name}' with an actuator, equality or armature: only as a spring it is"
+            yield (
+                f"actuator, equality or armature of spatial tendon '{m.tendon(i).name}' (only springs and dampers are "
+                "supported)"
+            )
     for i in range(m.ntendon):
         if np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]):
             yield f"nonlinear spring or damper of tendon '{m.tendon(i).name}'"
@@ -512,7 +517,7 @@ def _unsupported_actuators(m: Any) -> Iterator[str]:
     for i in range(_actuators(m)):
         on_joint = m.actuator_trntype[i] in ON_JOINT and _is_scalar(m, int(m.actuator_trnid[i, 0]))
         if not on_joint and m.actuator_trntype[i] != ON_TENDON:
-            yield f"actuator '{m.actuator(i).name}': only motors on hinges, slides and fixed tendons are"
+            yield f"actuator '{m.actuator(i).name}' (only actuators on hinges, slides and fixed tendons are supported)"
         elif not m.actuator_gear[m.actuator_outadr[i], 0]:
             yield f"actuator '{m.actuator(i).name}' with gear 0"
         elif np.any(m.actuator_dampingpoly[i]):
@@ -531,7 +536,7 @@ def _of_tendons(m: Any) -> Iterator[str]:
             yield f"{what} of tendons {', '.join(tendons)}"
     idle = [m.tendon(i).name for i in range(m.ntendon) if _is_spatial(m, i) and _is_idle(m, i)]
     if idle:
-        yield f"spatial tendons that act on nothing: {', '.join(idle)}"
+        yield f"spatial tendons without spring, damper, armature or actuator: {', '.join(idle)}"
 
 
 def _left_out(m: Any) -> Iterator[str]:
@@ -544,9 +549,9 @@ def _left_out(m: Any) -> Iterator[str]:
         yield f"limits of joints {', '.join(limited)}"
     yield from _of_tendons(m)
     if m.nplugin:
-        yield "plugins of sensors, shapes and looks"
+        yield "plugins of sensors, geometry and rendering"
     if np.any((m.geom_contype != 0) | (m.geom_conaffinity != 0)) or m.npair:
         yield "contacts between geoms"
     inactive = [m.equality(i).name or f"equality{i}" for i in range(m.neq) if not m.eq_active0[i]]
     if inactive:
-        yield f"equalities {', '.join(inactive)}, inactive in the model"
+        yield f"inactive equalities {', '.join(inactive)}"

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from robots.errors import MechanismError
-from robots.mechanism import ModelFile
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import ModelFile
 
 EQUALITIES = frozenset({"connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance"})
 START_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
-"""A start tag, whose attributes may hold the sign that ends it."""
+"""A start tag; attribute values may contain `>`."""
 COMMENT = re.compile(rb"(?<=<!--)(.*?)(?=-->)|<!\[CDATA\[.*?\]\]>", re.DOTALL)
-"""What a comment says, and text that is no markup, in which nothing begins a comment."""
+"""Content of a comment, or a CDATA section (comment marks inside it are plain text)."""
 LATE_DECLARATION = re.compile(rb"\A\s+<\?xml.*?\?>", re.DOTALL)
-"""A declaration behind blanks, which XML forbids and MuJoCo reads."""
+"""A declaration after blanks: invalid XML, but accepted by MuJoCo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +25,11 @@ class Patch:
     option: Mapping[str, str]
     """Of the options of the model."""
     equalities: Mapping[int, Mapping[str, str]]
-    """Of equalities, by their places among all of the model."""
+    """Of equalities, by their indices in the model."""
     joints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Of joints, by their names."""
     inertials: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Of the inertia of the body that has a joint, by the joint's name; all that it says is said anew."""
+    """Of the inertia of the body of a joint, by the joint's name; all its attributes are replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,9 @@ class _Element:
     parents: tuple[str, ...]
     attributes: Mapping[str, str]
     begin: int
-    """Where it begins [bytes]."""
+    """Offset of its first byte [bytes]."""
     parent: int
-    """Where its parent begins, −1 without one [bytes]."""
+    """Offset of its parent, −1 without a parent [bytes]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +51,11 @@ class _Change:
 
     element: _Element
     attributes: Mapping[str, str]
-    """To be set."""
+    """Attributes to set."""
     dropped: frozenset[str] = frozenset()
-    """To be taken out."""
+    """Attributes to remove."""
     child: str = ""
-    """Name of a new element after its start tag, which the attributes are of; empty for the element's own."""
+    """Name of a new child element that gets the attributes; empty to change the element itself."""
 
 
 def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes]:
@@ -77,8 +77,8 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
     ]
     if patch.equalities and len(standing) != equalities:
         raise MechanismError(
-            f"{model.path}: want each of its {equalities} equalities as an element of its own to set its attributes, "
-            f"got {len(standing)}: the others are attached or replicated"
+            f"{model.path}: all {equalities} equalities must be separate XML elements so that their attributes can be "
+            f"set, got {len(standing)}; attached or replicated equalities cannot be edited"
         )
     changes: dict[Path, list[_Change]] = {}
     for k, attributes in patch.equalities.items():
@@ -107,7 +107,8 @@ def _joints(
         ]
         if len(standing) != 1:
             raise MechanismError(
-                f"{model.path}: want joint '{name}' as an element of its own to set its attributes, got {len(standing)}"
+                f"{model.path}: joint '{name}' must be a single XML element so that its attributes can be set, "
+                f"got {len(standing)}"
             )
         yield (*standing[0], attributes)
 
@@ -118,7 +119,7 @@ def _inertia(
     """The inertia of a joint's body, as an element that is there or is to be put into the body."""
     body = next(element for other, element in elements if other == file and element.begin == joint.parent)
     if body.tag != "body":
-        raise MechanismError(f"{file}: want a body around each joint, got '{body.tag}'")
+        raise MechanismError(f"{file}: the parent element of a joint must be 'body', got '{body.tag}'")
     for other, element in elements:
         if other == file and element.tag == "inertial" and element.parent == body.begin:
             return _Change(element=element, attributes=attributes, dropped=frozenset(element.attributes))
@@ -141,7 +142,7 @@ def _options(
 def _elements(file: Path, home: Path, including: tuple[Path, ...]) -> Iterator[tuple[Path, _Element]]:
     """All elements of a file and of those that it includes, in the order in which MuJoCo reads them."""
     if file in including:
-        raise MechanismError(f"{file}: includes itself")
+        raise MechanismError(f"{file}: the file must not include itself")
     for element in _read(file):
         yield file, element
         if element.tag == "include" and "file" in element.attributes:
@@ -166,7 +167,7 @@ def _read(file: Path) -> list[_Element]:
     try:
         parser.Parse(_as_xml(file.read_bytes()), True)
     except (OSError, ExpatError) as error:
-        raise MechanismError(f"{file}: want an XML file: {error}") from error
+        raise MechanismError(f"{file}: must be a readable XML file: {error}") from error
     return elements
 
 

@@ -6,17 +6,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from robots.arrays import Array
-from robots.errors import MechanismError
-from robots.mechanism import ModelFile
-from robots.mjcf import add_polynomial, compile_model
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import add_polynomial, compile_model
 
 POINT = 1e-9
-"""Moment of inertia of a point, which MuJoCo wants to be above zero [kg m²]."""
+"""Moment of inertia of a point mass [kg m²]; MuJoCo requires a value above zero."""
 SAME_POSE = 1e-12
-"""Largest difference of a pose that is left as it is written [m or -]."""
+"""Largest pose difference for which the written pose is kept [m or -]."""
 
 
 class RelativePose(NamedTuple):
@@ -29,7 +28,7 @@ class RelativePose(NamedTuple):
     rotation: Array
     """Rotation from the body's to its parent's axes [-], shape (3, 3)."""
     is_moved: bool
-    """Whether it differs from that of the file."""
+    """Whether it differs from the pose in the file."""
 
 
 class Follower(NamedTuple):
@@ -49,13 +48,13 @@ class Split(NamedTuple):
     joint: Array
     """Point of its joint in its frame [m], shape (3,)."""
     mass: float
-    """What stays there [kg]."""
+    """Mass at that end [kg]."""
     other: int
     """Index of the body at its other end."""
     end: Array
     """The point of that body [m], shape (3,)."""
     end_mass: float
-    """What goes there [kg]."""
+    """Mass at the other end [kg]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +62,15 @@ class Cut:
     """What makes a stand-in of a model with loops."""
 
     dropped: Sequence[str]
-    """Names of joints that it does without."""
+    """Names of the removed joints."""
     motors: Sequence[str]
     """Names of joints that get a motor each, instead of the actuators of the file."""
     followers: Sequence[Follower]
-    """Joints that follow others."""
+    """Joints that follow a leader joint."""
     splits: Sequence[Split]
-    """Rods that are shared between the bodies at their ends."""
+    """Rods with their mass split between the bodies at both ends."""
     body_poses: Sequence[RelativePose]
-    """Pose of each body in its parent, with the joints that are left at rest, in the order of the bodies."""
+    """Pose of each body in its parent, with the remaining joints at rest, in the order of the bodies."""
 
 
 def serial_text(model: ModelFile, cut: Cut) -> str:
@@ -90,14 +89,20 @@ def serial_text(model: ModelFile, cut: Cut) -> str:
         text: str = specs[0].to_xml()
     except ValueError as error:  # a model can be computed without its pictures, but not written
         reason = " ".join(str(error).split())
-        raise MechanismError(f"{model.path}: want all files that it names, to write a stand-in: {reason}") from error
+        raise MechanismError(
+            f"{model.path}: all referenced files must exist to write a simplified model: {reason}"
+        ) from error
     return text
 
 
 def _apply(model: ModelFile, cut: Cut, specs: list[Any], spec: Any) -> None:
     """Take closures and joints out of an `MjSpec`, and put the bodies where they are."""
+    from scipy.spatial.transform import Rotation
+
     dropped, body_poses = cut.dropped, cut.body_poses
-    spec.comment = f"Serial stand-in of {model.path.name}, without its closures and the joints {', '.join(dropped)}"
+    spec.comment = (
+        f"Simplified serial model of {model.path.name}, without its closures and the joints {', '.join(dropped)}"
+    )
     joints = [joint for joint in spec.joints if joint.name in dropped]
     for element in (*spec.equalities, *spec.tendons, *spec.keys, *spec.sensors, *joints):
         spec.delete(element)
@@ -105,7 +110,7 @@ def _apply(model: ModelFile, cut: Cut, specs: list[Any], spec: Any) -> None:
         add_polynomial(spec, *follower)
     bodies = list(spec.bodies)[1:]  # the first is the world
     if len(bodies) != len(body_poses):
-        raise MechanismError(f"{model.path}: want its {len(body_poses)} bodies as elements, got {len(bodies)}")
+        raise MechanismError(f"{model.path}: all {len(body_poses)} bodies must be XML elements, got {len(bodies)}")
     for body, pose in zip(bodies, body_poses, strict=True):
         if pose.is_moved:
             body.pos = pose.position

@@ -6,11 +6,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from robots.arrays import Array, frozen
-from robots.errors import ShapeError
+from loopcheck.robots.arrays import Array, frozen
+from loopcheck.robots.errors import ShapeError
 
 MOST_STEPS = 100_000
-"""Of a report grid: more fill the memory of any machine with the matrices of a robot's samples [-]."""
+"""Largest number of steps of a report grid [-]; the matrices of more samples exceed the memory of any machine."""
 
 
 class Drive(NamedTuple):
@@ -25,7 +25,7 @@ class Drive(NamedTuple):
 
 
 Law: TypeAlias = Callable[[Array], Drive]
-"""A motion law: what is prescribed at times [s] of shape (nt,), also a little before and after the span."""
+"""A motion law: the prescribed motion at times [s] of shape (nt,), also slightly before and after the span."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +48,12 @@ class Motion:
     assemble: Callable[[Array], "Motion"]
     """The same motion on another grid of increasing times [s] of shape (nt,), for instance just before the span."""
     unforced: float = 0.0
-    """How far logged accelerations of dofs that nothing drives were from those of the dynamics, which they got [-]."""
+    """Relative difference between logged and computed accelerations of unactuated dofs [-]; the motion has these."""
 
     contradiction: str = ""
-    """Where rates of a log are not those of its positions, so that a simulation cannot follow both; else nothing."""
+    """Contradictions between the rates and the positions of a log (a simulation cannot follow both); usually empty."""
     notes: tuple[str, ...] = ()
-    """What a reader must know of it, a sentence each: where it starts, which limits it leaves."""
+    """Remarks on the motion, a sentence each: its initial state, exceeded limits."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "t", frozen(self.t, (None,), name="motion, t"))
@@ -100,7 +100,7 @@ def report_grid(span: tuple[float, float], *, dt: float | None = None) -> Array:
         dt = 0.010 if length <= 2 else 0.020 if length <= 4 else 0.050
     steps = round(length / dt) if dt > 0 else 0
     if steps > MOST_STEPS:
-        raise ShapeError(f"report grid: want at most {MOST_STEPS} steps over {length:g} s, got {dt:g} s each")
+        raise ShapeError(f"report grid: must have at most {MOST_STEPS} steps over {length:g} s, got steps of {dt:g} s")
     if steps < 1 or abs(steps * dt - length) > 1e-9 * length:
-        raise ShapeError(f"report grid: want a step that divides the span of {length:g} s, got {dt:g} s")
+        raise ShapeError(f"report grid: the step must divide the span of {length:g} s, got {dt:g} s")
     return np.linspace(span[0], span[1], steps + 1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from robots.arrays import AnyArray
+from loopcheck.robots.arrays import AnyArray
 
 
 def _zero(size: str) -> Callable[[Any], AnyArray]:
@@ -33,7 +33,7 @@ ABSENT: Mapping[str, Callable[[Any], AnyArray]] = {
     "jnt_plasticadr": _none("njnt"),
     "tendon_plasticadr": _none("ntendon"),
 }
-"""What a field holds in a model of a version that lacks it, by name; such a version refuses an MJCF that asks more."""
+"""Default of each field for MuJoCo versions without it; these versions reject MJCF files that set it."""
 
 
 class CompatibleModel:

@@ -12,11 +12,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 from unittest.mock import patch
 
-from robots.errors import HarnessError, MechanismError
-from robots.mechanism import ModelFile
+from loopcheck.robots.errors import HarnessError, MechanismError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import read_mechanism
 
 SECONDS = 60.0
-"""How long a trial may take [s]; a real robot with all its meshes takes a few."""
+"""Time limit of a trial [s]; a real robot with all its meshes takes a few seconds."""
 MEMORY = 8 << 30
 """Address space of a trial [byte]."""
 _ONE_AT_A_TIME = threading.Lock()
@@ -41,13 +42,11 @@ def want_readable(model: ModelFile, context: Any = None) -> None:
     sender.close()  # so that a crash of the reader ends the pipe
     try:
         if not receiver.poll(SECONDS):
-            raise MechanismError(f"{model.path}: MuJoCo's compiler does not come to an end on it within {SECONDS:g} s")
+            raise MechanismError(f"{model.path}: MuJoCo's compiler exceeded the time limit of {SECONDS:g} s")
         refusal = receiver.recv()
     except EOFError as error:
         reader.join()
-        raise MechanismError(
-            f"{model.path}: MuJoCo's compiler crashes on it: {exit_reason(reader.exitcode)}"
-        ) from error
+        raise MechanismError(f"{model.path}: MuJoCo's compiler crashed: {exit_reason(reader.exitcode)}") from error
     finally:
         reader.kill()
         reader.join()
@@ -74,14 +73,12 @@ def _read(model: ModelFile, sender: Connection) -> None:
     for stream in (0, 1, 2):  # what a crash prints is not for the user, and /dev/stdin is not a model
         os.dup2(nothing, stream)
     _limit_memory()
-    from robots.mjcf import read_mechanism
-
     try:
         read_mechanism(model)
     except HarnessError as error:
         sender.send(error)
     except MemoryError:
-        sender.send(MechanismError(f"{model.path}: reading it takes more than {MEMORY >> 30} GiB"))
+        sender.send(MechanismError(f"{model.path}: MuJoCo's compiler exceeded the memory limit of {MEMORY >> 30} GiB"))
     else:
         sender.send(None)
 
@@ -98,5 +95,5 @@ def exit_reason(exitcode: int | None) -> str:
     """How a process ended, in words, from its exit status [-]; a negative one is the signal that ended it."""
     if exitcode is None or exitcode >= 0:
         return f"exit status {exitcode}"
-    memory = ", maybe for want of memory" if exitcode == -signal.SIGKILL else ""
+    memory = ", possibly out of memory" if exitcode == -signal.SIGKILL else ""
     return f"{signal.strsignal(-exitcode)} ({signal.Signals(-exitcode).name}){memory}"

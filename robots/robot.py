@@ -1,7 +1,7 @@
 """The catalogue: a folder for each robot, with its MJCF and its robot.toml."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -9,18 +9,19 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from robots.arrays import Array
-from robots.errors import MechanismError, NotFoundError
-from robots.mechanism import Actuator, Mechanism, ModelFile, Wrench
-from robots.mjcf import read_mechanism
-from robots.schema import reason_of
+from loopcheck.robots import catalogue
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.catalogue import ROBOT_FILE
+from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.mechanism import Actuator, Mechanism, ModelFile, Wrench
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.schema import reason_of
 
-CATALOGUE = Path(__file__).parent
 HOME = "home"
 HORIZONTAL, VERTICAL = "horizontal", "vertical"
 """Configurations of a planar robot: it lies flat, or stands upright."""
 GIVEN, TURNED = "given", "turned"
-"""Configurations of a robot that moves in space: the gravity of its file, and that turned by −90° about X."""
+"""Configurations of a spatial robot: the gravity of its file, and the same turned by −90° about X."""
 DEFAULT = "default"
 
 
@@ -30,7 +31,7 @@ class MotionSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     law: str
-    """Name of a law of `analytic.motion.laws`, `automatic` or `recorded`."""
+    """Name of a law of `loopcheck.analytic.motion.laws`, `automatic` or `recorded`."""
     parameters: Mapping[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the law."""
 
@@ -47,7 +48,7 @@ class WrenchSpec(BaseModel):
     body: str
     """Name of the body."""
     point: Vector
-    """Where the force acts, in the body frame [m]."""
+    """Point of application of the force, in the body frame [m]."""
     moment: Vector = (0.0, 0.0, 0.0)
     """World axes [N m]."""
     force: Vector = (0.0, 0.0, 0.0)
@@ -66,29 +67,29 @@ class Robot(BaseModel):
     mjcf: str
     """File name of the MJCF in the folder."""
     motion: MotionSpec = MotionSpec(law="automatic")
-    """By default one that `analytic.motion.automatic` makes."""
+    """By default made by `loopcheck.analytic.motion.automatic`."""
     source: str
-    """Where every number comes from: paper, table, drawing."""
+    """Source of every number: paper, table, drawing."""
     paper: str | None = None
-    """Module of `analytic.papers` with the closed-form model of the paper."""
+    """Module of `loopcheck.analytic.papers` with the closed-form model of the paper."""
     trace: str | None = None
-    """Site whose path is drawn."""
+    """Site with the drawn path."""
     actuated: tuple[str, ...] = ()
-    """Joints that get a motor each, instead of the actuators of the MJCF; none keeps those."""
+    """Joints that get a motor each, instead of the actuators of the MJCF; empty: the MJCF's actuators."""
     assumptions: tuple[str, ...] = ()
-    """What the source leaves out and was chosen here, a sentence each."""
+    """Choices made for data missing from the source, a sentence each."""
     wrenches: tuple[WrenchSpec, ...] = ()
     """Constant external loads, the same in all configurations."""
     effort_scales: Mapping[str, Scale] = Field(default_factory=dict)
-    """By actuator, the effort that counts as one in the norm of redundant efforts [N or N m]; by default 1."""
+    """Reference effort of each actuator in the norm of redundant efforts [N or N m]; by default 1."""
     variants: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = Field(default_factory=dict)
     """Overrides of the MJCF by variant, kind of element, name and attribute."""
     without: Mapping[str, str] = Field(default_factory=dict)
     """Sources that are not computed for this robot, each with the reason."""
     configurations: tuple[str, str] | None = None
-    """Names of the given and the turned gravity, where the robot moves in space and lies or stands all the same."""
+    """Names of the given and the turned gravity of a spatial robot with a horizontal and a vertical position."""
     gravities: Mapping[str, Vector] = Field(default_factory=dict, exclude=True)
-    """Gravity of each configuration, its own first [m/s²], where `analytic.motion.configurations` has found it."""
+    """Gravity of each configuration [m/s²], the model's own first (`loopcheck.analytic.motion.configurations`)."""
     expected: Mapping[str, Literal["not comparable"]] = Field(default_factory=dict)
     """Verdict that is expected of a mode."""
 
@@ -101,7 +102,7 @@ class Robot(BaseModel):
     @classmethod
     def _two_names(cls, value: tuple[str, str] | None) -> tuple[str, str] | None:
         if value is not None and (not all(value) or value[0] == value[1]):
-            raise ValueError(f"want two names, got '{value[0]}' and '{value[1]}'")  # or one gravity hides the other
+            raise ValueError(f"must be 2 different names, got '{value[0]}' and '{value[1]}'")
         return value
 
     @property
@@ -150,54 +151,32 @@ class Case:
         return (self.robot.name, self.variant, self.mode, self.configuration)
 
 
-def names(folders: Sequence[Path] = ()) -> tuple[str, ...]:
-    """Names of all robots of the catalogue, and of a user's own folders.
-
-    Args:
-        folders: Folders of robots besides the catalogue, each with a folder for each robot.
+def load(name: str) -> Robot:
+    """Load a catalogue robot.
 
     Raises:
-        MechanismError: If a folder holds no robot, or two robots have one name.
+        NotFoundError: If the catalogue has no robot of that name.
+        MechanismError: If its `robot.toml` is bad.
     """
-    return tuple(sorted(_places(folders)))
+    if name not in catalogue.names():
+        raise NotFoundError("robot", name, catalogue.names())
+    return load_folder(catalogue.CATALOGUE / name)
 
 
-def load(name: str, folders: Sequence[Path] = ()) -> Robot:
-    """Load a robot of the catalogue, or of a user's own folders.
+def load_folder(folder: Path) -> Robot:
+    """Load the robot of a folder with a `robot.toml`.
 
     Raises:
-        NotFoundError: If there is no robot of that name.
-        MechanismError: If its `robot.toml` is bad, a folder holds no robot, or two robots have one name.
+        MechanismError: If `robot.toml` is bad.
     """
-    places = _places(folders)
-    if name not in places:
-        raise NotFoundError("robot", name, sorted(places))
-    path = places[name] / "robot.toml"
+    path = folder.absolute() / ROBOT_FILE
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        return Robot(name=name, folder=path.parent, **table)
+        return Robot(name=path.parent.name, folder=path.parent, **table)
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
-        raise MechanismError(f"{path}: want a table of TOML: {error}") from error
+        raise MechanismError(f"{path}: must be a readable TOML file: {error}") from error
     except ValidationError as error:
         raise MechanismError(f"{path}: {reason_of(error, Robot)}") from error
-
-
-def own_names(folders: Sequence[Path]) -> tuple[str, ...]:
-    """Names of the robots of a user's own folders alone."""
-    return tuple(name for name in names(folders) if name not in names())
-
-
-def _places(folders: Sequence[Path]) -> Mapping[str, Path]:
-    """Folder of each robot by its name."""
-    places = {path.parent.name: path.parent for path in CATALOGUE.glob("*/robot.toml")}
-    for folder in folders:
-        robot_folders = [path.parent for path in sorted(folder.absolute().glob("*/robot.toml"))]
-        if not robot_folders:
-            raise MechanismError(f"{folder}: want a folder of robots, got none with a file NAME/robot.toml")
-        for place in robot_folders:
-            if places.setdefault(place.name, place) != place:
-                raise MechanismError(f"{folder}: robot '{place.name}' is there already, in {places[place.name].parent}")
-    return places
 
 
 def modes(mechanism: Mechanism) -> Mapping[str, Array]:
@@ -209,7 +188,7 @@ def configurations(robot: Robot, mechanism: Mechanism) -> Mapping[str, Array]:
     """Named accelerations of gravity [m/s²], each of shape (3,), that of the file first.
 
     Robots of the catalogue lie flat, `horizontal`, in the gravity of their file, or have names of their own for it;
-    of others `analytic.motion.configurations` finds what is true of them.
+    of others `loopcheck.analytic.motion.configurations` finds what is true of them.
 
     Args:
         robot: Robot.

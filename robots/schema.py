@@ -24,11 +24,11 @@ def reason_of(error: ValidationError, schema: type[BaseModel]) -> str:
 def _fault(first: ErrorDetails, schema: type[BaseModel]) -> str:
     kind, loc = first["type"], first["loc"]
     if kind == "missing":
-        return "wanted, and not there"
+        return "required key is missing"
     if kind == "extra_forbidden":
         known = list(schema.model_fields) if len(loc) == 1 else []
         close = get_close_matches(str(loc[-1]), known, n=1)
-        return f"no such key, did you mean '{close[0]}'?" if close else "no such key"
+        return f"unknown key. Did you mean '{close[0]}'?" if close else "unknown key"
     if kind == "value_error":
         return str(first["ctx"]["error"])  # of a check of ours, which says what came
     value = repr(first["input"])

@@ -6,9 +6,9 @@ lengths: a robot in metres and the same one in millimetres are judged alike.
 
 import numpy as np
 
-from robots.arrays import Array
-from robots.mechanism import WORLD, Mechanism
-from robots.motion import Motion
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.motion import Motion
 
 
 def size(mechanism: Mechanism) -> float:

@@ -2,17 +2,20 @@
 
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from robots.arrays import Array
+from loopcheck.robots.arrays import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ENCODING = "utf-8-sig"
-"""UTF-8, of which programs under Windows write a mark before the first name."""
+"""UTF-8, with or without a byte-order mark (as written by Windows programs)."""
 
 
-def read_text_table(path: Path) -> tuple[pd.DataFrame, str]:
+def read_text_table(path: Path) -> "tuple[pd.DataFrame, str]":
     """A table, its cells as the texts that they are, and the lines above it.
 
     Args:
@@ -22,6 +25,8 @@ def read_text_table(path: Path) -> tuple[pd.DataFrame, str]:
         OSError: If it cannot be read.
         ValueError: If it is no table: it is not UTF-8, has no names, a name twice, or more cells in a row than names.
     """
+    import pandas as pd  # takes half a second, for which no start of a command has to wait
+
     with path.open(encoding=ENCODING) as file:
         above: list[str] = []
         for line in file:
@@ -29,12 +34,12 @@ def read_text_table(path: Path) -> tuple[pd.DataFrame, str]:
                 break
             above.append(line[1:].strip())
         else:
-            raise ValueError("no line with the names of columns")
+            raise ValueError("must have a header line with the column names")
     separator = max(",;\t", key=line.count)
     names = [name.strip() for name in line.split(separator)]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"column '{name}' is there {names.count(name)} times")
+            raise ValueError(f"column names must be unique, got '{name}' {names.count(name)} times")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a cell too many in every row would be lost in silence
         try:
@@ -48,11 +53,11 @@ def read_text_table(path: Path) -> tuple[pd.DataFrame, str]:
                 index_col=False,
             )
         except pd.errors.ParserWarning as error:
-            raise ValueError(f"rows have more cells than there are names, {len(names)}") from error
+            raise ValueError(f"rows must not have more cells than the header ({len(names)} names)") from error
     return frame.rename(columns=str.strip), "\n".join(above)
 
 
-def numbers(texts: pd.Series) -> Array:
+def numbers(texts: "pd.Series") -> Array:
     """The numbers in a column, NaN where there is none; dates and complex numbers are none.
 
     Args:
@@ -60,5 +65,7 @@ def numbers(texts: pd.Series) -> Array:
     """
     if texts.dtype.kind in "mMc":
         return np.full(len(texts), np.nan)
+    import pandas as pd
+
     texts = texts.where(pd.to_numeric(texts, errors="coerce").notna())
     return np.array(texts.astype(float), dtype=np.float64)  # of texts exact, as not every pandas' own parser is

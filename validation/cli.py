@@ -1,20 +1,30 @@
 """The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
 
 import sys
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
-from robots.errors import HarnessError
-from validation.execution.errors import internal_error
+from loopcheck.robots.errors import HarnessError
+from loopcheck.validation.execution.errors import internal_error
+from loopcheck.validation.studies.options import Commands
 
 HERE = Path(__file__).parent
 BAD_INPUT, OWN_ERROR, STOPPED = 2, 70, 130
+QUESTIONS = {
+    "Is the torque in my log right?": "loopcheck judge my_robot.xml run.csv",
+    "Which settings make my simulation right?": "loopcheck tune my_robot.xml --accuracy 1%",
+    "What does my serial model need?": "loopcheck serial leg.xml leg_serial.xml",
+    "Does my engine agree?": "loopcheck check my_robot.xml",
+    "Is this file sound?": "loopcheck check my_robot.xml --source mujoco/kkt",
+}
+"""The questions that loopcheck answers, each with a command, in the order of demand."""
 
 
 def main() -> None:
-    """Entry point: bad input is one line on stderr and exit status 2, an error of our own one line and 70."""
+    """Entry point. Bad input gives one line on stderr and exit status 2, an internal error one line and 70."""
     try:
         status = cli(standalone_mode=False)
     except (HarnessError, click.ClickException) as error:
@@ -30,47 +40,79 @@ def main() -> None:
     sys.exit(status)
 
 
-class Commands(click.Group):
-    """The commands of `validation/commands/NAME.py` and `validation/studies/NAME/command.py`, imported when needed."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands."""
-        return sorted(_modules())
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
-        module = _modules().get(cmd_name)
-        command: click.Command | None = import_module(module).command if module else None
-        return command
+def study_modules() -> dict[str, str]:
+    """Module of the command of each study, by name, found by file."""
+    names = sorted(path.parent.name for path in (HERE / "studies").glob("*/command.py"))
+    return {name.replace("_", "-"): f"loopcheck.validation.studies.{name}.command" for name in names}
 
 
-def _modules() -> dict[str, str]:
-    """The module of each command."""
-    others = {path.stem: f"validation.commands.{path.stem}" for path in (HERE / "commands").glob("[!_]*.py")}
-    studies = (path.parent.name for path in (HERE / "studies").glob("*/command.py"))
-    return others | {name: f"validation.studies.{name}.command" for name in studies}
+class Main(Commands):
+    """The commands that answer questions, then the others."""
+
+    modules: ClassVar[Mapping[str, str]] = {
+        **{name: study_modules()[name] for name in ("judge", "tune", "serial", "check")},
+        **{name: f"loopcheck.validation.commands.{name}" for name in ("list", "new", "report", "engines")},
+    }
+
+
+class Studies(Commands):
+    """The commands of the group `study`."""
+
+    modules: ClassVar[Mapping[str, str]] = {
+        name: module for name, module in study_modules().items() if name not in Main.modules
+    }
 
 
 @click.group(
-    cls=Commands,
+    cls=Main,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-    no_args_is_help=True,
+    invoke_without_command=True,
 )
 @click.version_option(package_name="loopcheck")
-def cli() -> None:
-    """Say whether a physics engine gets the actuator efforts of a closed-loop robot right.
+@click.pass_context
+def cli(context: click.Context) -> int:
+    """Check whether a physics engine gets the actuator efforts of a closed-loop robot right.
+
+    A TARGET is the name of a catalogue robot (see `loopcheck list`), a model file (MJCF), or a folder with robot.toml.
 
     \b
     Examples:
-      loopcheck list
-      loopcheck run 3prr
-      loopcheck run 3prr --configuration vertical --mode plus --source mujoco/forward --out results
-      loopcheck check my_robot.xml
-      loopcheck new my_robot my_robot.xml
-      loopcheck report results
+      loopcheck check 3prr
+      loopcheck check my_robot.xml --accuracy 5%
+      loopcheck judge my_robot.xml run.csv
 
-    The same command in the same folder goes on after a kill: what has been computed is not computed again.
+    Run the same command again to resume after an interruption.
 
-    Exit status of all commands: 0 every judged comparison agrees; 1 at least one disagrees; 3 none disagrees but
-    something was not comparable or did not run; 2 bad input; 70 an error of our own, which is before 1 and 3.
+    \b
+    Exit status, in order of precedence:
+      2   bad input
+      70  internal error: the message names the file with the traceback
+      1   at least one judged comparison disagrees
+      3   something was not comparable or did not run
+      0   every judged comparison agrees
+
+    \b
+    Shell completion, for bash (zsh and fish likewise):
+      eval "$(_LOOPCHECK_COMPLETE=bash_source loopcheck)"
+    """
+    if context.invoked_subcommand is None:
+        for question, command in QUESTIONS.items():
+            click.echo(f"{question}\n    {command}\n")
+        click.echo("Robots: loopcheck list. All commands and options: loopcheck --help.")
+    return 0
+
+
+@cli.result_callback()
+def _status(status: int) -> int:
+    return status
+
+
+@cli.group("study", cls=Studies, short_help="Run a study: seeded faults, step sizes, versions, ...")
+def _study() -> None:
+    """Run a study: seeded faults, step sizes, engine versions, throughput, and more.
+
+    \b
+    Examples:
+      loopcheck study refinement 3prr
+      loopcheck study mutants 3prr --out mutants
     """

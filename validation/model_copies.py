@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from robots.errors import MechanismError
+from loopcheck.robots.errors import MechanismError
 
 
 def places_of_copies(files: Iterable[Path], home: Path, folder: Path) -> dict[Path, Path]:
@@ -22,7 +22,7 @@ def places_of_copies(files: Iterable[Path], home: Path, folder: Path) -> dict[Pa
     for file in files:
         place = Path(os.path.relpath(file, home))
         if ".." in place.parts:
-            raise MechanismError(f"{file}: want it in the folder of the model, {home.absolute()}, to be copied with it")
+            raise MechanismError(f"{file}: must be in the folder of the model, {home.absolute()}, to be copied with it")
         places[file] = folder / place
     return places
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import jinja2
 
-from analytic.motion.configurations import with_configurations
-from analytic.motion.laws import AUTOMATIC
-from analytic.motion.prescribe import prescribe
-from robots.errors import MechanismError, OutputError
-from robots.mechanism import ModelFile
-from robots.mjcf import files_of
-from robots.probe import want_readable
-from robots.robot import DEFAULT, MotionSpec, Robot, configurations, make_case, modes
-from validation.model_copies import places_of_copies, write_copies
+from loopcheck.analytic.motion.configurations import with_configurations
+from loopcheck.analytic.motion.laws import AUTOMATIC
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.errors import MechanismError, OutputError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import files_of
+from loopcheck.robots.probe import want_readable
+from loopcheck.robots.robot import DEFAULT, MotionSpec, Robot, configurations, make_case, modes
+from loopcheck.validation.model_copies import places_of_copies, write_copies
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
-SOURCE = "fill in: where every number comes from, as a paper, a drawing or a repository"
+SOURCE = "fill in: source of every number, for example a paper, a drawing or a repository"
 
 
 def add_robot(name: str, path: Path, *, catalogue: Path, actuated: tuple[str, ...] = ()) -> Path:
@@ -40,11 +40,11 @@ def add_robot(name: str, path: Path, *, catalogue: Path, actuated: tuple[str, ..
     """
     folder = catalogue / name
     if not NAME.fullmatch(name):
-        raise MechanismError(f"want a name of letters, digits and underscores, got '{name}'")
+        raise MechanismError(f"name must consist of letters, digits and underscores, got '{name}'")
     if folder.exists():
-        raise MechanismError(f"{folder}: there is a robot '{name}' already")
+        raise MechanismError(f"name must be new, got '{name}': {folder} exists already")
     if "site-packages" in catalogue.parts or (catalogue.exists() and not os.access(catalogue, os.W_OK)):
-        raise OutputError(f"{catalogue}: cannot add to the robots there; name a folder of your own by --robots DIR")
+        raise OutputError(f"{catalogue}: the installed catalogue must not change; choose another folder with --out DIR")
     want_readable(ModelFile(path=path, actuated=actuated))
     robot = Robot(
         name=name,
@@ -63,7 +63,7 @@ def add_robot(name: str, path: Path, *, catalogue: Path, actuated: tuple[str, ..
             _fill(draft, robot)
             draft.rename(folder)
     except OSError as error:
-        raise OutputError(f"{folder}: cannot write it: {error.strerror}") from error
+        raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error
     return folder
 
 
@@ -101,7 +101,7 @@ def _write_toml(robot: Robot) -> None:
     lines = [f"{key} = {_quoted(value)}" for key, value in values.items()]
     if robot.actuated:
         lines.append(f"actuated = [{', '.join(map(_quoted, robot.actuated))}]")
-    lines.append("assumptions = [] # fill in: what the source leaves out and was chosen, a sentence each")
+    lines.append("assumptions = [] # fill in: choices for numbers that the source does not state, a sentence each")
     (robot.folder / "robot.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

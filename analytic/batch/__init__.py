@@ -1,16 +1,16 @@
 """Closed-loop inverse dynamics of many samples at once: the equations are traced into a tape that runs over blocks.
 
-    from analytic.batch import inverse_dynamics
+    from loopcheck.analytic.batch import inverse_dynamics
 
-    mechanism = load("3prr").mechanism()                       # robots.robot
-    drive = Drive(q, qd, qdd)                                  # robots.motion; each of shape (nt, 3)
+    mechanism = load("3prr").mechanism()                       # loopcheck.robots.robot
+    drive = Drive(q, qd, qdd)                                  # loopcheck.robots.motion; each of shape (nt, 3)
     batch = inverse_dynamics(mechanism, drive, guess)          # guess: joint positions near the first sample
     batch.effort                                               # efforts of the motors, shape (nt, 3)
 
-Where few samples come at a time, trace once, with `analytic.batch.trace.trace(mechanism, q)` at a closed pose, and give
-it: `inverse_dynamics(mechanism, drive, guess, traced=traced, evaluator="llvm")`.
+For few samples at a time, trace once at a closed pose with `loopcheck.analytic.batch.trace.trace(mechanism, q)` and
+pass the result: `inverse_dynamics(mechanism, drive, guess, traced=traced, evaluator="llvm")`.
 """
 
-from analytic.batch.inverse import Batch, inverse_dynamics
+from loopcheck.analytic.batch.inverse import Batch, inverse_dynamics
 
 __all__ = ["Batch", "inverse_dynamics"]

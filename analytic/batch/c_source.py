@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from analytic.batch.tape import Code, Tape
+from loopcheck.analytic.batch.tape import Code, Tape
 
 RULES: Mapping[int, Callable[..., str]] = {
     Code.ADD: lambda a, b, c, d, k: f"{a} + {b}",
@@ -25,7 +25,7 @@ RULES: Mapping[int, Callable[..., str]] = {
     Code.TWOADD: lambda a, b, c, d, k: f"{a} * {b} + {c} * {d}",
     Code.TWOSUB: lambda a, b, c, d, k: f"{a} * {b} - {c} * {d}",
 }
-"""What an instruction gives, from its registers and its constant; see `tape`."""
+"""C expression of each instruction, from its registers and its constant; see `tape`."""
 
 
 def function(name: str, tape: Tape, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> str:

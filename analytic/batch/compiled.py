@@ -7,21 +7,19 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
 import numpy as np
 
-from analytic.batch import cache as stored
-from analytic.batch.kernel import function
-from analytic.batch.tape import Tape
-from analytic.batch.tracking import WEIGHTS, Columns
-from robots.arrays import Array
-from robots.motion import Drive
+from loopcheck.analytic.batch import cache as stored
+from loopcheck.analytic.batch.kernel import function
+from loopcheck.analytic.batch.tape import Tape
+from loopcheck.analytic.batch.tracking import WEIGHTS, Columns
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.motion import Drive
 
 OPTIMIZATION = 2
-"""Level of LLVM's code generator [-]; passes over the representation before it find nothing that is not slower."""
+"""Level of LLVM's code generator [-]; optimization passes before it bring no speed."""
 SOURCES = ("compiled.py", "kernel.py", "llvm.py", "tape.py", "tracking.py")
-"""What machine code depends on."""
+"""Sources that determine the machine code."""
 KEPT = 64
 """Functions that are kept in memory [-]."""
 
@@ -54,6 +52,8 @@ def job(newton: Tape, efforts: Tape, columns: Columns) -> Job:
 
 @cache
 def _surroundings() -> bytes:
+    import llvmlite
+
     sources = b"".join((Path(__file__).parent / name).read_bytes() for name in SOURCES)
     return f"{llvmlite.__version__} {_processor()}".encode() + sources
 
@@ -61,11 +61,15 @@ def _surroundings() -> bytes:
 @cache
 def _processor() -> tuple[str, str]:
     """Name and features of the processor."""
+    import llvmlite.binding as llvm
+
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def lanes_of_a_vector() -> int:
     """Numbers of double precision in a register of the processor."""
+    import llvmlite.binding as llvm
+
     features = llvm.get_host_cpu_features()
     return 8 if features.get("avx512f") else 4 if features.get("avx2") else 2
 
@@ -99,6 +103,8 @@ _WEIGHTS = WEIGHTS.ctypes.data
 @lru_cache(KEPT)
 def load(job: Job) -> Function:
     """The function of a mechanism, from the cache or compiled."""
+    import llvmlite.binding as llvm
+
     code = stored.read(job.key)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -5,9 +5,9 @@ What is zero by structure costs nothing. A pivot that is small at another pose i
 
 from dataclasses import dataclass
 
-from analytic.batch.expressions import Scalar, Symbol, value_of
-from analytic.kinematics.closures import RANK_TOLERANCE
-from robots.errors import SingularityError
+from loopcheck.analytic.batch.expressions import Scalar, Symbol, value_of
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
+from loopcheck.robots.errors import SingularityError
 
 THRESHOLD = 0.25
 """Smallest pivot relative to the largest entry of its column [-]: larger is stabler, smaller leaves less work."""
@@ -23,11 +23,11 @@ class Factors:
     """Column of each pivot."""
     pivots: list[Scalar]
     inverses: list[Scalar]
-    """One over each pivot."""
+    """Reciprocal of each pivot."""
     lower: list[dict[int, Scalar]]
     """Multiples of each pivot row that are taken from later rows."""
     upper: list[dict[int, Scalar]]
-    """What each pivot row has in later columns."""
+    """Entries of each pivot row in later columns."""
 
     def solve(self, right: list[Scalar]) -> list[Scalar]:
         """X in A x = right, one entry for each column."""

@@ -12,10 +12,10 @@ from typing import assert_never
 
 import numpy as np
 
-from analytic.batch.expressions import Scalar, cosine, sine
-from analytic.kinematics.tree import joints_of
-from robots.arrays import AnyArray, Array
-from robots.mechanism import (
+from loopcheck.analytic.batch.expressions import Scalar, cosine, sine
+from loopcheck.analytic.kinematics.tree import joints_of
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import (
     WORLD,
     ConnectClosure,
     Coordinate,
@@ -44,7 +44,7 @@ class Hinged:
     after: AnyArray
     """From the origin after to the anchor [m], shape (3,)."""
     turn: AnyArray
-    """Axes after in those before [-], shape (3, 3)."""
+    """Rotation from the axes after to the axes before [-], shape (3, 3)."""
     arm: AnyArray
     """The arm to the anchor, in either axes; for a slide, minus its displacement [m], shape (3,)."""
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from analytic.batch.tape import Code, Tape
-from robots.arrays import AnyArray, Array
+from loopcheck.analytic.batch.tape import Code, Tape
+from loopcheck.robots.arrays import AnyArray, Array
 
 BINARY: Mapping[int, Callable[..., Any]] = {
     Code.ADD: np.add,

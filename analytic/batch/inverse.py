@@ -7,38 +7,34 @@ not close, a pivot has become small or the mechanism has something that is not t
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytic.batch import tracking
-from analytic.batch.lanes import Equations
-from analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo
-from analytic.batch.trace import Trace, trace
-from analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
-from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError, MechanismError, ShapeError
-from robots.mechanism import Mechanism
-from robots.motion import Drive
-
-if TYPE_CHECKING:
-    from analytic.batch import compiled
+from loopcheck.analytic.batch import compiled, tracking
+from loopcheck.analytic.batch.lanes import Equations
+from loopcheck.analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo
+from loopcheck.analytic.batch.trace import Trace, trace
+from loopcheck.analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import LoopClosureError, MechanismError, ShapeError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
 
 CLOSED_EXACTLY = 3e-14
-"""Largest closure residual of a sample, over the size of the mechanism in m where that is more than 1 [m or rad]."""
+"""Largest closure residual of a sample, over the size of the mechanism in m if above 1 [m or rad]."""
 FEWEST = 64
-"""Samples below which a trace costs more than the plain version."""
+"""Number of samples below which a trace costs more than the plain version."""
 LANES = {"numpy": 1024, "llvm": 256}
 """Lanes of a path at most [-]: the more, the less a call from Python counts, but the more starts must be found."""
 SHORTEST = 8
 """Samples of a lane at least."""
 FEW = {"numpy": 16, "llvm": 1024}
-"""Samples of a path up to which one lane takes less time than finding where several start."""
+"""Largest number of samples of a path for a single lane; longer paths are split into lanes."""
 STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
 a busy core."""
 MOST_REGISTERS = 16_000
-"""Values of a sample that machine code may keep [-]: each takes a vector on the stack, which is short in threads."""
+"""Values of a sample that machine code may keep [-]; each takes a vector on the (short) stack of a thread."""
 CHUNK = 1000
 """Samples that the plain version computes at once."""
 
@@ -54,7 +50,7 @@ class Batch:
     plain: int
     """How many samples the plain version has computed."""
     extrapolated: int = 0
-    """How many follow on a path so densely that positions extrapolated from those before close the loops."""
+    """Number of samples that extrapolation from preceding samples closes without a Newton step."""
 
 
 def inverse_dynamics(
@@ -137,7 +133,9 @@ def _start(mechanism: Mechanism, drive: Drive, guess: Array) -> Array:
     except LoopClosureError as error:
         raise misfit(mechanism, drive.q[0], guess, 0) or error from None
     if tracer.undriven(first):
-        raise MechanismError(f"{mechanism.model.path}: a batch wants an actuator for each degree of freedom")
+        raise MechanismError(
+            f"{mechanism.model.path}: every degree of freedom must have an actuator for a batch computation"
+        )
     return first[0]
 
 
@@ -171,8 +169,6 @@ def _equations(traced: Trace, evaluator: str) -> Equations:
     if evaluator == "numpy" or any(tape.registers > MOST_REGISTERS for tape in tapes):
         track: Track = partial(tracking.track, *tapes, traced.columns)
     else:
-        from analytic.batch import compiled
-
         track = compiled.load(_job(traced))
     tolerance = CLOSED_EXACTLY * max(1.0, _size(mechanism))
     return Equations(track=track, tolerance=tolerance, columns=traced.columns)
@@ -192,10 +188,8 @@ def _pays(traced: Trace, samples: int) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _job(traced: Trace) -> "compiled.Job":
+def _job(traced: Trace) -> compiled.Job:
     """What to compile; found once for a trace, as its tapes are long."""
-    from analytic.batch import compiled
-
     return compiled.job(traced.newton, traced.efforts, traced.columns)
 
 
@@ -209,16 +203,16 @@ def _arrays(columns: Columns, drive: Drive, guess: Array) -> tuple[Drive, Array]
     try:
         q, qd, qdd, guess = (np.ascontiguousarray(x, dtype=np.float64) for x in (*drive, guess))
     except (TypeError, ValueError) as error:
-        raise ShapeError(f"drives and guess: want arrays of numbers: {error}") from error
+        raise ShapeError(f"drives and guess must be arrays of numbers: {error}") from error
     nt, nq = len(q), columns.q.stop
     if not nt:
-        raise ShapeError("drives: want at least one sample, got none")
+        raise ShapeError("drives must have at least 1 sample, got 0")
     drive = Drive(q, qd, qdd)
     if not q.shape == qd.shape == qdd.shape == (nt, columns.drives):
         shapes = ", ".join(f"{name} {x.shape}" for name, x in zip(Drive._fields, drive, strict=True))
-        raise ShapeError(f"drives: want arrays of shape ({nt}, {columns.drives}), got {shapes}")
+        raise ShapeError(f"drives: shape of q, qd and qdd must be ({nt}, {columns.drives}), got {shapes}")
     if guess.shape not in ((nq,), (nt, nq)):
-        raise ShapeError(f"guess: want shape ({nq},) or ({nt}, {nq}), got {guess.shape}")
+        raise ShapeError(f"guess: shape must be ({nq},) or ({nt}, {nq}), got {guess.shape}")
     return drive, guess
 
 
@@ -228,4 +222,4 @@ def _want_finite(drive: Drive, guess: Array) -> None:
         places = np.argwhere(~np.isfinite(x))
         if places.size:
             place = tuple(places[0].tolist())
-            raise ShapeError(f"{name}: want finite numbers, got {x[place]} at {list(place)}")
+            raise ShapeError(f"{name}: numbers must be finite, got {x[place]} at {list(place)}")

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
-from analytic.batch.llvm import Stream, Value, Writer, straight_line
-from analytic.batch.tape import HISTORY, Tape
-from analytic.batch.tracking import (
+from loopcheck.analytic.batch.llvm import Stream, Value, Writer, straight_line
+from loopcheck.analytic.batch.tape import HISTORY, Tape
+from loopcheck.analytic.batch.tracking import (
     CHECKS,
     CLOSE,
     CONSISTENT,
@@ -21,10 +21,10 @@ from analytic.batch.tracking import (
     SMALLEST_PIVOT,
     Columns,
 )
-from robots.motion import Drive
+from loopcheck.robots.motion import Drive
 
 PART = 500
-"""Operations of a block of code [-]: the time that LLVM takes for one grows faster than its length."""
+"""Operations of a block of code [-]; LLVM's time per block grows faster than its length."""
 
 MODULE = """\
 declare i64 @llvm.smin.i64(i64, i64)
@@ -119,9 +119,9 @@ class _Inputs:
     """Names of the values that a tape takes, by their register."""
 
     guess: dict[int, str]
-    """Positions at which a sample is begun."""
+    """Initial positions of a sample."""
     drive: dict[int, str]
-    """What is given for the actuated joints."""
+    """Prescribed values of the actuated joints."""
 
 
 def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from analytic.batch.plain import MEETING
-from analytic.batch.tape import HISTORY
-from analytic.batch.tracking import WEIGHTS, Columns, Track
-from robots.arrays import AnyArray, Array
-from robots.motion import Drive
+from loopcheck.analytic.batch.plain import MEETING
+from loopcheck.analytic.batch.tape import HISTORY
+from loopcheck.analytic.batch.tracking import WEIGHTS, Columns, Track
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.motion import Drive
 
 AHEAD = 8
-"""Samples that are tried at once to find where lanes start: the numbers in a vector of the largest processors."""
+"""Samples tried at once in the search for the starts of lanes: the vector length of the largest processors."""
 STRIDES = 64
-"""Strides that are wanted at first."""
+"""Strides at the beginning of the search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Equations:
 
     track: Track
     tolerance: float
-    """Largest closure residual, relative to the largest position where that is more than 1 [-]."""
+    """Largest closure residual, relative to the largest position if above 1 [-]."""
     columns: Columns
 
     def settle(self, drive: Drive, records: Array) -> None:

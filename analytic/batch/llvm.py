@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
-from analytic.batch.tape import Code, Tape
+from loopcheck.analytic.batch.tape import Code, Tape
 
 WHOLE = 1.5 * 2.0**52
 """Added to a number of less than 2**51 and taken away again, it leaves the nearest whole number."""
@@ -161,7 +161,7 @@ RULES: Mapping[int, Callable[..., Value]] = {
     Code.TWOADD: lambda a, b, c, d, k: a * b + c * d,
     Code.TWOSUB: lambda a, b, c, d, k: a * b - c * d,
 }
-"""What an instruction gives, from its registers and its constant; see `tape`."""
+"""LLVM expression of each instruction, from its registers and its constant; see `tape`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Stream:
 
     writer: Writer
     places: tuple[str, ...]
-    """Where each lane has its columns."""
+    """Pointers to the columns of each lane."""
 
     def moved(self, samples: str, step: str) -> "Stream":
         """The same some samples on, each of so many bytes."""

@@ -5,18 +5,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.dynamics.noc import noc_model
-from analytic.kinematics.closures import RANK_TOLERANCE
-from analytic.kinematics.redundancy import independent_dofs_at, independent_drives, minimum_norm
-from analytic.kinematics.state import State
-from analytic.motion.continuation import CLOSED, SOUND, ClosedPose, Tracer, close, conditioning, may_vanish
-from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError, SingularityError
-from robots.mechanism import Mechanism
-from robots.motion import Drive
+from loopcheck.analytic.dynamics.noc import noc_model
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
+from loopcheck.analytic.kinematics.continuation import (
+    CLOSED,
+    SOUND,
+    ClosedPose,
+    Tracer,
+    close,
+    conditioning,
+    may_vanish,
+)
+from loopcheck.analytic.kinematics.redundancy import independent_dofs_at, independent_drives, minimum_norm
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import LoopClosureError, SingularityError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
 
 UNRESOLVED = 5e-4
-"""Conditioning below which a dip between two samples is looked at [-]; the traced equations doubt such samples too."""
+"""Conditioning below which a dip between two samples is examined [-]; the limit of the traced equations too."""
 MEETING = 1e-6
 """Largest distance of two poses that are the same, found from different sides [m or rad]."""
 
@@ -70,8 +78,8 @@ def redo(mechanism: Mechanism, q: Array, poses: Array, trusted: AnyArray) -> Any
             raise other from error
         raise SingularityError(
             f"{mechanism.model.path}: the path of the batch leaves the workspace or meets a singularity at sample "
-            f"{error.time:.6g}: smallest singular value of the passive closure Jacobian {error.singular_value:.3g} of "
-            "the largest",
+            f"{error.time:.6g} (passive closure Jacobian: ratio of smallest to largest singular value "
+            f"{error.singular_value:.3g})",
             time=error.time,
             singular_value=error.singular_value,
         ) from error
@@ -124,9 +132,9 @@ def _misfits(
     error = np.abs(given - consistent) / (1 + np.abs(given))
     for k, drive in np.argwhere(error > CLOSED):
         yield LoopClosureError(
-            f"{mechanism.model.path}: {name} of redundant drives do not fit each other at sample {samples[k]}: want "
-            f"{consistent[k, drive]:.9g} of '{mechanism.drives[drive].name}', which follows from the others, got "
-            f"{given[k, drive]:.9g}",
+            f"{mechanism.model.path}: {name} of redundant drives must be consistent, but at sample {samples[k]} "
+            f"'{mechanism.drives[drive].name}' must have {consistent[k, drive]:.9g} to match the independent drives, "
+            f"got {given[k, drive]:.9g}",
             residual=float(error[k, drive]),
             tolerance=CLOSED,
             time=float(samples[k]),
@@ -173,9 +181,9 @@ def _refuse_unresolved(mechanism: Mechanism, Phi_u: Array, samples: AnyArray) ->
     if dips.size:
         worst = float(ratios[dips[0] : dips[0] + 2].min())
         raise SingularityError(
-            f"{mechanism.model.path}: the path passes a singularity between samples {samples[dips[0]]} and "
-            f"{samples[dips[0]] + 1}, or they are too far apart to tell: smallest singular value of the passive "
-            f"closure Jacobian {worst:.3g} of the largest at one of them",
+            f"{mechanism.model.path}: the path passes through or near a singularity between samples "
+            f"{samples[dips[0]]} and {samples[dips[0]] + 1} (passive closure Jacobian: ratio of smallest to largest "
+            f"singular value {worst:.3g}). Use a finer path or avoid the singularity",
             time=float(samples[dips[0]]),
             singular_value=worst,
         )
@@ -219,7 +227,7 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
         closed, residual = tracer.close(guess[[k]], float(k))
         if residual > CLOSED:
             raise misfit(mechanism, q[k], guess[k], int(k)) or LoopClosureError(
-                f"{mechanism.model.path}: the loops of sample {k} cannot be closed from its guess: want a gap of at "
+                f"{mechanism.model.path}: the loops of sample {k} cannot be closed from its guess: loop gap must be at "
                 f"most {CLOSED:g}, got {residual:.3g} (m or rad)",
                 residual=residual,
                 tolerance=CLOSED,
@@ -264,8 +272,8 @@ def _refuse_singular(mechanism: Mechanism, Phi_u: Array, samples: AnyArray) -> N
     worst = int(np.argmin(ratios))
     if ratios[worst] < RANK_TOLERANCE:
         raise SingularityError(
-            f"{mechanism.model.path}: sample {samples[worst]} is singular: want a smallest singular value of the "
-            f"passive closure Jacobian of at least {RANK_TOLERANCE:g} of the largest, got {ratios[worst]:.3g}",
+            f"{mechanism.model.path}: sample {samples[worst]} is singular: ratio of smallest to largest singular value "
+            f"of the passive closure Jacobian must be at least {RANK_TOLERANCE:g}, got {ratios[worst]:.3g}",
             time=float(samples[worst]),
             singular_value=float(ratios[worst]),
         )

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from robots.errors import MechanismError
-from robots.mechanism import (
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import (
     DOFS,
     Actuator,
     Body,
@@ -36,13 +36,13 @@ KNOWN: Mapping[type, str] = {
 def want_known(mechanism: Mechanism) -> None:
     """Raise if a mechanism has something that the traced equations do not know.
 
-    A field added to a type of `robots.mechanism` counts as such unless it has its default, which must mean nothing.
+    A field added to a type of `loopcheck.robots.mechanism` counts unless it has its default, which must have no effect.
 
     Raises:
         MechanismError: Says what it is.
     """
     for what in _unknown(mechanism):
-        raise MechanismError(f"{mechanism.model.path}: the traced equations do not know {what}")
+        raise MechanismError(f"{mechanism.model.path}: the traced equations do not support {what}")
 
 
 def _unknown(mechanism: Mechanism) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _unknown(mechanism: Mechanism) -> Iterator[str]:
     for part in (mechanism, *(item for items in parts for item in items), *coordinates):
         known_fields = KNOWN.get(type(part), "").split()
         if not known_fields:
-            yield f"a {type(part).__name__}"
+            yield f"{type(part).__name__}"
         yield from (
             f"{type(part).__name__}.{field.name}"
             for field in fields(part)
@@ -64,7 +64,7 @@ def _not_written_down(mechanism: Mechanism) -> Iterator[str]:
     """Values of known fields that the traced equations have no terms for."""
     for joint in mechanism.joints:
         if joint.kind not in DOFS or (joint.stiffness and joint.kind not in ("hinge", "slide")):
-            yield f"the joint '{joint.name}', a {joint.kind} with a spring"
+            yield f"the joint '{joint.name}' ({joint.kind} with a spring)"
     for actuator in mechanism.actuators:
         if not actuator.coordinate.is_joint:
             yield f"the actuator '{actuator.name}' on a tendon"

@@ -6,8 +6,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from analytic.batch.expressions import Graph, Op, Scalar, Symbol
-from robots.arrays import AnyArray, Array
+from loopcheck.analytic.batch.expressions import Graph, Op, Scalar, Symbol
+from loopcheck.robots.arrays import AnyArray, Array
 
 HISTORY = 4
 """Positions before a sample that it may be extrapolated from: a cubic."""
@@ -68,7 +68,7 @@ FUSED = {
     (Op.ADD, None, Op.SCALE): (Code.SCALEADD, True),
     (Op.SUB, None, Op.SCALE): (Code.SCALEADD, True),
 }
-"""What a sum of two terms becomes if a product is used nowhere else; and whether the second term is the product."""
+"""Fused instruction for a sum with a product used only there; and whether the product is the second term."""
 UNUSED = -1
 """In place of a node, a value that nobody needs."""
 FLOPS = {Code.FILL: 0, Code.SINCOS: 0, Code.TWOADD: 3, Code.TWOSUB: 3} | dict.fromkeys(
@@ -80,7 +80,7 @@ FLOPS = {Code.FILL: 0, Code.SINCOS: 0, Code.TWOADD: 3, Code.TWOSUB: 3} | dict.fr
 class _Instruction:
     code: Code
     target: int
-    """Node whose value it gives."""
+    """Node of the value."""
     sources: tuple[int, ...]
     """Nodes it needs."""
     constant: float = 0.0

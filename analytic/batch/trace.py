@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from analytic.batch.elimination import Factors, factorize
-from analytic.batch.equations import (
+from loopcheck.analytic.batch.elimination import Factors, factorize
+from loopcheck.analytic.batch.equations import (
     Link,
     Row,
     closure_bias,
@@ -17,16 +17,16 @@ from analytic.batch.equations import (
     motions,
     tree_efforts,
 )
-from analytic.batch.expressions import Graph, Scalar, Symbol, largest, smallest
-from analytic.batch.support import want_known
-from analytic.batch.tape import Tape, assemble_tape
-from analytic.batch.tracking import Columns, columns_of
-from analytic.kinematics.closures import closure_jacobian_at
-from analytic.kinematics.redundancy import independent_drives, undriven_dofs
-from analytic.motion.continuation import conditioning
-from robots.arrays import AnyArray, Array
-from robots.errors import MechanismError
-from robots.mechanism import Mechanism
+from loopcheck.analytic.batch.expressions import Graph, Scalar, Symbol, largest, smallest
+from loopcheck.analytic.batch.support import want_known
+from loopcheck.analytic.batch.tape import Tape, assemble_tape
+from loopcheck.analytic.batch.tracking import Columns, columns_of
+from loopcheck.analytic.kinematics.closures import closure_jacobian_at
+from loopcheck.analytic.kinematics.continuation import conditioning
+from loopcheck.analytic.kinematics.redundancy import independent_drives, undriven_dofs
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,10 +43,9 @@ class Trace:
     newton: Tape
     """From given positions; to the largest residual before the Newton step and the largest step [m or rad]."""
     efforts: Tape
-    """From given positions, velocities and accelerations; to the efforts before the Newton step, the largest residual
-    before it and the largest step [m or rad], the smallest relative pivot times the conditioning at the pose of the
-    trace, the product of all, and how far the joints that follow are from what is given for them, relative to their
-    size [-]."""
+    """From positions, velocities and accelerations to: efforts before the Newton step; largest residual before it, and
+    largest step [m or rad]; smallest relative pivot times the conditioning at the pose of the trace; product of all
+    pivots; difference between prescribed and dependent values of redundant joints, relative to their size [-]."""
 
 
 def trace(mechanism: Mechanism, q: Array) -> Trace:
@@ -63,7 +62,7 @@ def trace(mechanism: Mechanism, q: Array) -> Trace:
     want_known(mechanism)
     if undriven_dofs(mechanism, q):
         raise MechanismError(
-            f"{mechanism.model.path}: the traced equations want an actuator for each degree of freedom"
+            f"{mechanism.model.path}: every degree of freedom must have an actuator for the traced equations"
         )
     independent = [mechanism.dof_slices[drive.joints[0]].start for drive in independent_drives(mechanism, q)]
     joints = mechanism.actuated_joints
@@ -106,7 +105,7 @@ class _State:
     graph: Graph
     q: AnyArray
     given: list[list[Symbol]]
-    """Positions of the actuated joints; where they are inputs, also velocities and accelerations."""
+    """Positions of the actuated joints; as inputs, also velocities and accelerations."""
     bodies: list[Link]
     rows: list[Row]
     factors: Factors

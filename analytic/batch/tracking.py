@@ -9,11 +9,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from analytic.batch.interpreter import outputs
-from analytic.batch.tape import HISTORY, Tape
-from robots.arrays import AnyArray, Array
-from robots.mechanism import Mechanism
-from robots.motion import Drive
+from loopcheck.analytic.batch.interpreter import outputs
+from loopcheck.analytic.batch.tape import HISTORY, Tape
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
 
 CLOSE = 1e-8
 """A Newton step this small is the last [m or rad]: the next would be of the order of its square."""
@@ -22,21 +22,21 @@ CONTRACTION = 0.25
 MOST_STEPS = 12
 """Newton steps at most."""
 MOST_REPEATS = 2
-"""How often a sample is computed again, a Newton step on, whose loops are not closed by the steps before."""
+"""Number of repetitions, one further Newton step each, of a sample with open loops."""
 SMALLEST_PIVOT = 1e-3
 """Smallest pivot relative to that at the pose of the trace, times the conditioning there [-]: that is the conditioning
 of a sample to a factor of ten, and above it a sample is sound for certain; see `continuation.SOUND`."""
 CONSISTENT = 1e-9
-"""Largest relative difference between what is given for an actuated joint and what follows from the others [-]."""
+"""Largest relative difference between prescribed and dependent values of an actuated joint [-]."""
 CHECKS = 5
-"""What the tape of the efforts gives after them: residual, size of the step, guard, orientation, apart."""
+"""Outputs of the efforts' tape after the efforts: residual, size of the step, guard, orientation, apart."""
 TRUSTED = 2
-"""Size of the state of a sample whose efforts need no second computation."""
+"""State of a sample with trusted efforts, without a second computation."""
 WEIGHTS = np.array([[1.0, 0, 0, 0], [1, 0, 0, 0], [2, -1, 0, 0], [3, -3, 1, 0], [4, -6, 4, -1]])
-"""Of the positions before, newest first, where 0, 1, 2, 3 or more of them are on the path [-]."""
+"""Extrapolation weights of preceding positions, newest first, for 0, 1, 2, 3 or more preceding samples [-]."""
 
 Track: TypeAlias = Callable[[float, Drive, Array], None]
-"""What tracks the lanes of one mechanism; the arguments are those of `track` after the tapes."""
+"""Function that tracks the lanes of a mechanism; arguments as of `track` after the tapes."""
 
 
 class Columns(NamedTuple):
@@ -49,7 +49,7 @@ class Columns(NamedTuple):
     effort: slice
     """Efforts of the actuators [N or N m]."""
     marks: slice
-    """State, see `track`, and 1 where positions extrapolated from those before close the loops, else 0 [-]."""
+    """State, see `track`, and 1 if extrapolation from preceding samples closes the loops, otherwise 0 [-]."""
 
 
 def columns_of(mechanism: Mechanism) -> Columns:

@@ -6,12 +6,12 @@ along it by the complex step: no equation of motion is used.
 
 import numpy as np
 
-from analytic.dynamics.lagrange import lengths, potential_energy
-from analytic.dynamics.powers import own_powers
-from analytic.kinematics.tree import poses, retract, twist_matrices
-from robots.arrays import AnyArray, Array
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.analytic.dynamics.lagrange import lengths, potential_energy
+from loopcheck.analytic.dynamics.powers import own_powers
+from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 STEP = 1e-40
 """Imaginary step in time [s]."""

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytic.dynamics.powers import effort_scale
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 SAMPLES = 64
 """At about how many times it is looked at."""
 IDLE = 1e-9
-"""Effort, relative to what acts on the actuator, up to which it does not work [-]."""
+"""Largest effort of an idle actuator, relative to the terms that act on it [-]."""
 ALIKE = 1e-6
-"""Singular value of the drives' accelerations, each of length one, below which some of them move alike [-]."""
+"""Smallest singular value of independent drive accelerations, each normalized to unit length [-]."""
 FEW = 0.01
-"""Largest inertial share of an effort that is said to be small [-]."""
+"""Largest inertial share of an effort that is reported as small [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Excitation:
     """What a motion asks of a robot."""
 
     swings: Array
-    """Way of each drive from one end to the other [m or rad], shape (drives,)."""
+    """Stroke of each drive [m or rad], shape (drives,)."""
     fastest: float
     """Largest velocity of a joint [m/s or rad/s]."""
     fastest_joint: int
@@ -37,11 +37,11 @@ class Excitation:
     inertial: Array
     """Peak of the inertial part of each effort, over that and the peak of the rest [-], shape (na,)."""
     idle: tuple[int, ...]
-    """Actuators whose effort is nothing all along."""
+    """Actuators with zero effort during the whole motion."""
     courses: int
     """How many of the drives' accelerations are independent over time."""
     condition: float
-    """Condition number of those, each of length one [-]: 1 if all are, large if some move nearly alike."""
+    """Condition number of the normalized independent accelerations [-]: 1 if orthogonal, large if nearly dependent."""
 
 
 def excitation(mechanism: Mechanism, motion: Motion) -> Excitation:
@@ -81,23 +81,23 @@ def excitation_in_words(mechanism: Mechanism, motion: Motion) -> Iterator[str]:
     joint = mechanism.joints[effect.fastest_joint]
     names = [actuator.name for actuator in mechanism.actuators]
     yield (
-        f"{motion.t[-1] - motion.t[0]:.3g} s; drives swing by {_swings_in_words(mechanism, effect)}; fastest is "
-        f"'{joint.name}' with {effect.fastest:.3g} {joint.unit}/s"
+        f"duration {motion.t[-1] - motion.t[0]:.3g} s; strokes of the drives {_swings_in_words(mechanism, effect)}; "
+        f"largest velocity {effect.fastest:.3g} {joint.unit}/s ('{joint.name}')"
     )
     working = [k for k in range(mechanism.na) if k not in effect.idle]
     if working:
         least, most = min(working, key=lambda k: effect.inertial[k]), max(working, key=lambda k: effect.inertial[k])
-        small = ": next to no inertia is tried" if effect.inertial[most] <= FEW else ""
-        smallest = f"{effect.inertial[least]:.2g} of '{names[least]}' to " if least != most else ""
-        yield (f"inertial share of the efforts' peaks: {smallest}{effect.inertial[most]:.2g} of '{names[most]}'{small}")
+        small = ". The motion hardly tests the inertia" if effect.inertial[most] <= FEW else ""
+        smallest = f"{effect.inertial[least]:.2g} ('{names[least]}') to " if least != most else ""
+        yield f"inertial share of the peak efforts: {smallest}{effect.inertial[most]:.2g} ('{names[most]}'){small}"
     if len(mechanism.drives) > 1:
-        alike = f", and {len(mechanism.drives) - effect.courses} more are combinations of these"
+        dependent = f"; {len(mechanism.drives) - effect.courses} dependent drives"
         yield (
-            f"accelerations of {effect.courses} drives are independent over time, with a condition number of "
-            f"{effect.condition:.3g}{alike * (effect.courses < len(mechanism.drives))}"
+            f"{effect.courses} drives with linearly independent accelerations (condition number "
+            f"{effect.condition:.3g}){dependent * (effect.courses < len(mechanism.drives))}"
         )
     if effect.idle:
-        yield f"never work in it: {', '.join(names[k] for k in effect.idle)}"
+        yield f"actuators without effort: {', '.join(names[k] for k in effect.idle)}"
 
 
 def _swings_in_words(mechanism: Mechanism, effect: Excitation) -> str:

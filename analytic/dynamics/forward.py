@@ -11,21 +11,20 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.integrate import DOP853, OdeSolution
 
-from analytic.dynamics.lagrange import lagrange_model
-from analytic.dynamics.noc import noc_model
-from analytic.kinematics.closures import (
+from loopcheck.analytic.dynamics.lagrange import lagrange_model
+from loopcheck.analytic.dynamics.noc import noc_model
+from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian_at,
     solve_dependent,
 )
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import position_rate
-from analytic.motion.continuation import CLOSED, close, conditioning
-from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError, SingularityError
-from robots.mechanism import Mechanism
+from loopcheck.analytic.kinematics.continuation import CLOSED, close, conditioning
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import position_rate
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import LoopClosureError, SingularityError
+from loopcheck.robots.mechanism import Mechanism
 
 EffortLaw: TypeAlias = Callable[[float], Array]
 """Efforts of the actuators [N or N m] at a time [s], shape (na,)."""
@@ -33,11 +32,11 @@ EffortLaw: TypeAlias = Callable[[float], Array]
 ACCURACY: Mapping[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
 """Error of the integration in a step, relative [-] and absolute [m or rad, per s]."""
 BESIDE = 5e-3
-"""Fraction of the start's conditioning below which velocities do not follow from the closures for certain [-]."""
+"""Fraction of the initial conditioning below which the closures do not determine the velocities reliably [-]."""
 AHEAD = 0.45
-"""Where in a leap the singularity is; no stage of the method (c = …, 0.33, 0.6, …) is near [-]."""
+"""Position of the singularity in a leap; no stage of the method (c = …, 0.33, 0.6, …) is near [-]."""
 LEAPS = 1.25 ** np.arange(-6, 12)
-"""Distances from which a leap is tried, by that of the last good step [-]."""
+"""Distances from which a leap is tried, relative to the last good step [-]."""
 STEP = 1e-40
 """Imaginary step in time [s]: its square vanishes beside 1, so the derivative has no truncation error."""
 
@@ -122,8 +121,8 @@ def simulate(
         closed, residual = close(mechanism, y[None, : mechanism.nq], ~independent)
         if residual > CLOSED:
             raise LoopClosureError(
-                f"{mechanism.model.path}: the simulation cannot keep the loops closed at t = {time:g} s: want a gap "
-                f"of at most {CLOSED:g}, got {residual:.3g} (m or rad)",
+                f"{mechanism.model.path}: the simulation cannot keep the loops closed at t = {time:g} s: loop gap must "
+                f"be at most {CLOSED:g}, got {residual:.3g} (m or rad)",
                 residual=residual,
                 tolerance=CLOSED,
                 time=time,
@@ -131,8 +130,8 @@ def simulate(
         ratio = conditioning(closure_jacobian_at(mechanism, closed)[..., ~independent])[0][0]
         if ratio < nearest:
             raise SingularityError(
-                f"{mechanism.model.path}: the simulation meets a singularity near t = {time:.4f} s: smallest singular "
-                f"value of the dependent closure Jacobian {ratio:.3g} of the largest",
+                f"{mechanism.model.path}: the simulation meets a singularity near t = {time:.4f} s (dependent closure "
+                f"Jacobian: ratio of smallest to largest singular value {ratio:.3g})",
                 time=time,
                 singular_value=ratio,
             )
@@ -160,6 +159,8 @@ class _Path:
 
     def go(self, end: float, first: float | None = None) -> None:
         """Steps to an end [s]; or one step towards it, if possible of a given length [s]."""
+        from scipy.integrate import DOP853
+
         solver = DOP853(self.rate, *self.solution[-1], end, first_step=first, **ACCURACY)
         while self.solution[-1][0] < end:
             solver.step()
@@ -187,7 +188,7 @@ class _Path:
 
 def _too_small_steps(time: float) -> SingularityError:
     return SingularityError(
-        f"the simulation cannot go on at t = {time:.4f} s: its steps become too small", time=time, singular_value=np.nan
+        f"the simulation stopped at t = {time:.4f} s: its steps became too small", time=time, singular_value=np.nan
     )
 
 
@@ -195,6 +196,8 @@ def _integrated(
     rate: Callable[[float, Array], Array], y: Array, start: float, end: float
 ) -> Callable[[float], AnyArray]:
     """The solution from a value at the start, as a function of time; singularities are leapt over."""
+    from scipy.integrate import OdeSolution
+
     path = _Path(rate, [(start, y)])
     while path.solution[-1][0] < end:
         try:

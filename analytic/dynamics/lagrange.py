@@ -11,26 +11,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.closures import (
+from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian,
     closure_residual,
     pseudo_inverse,
     row_factors,
 )
-from analytic.kinematics.redundancy import independent_drives, undriven_dofs
-from analytic.kinematics.tree import Poses, point_of, poses, retract, rotation_of, skew, twist_matrices
-from robots.arrays import AnyArray, Array
-from robots.efforts import EffortHistory
-from robots.mechanism import Joint, Mechanism
-from robots.motion import Motion
-from robots.robot import Case
-from robots.size import unit_rates
+from loopcheck.analytic.kinematics.redundancy import independent_drives, undriven_dofs
+from loopcheck.analytic.kinematics.tree import Poses, point_of, poses, retract, rotation_of, skew, twist_matrices
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.mechanism import Joint, Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.robots.size import unit_rates
 
 STEP = 1e-40
 """Imaginary step [m or rad]: its square vanishes beside 1, so the derivative has no truncation error."""
 SMALL = 1e-6
-"""Squared sine of half a rotation below which a series gives its angle [-]."""
+"""Squared sine of half a rotation below which a series replaces the formula of its angle [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,11 @@ class _RateSolver:
     W: Array
     """Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv)."""
     driven: int
-    """How many degrees of freedom the drives move; fewer than drives where they are redundant."""
+    """Number of degrees of freedom moved by the drives; smaller than the number of redundant drives."""
     units: Array
-    """What counts as one in the rate of each dof [m or rad], shape (nv,)."""
+    """Reference rate of each dof, used to compare rotations with translations [m or rad], shape (nv,)."""
     Z_T: Array
-    """Basis of the rates that nothing holds, orthonormal over the units, in rows [-], shape (nt, undriven, nv)."""
+    """Basis of the unactuated rates, orthonormal over the units, in rows [-], shape (nt, undriven, nv)."""
 
     @property
     def closed(self) -> Array:
@@ -93,7 +93,7 @@ class Lagrange:
     name = "analytic/lagrange"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         constraints = _held(mechanism, motion.q)
         qd = constraints.rates(constraints.closed, motion.qd) + constraints.free(motion.qd)
@@ -108,9 +108,9 @@ class Lagrange:
             t=motion.t,
             effort=_eliminate_multipliers(model.Phi, mechanism, force, constraints.driven),
             settings={
-                "state": "q, and rates of the drives; the others by the complex step of the closures",
+                "state": "q and rates of the drives; passive rates by the complex step of the closures",
                 "derivatives": f"complex step of {STEP:g}",
-                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
+                "rank tolerance": f"{RANK_TOLERANCE:g} relative to rows of unit length",
             },
         )
 

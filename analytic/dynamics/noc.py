@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.closures import RANK_TOLERANCE
-from analytic.kinematics.redundancy import independent_choices, minimum_norm, rates_of_drives, undriven_dofs
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, skew
-from robots.arrays import AnyArray, Array
-from robots.efforts import EffortHistory
-from robots.mechanism import WORLD, Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
+from loopcheck.analytic.kinematics.redundancy import independent_choices, minimum_norm, rates_of_drives, undriven_dofs
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, skew
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Noc:
     name = "analytic/noc"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         needed = needed_efforts(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd)
         return EffortHistory(
@@ -51,7 +51,7 @@ class Noc:
             effort=needed.effort,
             settings={
                 "independent coordinates": _choices_in_words(mechanism, motion, needed.choices),
-                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
+                "rank tolerance": f"{RANK_TOLERANCE:g} relative to rows of unit length",
             },
         )
 
@@ -63,9 +63,9 @@ class NeededEfforts:
     effort: Array
     """Efforts of least norm of the actuators [N or N m], shape (nt, na)."""
     unactuated: Array
-    """Generalized force along the independent joints that no actuator can give [N or N m], shape (nt, nv).
+    """Generalized force along unactuated motions of the independent joints [N or N m], shape (nt, nv).
 
-    Zero of a motion whose unactuated dofs move as the dynamics want."""
+    Zero if the unactuated dofs move by the dynamics."""
     choices: list[tuple[AnyArray, AnyArray]]
     """Masks of the independent dofs (nv,) and of the samples (nt,) that they were taken at."""
 

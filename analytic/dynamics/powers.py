@@ -13,12 +13,12 @@ from functools import partial
 
 import numpy as np
 
-from analytic.kinematics.redundancy import actuator_motions
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of
-from robots.arrays import Array
-from robots.mechanism import WORLD, Mechanism
-from robots.motion import Motion
+from loopcheck.analytic.kinematics.redundancy import actuator_motions
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.motion import Motion
 
 LEAST = 1e-3
 """Part of the magnitudes |force| |velocity| + |moment| |angular velocity| that a scale is at least [-].
@@ -42,7 +42,7 @@ class EffortScale:
     """What an error of each actuator's effort is divided by, and the effort as the sum of the terms."""
 
     scale: Array
-    """Largest sum of the terms' magnitudes over time [N or N m], shape (na,); 0 where nothing acts."""
+    """Largest sum of the terms' magnitudes over time [N or N m], shape (na,); 0 without any term."""
     effort: Array
     """Signed sum of the terms: the effort once more [N or N m], shape (nt, na)."""
 

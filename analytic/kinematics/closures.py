@@ -8,9 +8,9 @@ from typing import assert_never
 
 import numpy as np
 
-from analytic.kinematics.tree import Poses, Twists, cross, point_of, poses, skew, twist_matrices
-from robots.arrays import AnyArray, Array
-from robots.mechanism import (
+from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, point_of, poses, skew, twist_matrices
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import (
     WORLD,
     Closure,
     ConnectClosure,
@@ -22,18 +22,19 @@ from robots.mechanism import (
 )
 
 RANK_TOLERANCE = 1e-5
-"""Singular values below this count as zero where rows have length one [-]: CAD models never close below 1e-7 m.
+"""Singular values of normalized rows below this count as zero [-]: CAD models never close below 1e-7 m.
 
-So do rows that are shorter than this fraction of the longest.
+So do rows that are shorter than this fraction of the longest row.
 """
 SHORT = 0.01
-"""Length over that of the longest row below which rows are no longer given length one [-]."""
+"""Length relative to the longest row below which rows are no longer normalized [-]."""
 
 
 WELL_CONDITIONED = 1e4
-"""Condition up to which normal equations serve, for rows of length one [-]: no singular value is near the tolerance.
+"""Largest condition number of normalized rows for normal equations [-]: no singular value is near the tolerance.
 
-Their own is its square; with a step of refinement they then lose no more digits than an orthogonal method does.
+The condition number of the normal equations is its square; with a refinement step they lose no more digits than an
+orthogonal method.
 """
 
 

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, closure_names, null_space
-from analytic.kinematics.redundancy import free_motions, independent_rows, unit_rates_of_drives
-from analytic.kinematics.tree import poses
-from robots.arrays import Array
-from robots.mechanism import WORLD, Mechanism
-from robots.size import unit_rates
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, closure_names, null_space
+from loopcheck.analytic.kinematics.redundancy import free_motions, independent_rows, unit_rates_of_drives
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.size import unit_rates
 
 LINKAGE = re.compile(r"link(age)?s?\b|(four|five|six|4|5|6)[-_ ]?bar|parallel|delta|stewart|hexapod|closed|loop", re.I)
-"""Words in a file's name by which it claims to have loops."""
+"""Words in a file name that suggest loops."""
 FULL_TURN = 2 * np.pi
 """A full turn in radians: limits that are all less, counted in degrees, seem to be radians [-]."""
 NEXT_TO_NOTHING = 1e-6
-"""Mass of a body, relative to all, below which it is named [-]."""
+"""Mass relative to the total mass below which a body is reported [-]."""
 NEAR = 1e-3
-"""Distance of two sites, relative to the size of the robot, below which they seem to belong together [-]."""
+"""Distance of two sites, relative to the size of the robot, below which they seem to coincide [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ class Mobility:
     driven: int
     """Degrees of freedom that actuators move."""
     unactuated: tuple[str, ...]
-    """What moves although nothing drives it, a phrase for each degree of freedom."""
+    """Unactuated motions, a phrase for each degree of freedom."""
     warnings: tuple[str, ...]
-    """What is probably not meant so, a sentence each."""
+    """Probable mistakes in the model, a sentence each."""
 
     @property
     def actuation(self) -> str:
@@ -75,9 +75,9 @@ def mobility(mechanism: Mechanism, q: Array) -> Mobility:
 
 def in_words(analysis: Mobility) -> str:
     """What a mechanism is, in a sentence."""
-    loops = _counted(analysis.loops, "loop") if analysis.loops else "no loop, an ordinary tree"
+    loops = _counted(analysis.loops, "loop") if analysis.loops else "no loop (tree structure)"
     closed = (
-        f", closed by {_counted(analysis.closure_rows, 'equation')} of rank {analysis.rank}"
+        f" ({_counted(analysis.closure_rows, 'closure equation')} of rank {analysis.rank})"
         if analysis.closure_rows
         else ""
     )
@@ -104,7 +104,7 @@ def _unactuated(mechanism: Mechanism, N: Array) -> Iterator[str]:
     ]
     kinds = {
         "floats": [dof for joint, dof in dofs if joint.kind == "free"],
-        "is held by its spring alone": [dof for joint, dof in dofs if joint.kind != "free" and joint.stiffness],
+        "is held only by its spring": [dof for joint, dof in dofs if joint.kind != "free" and joint.stiffness],
         "spins": [dof for joint, dof in dofs if joint.kind == "ball" and not joint.stiffness],
         "moves freely": [dof for joint, dof in dofs if joint.kind in ("hinge", "slide") and not joint.stiffness],
     }
@@ -125,12 +125,12 @@ def _warnings(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[
     idle = np.linalg.norm(S @ N, axis=1) <= RANK_TOLERANCE * np.linalg.norm(S, axis=1)
     for actuator, is_idle in zip(mechanism.actuators, idle, strict=True):
         if is_idle:
-            yield f"actuator '{actuator.name}' acts on nothing that can move: the loops lock its joint"
+            yield f"actuator '{actuator.name}' has no effect: the loops lock its joint"
     masses = np.array([body.mass for body in mechanism.bodies])
     moving = {b for b, joints in enumerate(mechanism.joints_of) if joints}
     light = [mechanism.bodies[b].name for b in sorted(moving) if masses[b] < NEXT_TO_NOTHING * masses.sum()]
     if light:
-        yield f"next to no mass: {', '.join(light)}"
+        yield f"bodies with almost no mass: {', '.join(light)}"
 
 
 def _radians_as_degrees(mechanism: Mechanism) -> Iterator[str]:
@@ -139,8 +139,8 @@ def _radians_as_degrees(mechanism: Mechanism) -> Iterator[str]:
     widest = max((abs(limit) for limits in limited.values() for limit in limits), default=np.inf)
     if widest <= np.deg2rad(FULL_TURN) and any(low < high for low, high in limited.values()):
         yield (
-            f"ranges of all hinges are in {np.rad2deg(widest):.4g} degrees ({', '.join(limited)}): are they radians "
-            'in a file without <compiler angle="radian"/>?'
+            f"ranges of all hinges are within {np.rad2deg(widest):.4g} degrees ({', '.join(limited)}). If they are "
+            'radians, add <compiler angle="radian"/>'
         )
 
 
@@ -150,7 +150,7 @@ def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:
         return
     path = mechanism.model.path
     if LINKAGE.search(path.stem):
-        yield f"{path.name} sounds like a linkage and has no equality that closes a loop: it is checked as a tree"
+        yield f"{path.name} is named like a linkage but has no equality that closes a loop: treated as a tree"
     body_poses = poses(mechanism, q[None])
     points = np.array(
         [
@@ -163,7 +163,7 @@ def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:
         for k in range(j):
             other = mechanism.sites[k]
             if site.body != other.body and np.linalg.norm(points[j] - points[k]) <= NEAR * size:
-                yield f"sites '{other.name}' and '{site.name}' coincide: is an equality between them missing?"
+                yield f"sites '{other.name}' and '{site.name}' coincide. Is an equality between them missing?"
 
 
 def _idle_closures(mechanism: Mechanism, Phi: Array) -> Iterator[str]:
@@ -171,4 +171,4 @@ def _idle_closures(mechanism: Mechanism, Phi: Array) -> Iterator[str]:
     dof, names = null_space(Phi).shape[1], np.array(closure_names(mechanism))
     for closure in mechanism.closures if len(mechanism.closures) > 1 else ():
         if null_space(Phi[names != closure.name]).shape[1] == dof:
-            yield f"closure '{closure.name}' takes no freedom away: the others close it already"
+            yield f"closure '{closure.name}' is redundant: the remaining closures already imply it"

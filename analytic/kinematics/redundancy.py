@@ -6,9 +6,8 @@ The norm is over the efforts divided by their scales, `Actuator.effort_scale`, s
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import qr
 
-from analytic.kinematics.closures import (
+from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian_at,
     null_space,
@@ -16,16 +15,16 @@ from analytic.kinematics.closures import (
     row_factors,
     solve_dependent,
 )
-from analytic.kinematics.state import State
-from robots.arrays import AnyArray, Array
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Motion
-from robots.size import unit_rates
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.size import unit_rates
 
 WELL_CONDITIONED = 1e-2
-"""What a driven dof must add to those before it to be an independent coordinate [-]."""
+"""Least independent part of a driven dof that makes it an independent coordinate [-]."""
 WORSE = 0.1
-"""Fraction of the conditioning where it was made down to which a choice of independent coordinates is kept [-]."""
+"""Fraction of the initial conditioning down to which a choice of independent coordinates is kept [-]."""
 
 
 def minimum_norm(A: Array, force: Array, scale: Array) -> Array:
@@ -152,7 +151,7 @@ def mixed_drives(mechanism: Mechanism, q: Array) -> tuple[tuple[Coordinate, ...]
     joints = [j for j, dofs in enumerate(mechanism.dof_slices) if W[:, dofs].any()]
     columns = [mechanism.dof_slices[j].start for j in joints]
     mixtures = (
-        Coordinate(name=f"mixture {k + 1} of the drives", joints=tuple(joints), weights=row[columns])
+        Coordinate(name=f"combination {k + 1} of the drives", joints=tuple(joints), weights=row[columns])
         for k, row in enumerate(weights @ W)
     )
     return tuple(mixtures), weights
@@ -310,6 +309,8 @@ def independent_rows(A: Array, least: float = RANK_TOLERANCE) -> list[int]:
     Returns:
         Their indices, ascending.
     """
+    from scipy.linalg import qr
+
     if not A.size:
         return []
     R, order = qr(A.T, pivoting=True, mode="r")

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from analytic.kinematics.closures import DependentRates, closure_jacobian, closure_jacobian_rate
-from analytic.kinematics.tree import Poses, Twists, poses, twist_matrices, twists
-from robots.arrays import AnyArray, Array
-from robots.mechanism import Mechanism
-from robots.size import unit_rates
+from loopcheck.analytic.kinematics.closures import DependentRates, closure_jacobian, closure_jacobian_rate
+from loopcheck.analytic.kinematics.tree import Poses, Twists, poses, twist_matrices, twists
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.size import unit_rates
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # without slots: what follows is kept in its dictionary

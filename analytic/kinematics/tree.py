@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robots.arrays import AnyArray, Array
-from robots.mechanism import WORLD, Joint, JointKind, Mechanism
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import WORLD, Joint, JointKind, Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Poses:
     axes: AnyArray
     """Direction of each dof [-], shape (nt, nv, 3)."""
     anchors: AnyArray
-    """Point about which each rotational dof turns [m], shape (nt, nv, 3)."""
+    """Center of rotation of each rotational dof [m], shape (nt, nv, 3)."""
 
     def rows(self, samples: AnyArray) -> "Poses":
         """Those at some samples.
@@ -259,7 +259,7 @@ class _Pairs(NamedTuple):
     dof: AnyArray
     """Dof of each pair [-], shape (pairs,)."""
     turns: AnyArray
-    """Whether the dof turns the body; else it displaces it. Shape (pairs, 1), boolean."""
+    """Whether the dof rotates the body (true) or displaces it (false). Shape (pairs, 1), boolean."""
     places: AnyArray
     """Of the components of their twists among all of a sample's [-], shape (pairs, 6)."""
 

@@ -3,28 +3,31 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
 
-from analytic.kinematics.redundancy import mixed_drives, undriven_dofs
-from analytic.logs.closed_motion import States, closed_states, drive_of, widest_gap
-from analytic.logs.filters import Filter
-from analytic.logs.noise import noise, rounding
-from analytic.motion.assembly import assemble
-from analytic.motion.continuation import ClosedPose, Tracer, close
-from robots.arrays import Array
-from robots.errors import LoopClosureError, MechanismError, NotFoundError
-from robots.log import Log
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Drive, Motion
+from loopcheck.analytic.kinematics.continuation import ClosedPose, Tracer, close
+from loopcheck.analytic.kinematics.redundancy import mixed_drives, undriven_dofs
+from loopcheck.analytic.logs.closed_motion import States, closed_states, drive_of, widest_gap
+from loopcheck.analytic.logs.filters import Filter
+from loopcheck.analytic.logs.noise import noise, rounding
+from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
+from loopcheck.robots.log import Log
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Drive, Motion
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline, CubicSpline, PPoly
 
 MOST_OPEN = 1e-2
-"""Widest opening of loops in a log up to which it counts as a log of this robot [m or rad]."""
+"""Largest loop gap of a log of this robot [m or rad]."""
 COARSE = 200
-"""Samples at which a log of the drives alone is assembled one after the other; poses between are near enough [-]."""
+"""Most samples of a log of the drives that are assembled in sequence [-]; poses between them are near enough."""
 LOOKED_AT = 500
-"""Samples at which singularities are looked for [-]."""
+"""Samples examined for singularities [-]."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # without slots: its noise is kept in its dictionary
@@ -34,23 +37,23 @@ class ClosedLog:
     log: Log
     mechanism: Mechanism
     drives: tuple[Coordinate, ...]
-    """Coordinates that are kept as logged: independent drives, or of redundant ones mixtures of all."""
+    """Coordinates kept as logged: independent drives, or combinations of redundant drives."""
     unactuated: int
     """Degrees of freedom that no actuator moves."""
     q: Array
-    """Positions of all joints, or where not all are logged of the drives [m or rad], shape (nt, nq or drives)."""
+    """Positions of all joints, or of the drives if some joints are not logged [m or rad], shape (nt, nq or drives)."""
     qd: Array | None
     """Velocities of the same, if they are logged [m/s or rad/s], shape (nt, nv or drives)."""
     effort: Array
     """Efforts in the order of the mechanism's actuators [N or N m], shape (nt, na)."""
-    nearby: CubicSpline | None
-    """Joint positions [m or rad] near those at a time [s], where only the drives are logged."""
+    nearby: "CubicSpline | None"
+    """Approximate joint positions [m or rad] at a time [s], for a log of the drives only."""
     gap: float
-    """Widest opening of a loop as logged [m or rad]; NaN where only the drives are logged."""
+    """Largest loop gap as logged [m or rad]; NaN for a log of the drives only."""
     gap_time: float
     """When it was so wide [s]."""
     exact: bool = False
-    """Whether a program computed all columns, so that what alternates in them is no noise but what happened."""
+    """Whether a program computed all columns; alternating values are then motion, not noise."""
 
     @property
     def directions(self) -> Array:
@@ -146,6 +149,8 @@ def as_motion(mechanism: Mechanism, t: Array, states: States) -> Motion:
         t: Times [s], shape (n,).
         states: The states.
     """
+    from scipy.interpolate import make_interp_spline
+
     drive = drive_of(mechanism, mechanism.drives, states)
     law = partial(_along, make_interp_spline(t, drive.q, k=min(5, len(t) - 1)))
     q = states.q[0]
@@ -165,16 +170,18 @@ def _full(mechanism: Mechanism, log: Log, effort: Array, alike: ClosedLog | None
     for joint in mechanism.joints:
         kind = log.kinds[log.joints.index(joint.name)]
         if (kind in ("ball", "free") or joint.kind in ("ball", "free")) and kind != joint.kind:
-            raise MechanismError(f"log '{log.name}', joint '{joint.name}': want a {joint.kind}, got a {kind}")
+            raise MechanismError(f"log '{log.name}', joint '{joint.name}': kind must be {joint.kind}, got {kind}")
     q = _continued(mechanism, np.concatenate([log.q[:, positions] for positions, _ in columns], axis=1))
     qd = None if log.qd is None else np.concatenate([log.qd[:, dofs] for _, dofs in columns], axis=1)
     if qd is None and mechanism.nq != mechanism.nv:
-        raise MechanismError(f"log '{log.name}': want velocities too where joints have quaternions, got positions only")
+        raise MechanismError(
+            f"log '{log.name}': must contain velocities, because some joints have quaternions; got positions only"
+        )
     gap, sample, closure = widest_gap(mechanism, q)
     if gap > MOST_OPEN:
         raise LoopClosureError(
-            f"log '{log.name}': want loops of {mechanism.model.path.name} closed to {MOST_OPEN:g} (m or rad), got "
-            f"one open by {gap:.3g} at t = {log.t[sample]:g} s, closure '{closure}'{_suspected_units(mechanism, q)}",
+            f"log '{log.name}': loops of {mechanism.model.path.name} must be closed to {MOST_OPEN:g} (m or rad), got a "
+            f"gap of {gap:.3g} at t = {log.t[sample]:g} s, closure '{closure}'{_suspected_units(mechanism, q)}",
             residual=gap,
             tolerance=MOST_OPEN,
             time=float(log.t[sample]),
@@ -216,12 +223,14 @@ def _suspected_units(mechanism: Mechanism, q: Array) -> str:
     for factor, columns, words in ((np.pi / 180, angles, "angles in degrees"), (1e-3, lengths, "lengths in mm")):
         few[:, columns] *= factor
         if columns and widest_gap(mechanism, few)[0] < MOST_OPEN:
-            return f": with {words} they are closed; declare the units"
+            return f". With {words} the loops are closed: declare the units of the log"
     return ""
 
 
 def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> ClosedLog:
     """A log of the drives, and perhaps of a few joints more, which do not count."""
+    from scipy.interpolate import CubicSpline
+
     drives = mechanism.drives
     q = np.stack([_of_drive(mechanism, log, drive, log.q, 0) for drive in drives], axis=1)
     qd = None
@@ -246,7 +255,7 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> C
     )
     if closed.unactuated:
         raise MechanismError(
-            f"{where}: {closed.unactuated} dof that no actuator moves: want all joints logged, got "
+            f"{where}: must contain all joints, because {closed.unactuated} degrees of freedom are unactuated; got "
             f"{', '.join(log.joints)}"
         )
     return closed
@@ -260,7 +269,9 @@ def _places(mechanism: Mechanism, log: Log) -> list[int]:
             raise NotFoundError(f"actuator of {mechanism.model.path.name} in log '{log.name}'", name, names)
     missing = [name for name in names if name not in log.actuators]
     if missing:
-        raise MechanismError(f"log '{log.name}': want the effort of every actuator, got none of {', '.join(missing)}")
+        raise MechanismError(
+            f"log '{log.name}': must contain the effort of every actuator, missing: {', '.join(missing)}"
+        )
     return [log.actuators.index(name) for name in names]
 
 
@@ -271,12 +282,14 @@ def _of_drive(mechanism: Mechanism, log: Log, drive: Coordinate, values: Array, 
         return values[:, log.columns_of(drive.name)[which].start]
     missing = [name for name in joints if name not in log.joints]
     if missing:
-        raise MechanismError(f"log '{log.name}': want the motion of every drive, got none of {', '.join(missing)}")
+        raise MechanismError(f"log '{log.name}': must contain the motion of every drive, missing: {', '.join(missing)}")
     return np.stack([values[:, log.columns_of(name)[which].start] for name in joints], axis=1) @ drive.weights
 
 
 def _refuse_singularities(closed: ClosedLog) -> None:
     """Raise if the drives do not determine the motion somewhere."""
+    from scipy.interpolate import CubicSpline
+
     if closed.unactuated or not closed.mechanism.closures:
         return
     log, mechanism, drives = closed.log, closed.mechanism, closed.drives
@@ -291,7 +304,7 @@ def _refuse_singularities(closed: ClosedLog) -> None:
     )
 
 
-def _along(curve: PPoly | BSpline, t: Array) -> Drive:
+def _along(curve: "PPoly | BSpline", t: Array) -> Drive:
     q, qd, qdd = (np.asarray(curve(t, order)) for order in range(3))
     return Drive(q=q, qd=qd, qdd=qdd)
 

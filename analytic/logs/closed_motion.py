@@ -4,20 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.closures import (
+from loopcheck.analytic.kinematics.closures import (
     DependentRates,
     closure_jacobian,
     closure_names,
     closure_residual,
     solve_dependent,
 )
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import poses, retract, twist_matrices
-from analytic.motion.continuation import CLOSED
-from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Drive
+from loopcheck.analytic.kinematics.continuation import CLOSED
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import LoopClosureError
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Drive
 
 MOST_ITERATIONS = 30
 """Newton steps at most."""
@@ -36,7 +36,7 @@ class States:
     qdd: Array
     """Accelerations [m/s² or rad/s²], shape (n, nv)."""
     kinematics: State | None = None
-    """What follows from positions and velocities, as far as it has been computed."""
+    """Quantities derived from positions and velocities, computed on demand."""
 
     def kinematics_of(self, mechanism: Mechanism) -> State:
         """What follows from positions and velocities, of a mechanism that may differ from theirs in its dynamics."""
@@ -131,7 +131,7 @@ def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets:
     worst = int(np.argmax(least)) if len(least) else 0
     if len(least) and least[worst] > CLOSED:
         raise LoopClosureError(
-            f"the loops cannot be closed with the drives as logged: want a gap of at most {CLOSED:g}, got "
+            f"the loops cannot be closed with the logged drive positions: loop gap must be at most {CLOSED:g}, got "
             f"{least[worst]:.3g} (m or rad)",
             residual=float(least[worst]),
             tolerance=CLOSED,

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.dynamics.noc import needed_efforts
-from analytic.kinematics.redundancy import moving_part
-from analytic.kinematics.tree import retract
-from analytic.logs.closed_log import ClosedLog, as_motion
-from analytic.logs.closed_motion import States, closed_states, drive_of
-from analytic.logs.filters import Filter
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.analytic.dynamics.noc import needed_efforts
+from loopcheck.analytic.kinematics.redundancy import moving_part
+from loopcheck.analytic.kinematics.tree import retract
+from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
+from loopcheck.analytic.logs.closed_motion import States, closed_states, drive_of
+from loopcheck.analytic.logs.filters import Filter
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 NUDGE = 1e-5
 """By how much joints are moved to differentiate the equations [m or rad, per s]."""
@@ -26,15 +26,15 @@ class Evaluation:
     states: States
     """The closed motion."""
     effort: Array
-    """What acted, filtered; of redundant actuators the part that moves the robot [N or N m], shape (n, na)."""
+    """Applied efforts, filtered; of redundant actuators the part that moves the robot [N or N m], shape (n, na)."""
     internal: Array
-    """What redundant actuators did against each other [N or N m], shape (n, na)."""
+    """Internal load of redundant actuators [N or N m], shape (n, na)."""
     needed: Array
-    """What the equations need [N or N m], shape (n, na)."""
+    """Efforts required by the equations [N or N m], shape (n, na)."""
     unactuated: Array
-    """Force left over along what nothing drives [N or N m], shape (n, nv)."""
+    """Unexplained force along unactuated motions [N or N m], shape (n, nv)."""
     moved: float
-    """Largest move of a joint onto the closures [m or rad]; NaN where only the drives are logged."""
+    """Largest correction of a joint onto the closures [m or rad]; NaN for a log of the drives only."""
 
     @property
     def residual(self) -> Array:
@@ -47,7 +47,7 @@ class Slopes:
     """Derivatives of residual efforts at some samples."""
 
     motion: Array
-    """Of what is needed, by position, velocity and acceleration along the log's columns, shape (m, na, 3, columns)."""
+    """Of the required efforts, by position, velocity and acceleration of each log column, shape (m, na, 3, columns)."""
     effort: Array
     """Of the part of the efforts that moves the robot, by the efforts logged [-], shape (m, na, na)."""
 

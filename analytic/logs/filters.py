@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robots.arrays import Array, frozen
+from loopcheck.robots.arrays import Array, frozen
 
 SMOOTHING_DEGREE = 5
 """Degree of the polynomial through noisy samples [-]."""
 NODES = 8
-"""Instantaneous efforts of which one between two samples is averaged [-]."""
+"""Weights of instantaneous efforts, averaged between two samples [-]."""
 SECOND_DIFFERENCE = np.array([-1, 16, -30, 16, -1]) / 12
 """Second derivative by five samples, to fourth order [-]."""
 
@@ -70,15 +70,15 @@ class Filter:
     """Kernels that give what belongs to one time."""
 
     name: str
-    """What it is, in words."""
+    """Description of the filter."""
     late: float
-    """Time of what it gives, after that of the base sample [steps of the log]."""
+    """Time of the filtered values, after the time of the base sample [steps of the log]."""
     position: Kernel
     """Of positions."""
     velocity: Kernel
-    """Of velocities, or of positions where those are not used."""
+    """Of velocities, or of positions without velocities."""
     acceleration: Kernel
-    """Of velocities, or of positions where those are not used."""
+    """Of velocities, or of positions without velocities."""
     effort: Kernel
     """Of efforts."""
     uses_velocities: bool

@@ -10,38 +10,37 @@ from functools import partial
 from math import comb
 
 import numpy as np
-from scipy.interpolate import make_lsq_spline
 
-from robots.arrays import Array
-from robots.log import Log
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.log import Log
 
 ORDERS = (6, 8, 10, 12, 14, 16)
-"""Orders of the differences [-]: what moves smoothly vanishes in one of them, noise in none."""
+"""Orders of the differences [-]: smooth motion vanishes at a high order, noise does not."""
 KNOTS = (3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32)
 """Samples between the knots of splines [-]."""
 SPLINE_DEGREE = 5
 CHANCE = 2.0
-"""By how many standard deviations an estimate may exceed one that takes out more [-]."""
+"""Standard deviations by which an estimate may exceed an estimate of higher order [-]."""
 ALIKE = 0.01
 """Relative deviation of two estimates that are as sure as each other [-]."""
 MOST_LOST = 3
 """Differences that must be left of the samples at least [-]."""
 ROBUST = 1.3
-"""How far a deviation by medians may be above that by squares where errors are normal [-]."""
+"""Largest ratio of a deviation by medians to a deviation by squares for normal errors [-]."""
 NORMAL = 0.6745
-"""Median of the magnitude of a normal error of deviation one [-]."""
+"""Median of the magnitude of a normal error with unit deviation [-]."""
 WHOLE = 1e-3
 """How near to whole multiples of a step all values must be to count as rounded to it [steps]."""
 MOST_STEPS = 1e6
-"""Least differences within the range of a column up to which it may be codes [-]: beyond, rounding is no matter."""
+"""Largest number of codes within the range of a column [-]; with more codes, rounding is negligible."""
 PARTS = (1, 2, 3)
 """How many codes the least difference of a column may be [-]."""
 MOST_DIGITS = 10
-"""Decimals to which an exporter may round [-]; with more it is no matter."""
+"""Largest number of decimals of an exporter [-]; with more decimals, rounding is negligible."""
 STUCK = 8
-"""Rows on which a column stands still from which on it may be stuck [-]."""
+"""Least number of constant rows of a stuck column [-]."""
 MOVING = 0.1
-"""Part of its range by which another column moves meanwhile [-]."""
+"""Least motion of a further column meanwhile, relative to its range [-]."""
 
 
 def noise(values: Array) -> Array:
@@ -109,7 +108,7 @@ def stuck_codes(log: Log) -> Iterator[str]:
             others = np.ptp(log.q[first : last + 1], axis=0) / ranges
             if last - first >= STUCK and others.max() > MOVING and np.ptp(log.q[:, column]):
                 span = f"from t = {log.t[first]:.6g} to {log.t[last]:.6g} s"
-                yield f"positions of '{joint}' stand still {span} while others move: stuck codes?"
+                yield f"positions of '{joint}' are constant {span} although further joints move. Is the encoder stuck?"
 
 
 def _longest_standstill(column: Array) -> tuple[int, int]:
@@ -142,6 +141,8 @@ def _by_differences(order: int, values: Array) -> Array:
 
 
 def _by_splines(spans: int, spare: int, values: Array) -> Array:
+    from scipy.interpolate import make_lsq_spline
+
     samples = len(values)
     t = np.arange(samples, dtype=float)
     ends = np.ones(SPLINE_DEGREE)

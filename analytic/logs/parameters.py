@@ -9,28 +9,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytic.logs.closed_log import ClosedLog
-from analytic.logs.closed_motion import States
-from analytic.logs.evaluation import Slopes, efforts_of_states, moving_projector, slopes
-from analytic.logs.residual import Floor, Residual, acting_after
-from robots.arrays import AnyArray, Array
-from robots.errors import NotFoundError, ShapeError
-from robots.mechanism import Mechanism
+from loopcheck.analytic.logs.closed_log import ClosedLog
+from loopcheck.analytic.logs.closed_motion import States
+from loopcheck.analytic.logs.evaluation import Slopes, efforts_of_states, moving_projector, slopes
+from loopcheck.analytic.logs.residual import Floor, Residual, acting_after
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import NotFoundError, ShapeError
+from loopcheck.robots.mechanism import Mechanism
 
 FRICTION, MASS = "friction", "mass:"
-"""What can be fitted: the friction of all drives, or the mass of a body, as `mass:BODY`."""
+"""Parameters that can be fitted: the friction of all drives, or the mass of a body, as `mass:BODY`."""
 SURE = 1.96
 """Half width of an interval that has the truth in 95 % of all logs, over the standard deviation [-]."""
 SAMPLES = 200
-"""Samples that are fitted at most [-]: those between are correlated with them, and tell little more."""
+"""Largest number of fitted samples [-]; samples between them are correlated with them and add little."""
 APART = 4
 """Samples that are fitted within the reach of the filter [-]."""
 ALIKE = 0.99
-"""Correlation of two estimates from which on they cannot be told apart [-]."""
+"""Correlation of two estimates above which they are indistinguishable [-]."""
 ROUGH = 0.05
-"""Part of the noise that counts as independent beside the correlated one [-]: noise is not known better than that."""
+"""Independent part of the noise beside the correlated part [-], for its limited knowledge."""
 CHANCE = 3.0
-"""Deviations of what is left over the noise within which it is the noise [-]."""
+"""Excess over the expected noise within which the remaining residual is noise, in standard deviations [-]."""
 FEWEST = 10
 """Samples to fit at least [-]."""
 
@@ -40,7 +40,7 @@ class Parameter:
     """Something that may explain a residual."""
 
     name: str
-    """What it is, as `Coulomb friction of hip`."""
+    """Name of the parameter, as `Coulomb friction of hip`."""
     unit: str
     effect: Array
     """Residual that it makes per unit [N or N m per unit], shape (n, na)."""
@@ -57,7 +57,7 @@ class Estimate:
     half_width: float
     """Of the 95 % interval [unit]."""
     alike: str = ""
-    """Another parameter whose effect is so much alike in this log that the two cannot be told apart."""
+    """Another parameter with indistinguishable effect in this log."""
 
     @property
     def is_seen(self) -> bool:
@@ -71,9 +71,9 @@ class Fit:
 
     estimates: tuple[Estimate, ...]
     before: Residual
-    """What is explained, at the samples of which the effect is known."""
+    """Explained part, at the samples with a known effect."""
     after: Residual
-    """What is left."""
+    """Remaining part."""
 
 
 def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives: Slopes | None = None) -> Fit:
@@ -91,7 +91,9 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
     """
     rows, kept = _known_rows(closed, residual), fitted_rows(closed, residual)
     if len(kept) < FEWEST:
-        raise ShapeError(f"log '{closed.log.name}': want at least {FEWEST} samples apart to fit, got {len(kept)}")
+        raise ShapeError(
+            f"log '{closed.log.name}': a fit must have at least {FEWEST} independent samples, got {len(kept)}"
+        )
     parameters = [parameter for name in what for parameter in _parameters(closed, residual, name)]
     if derivatives is None:
         derivatives = slopes(closed, _states(residual, kept))
@@ -190,7 +192,7 @@ def _parameters(closed: ClosedLog, residual: Residual, name: str) -> Iterator[Pa
     elif name.startswith(MASS) and name.removeprefix(MASS) in bodies:
         yield _mass(closed, residual, name.removeprefix(MASS))
     else:
-        raise NotFoundError("thing to fit", name, [FRICTION, *(f"{MASS}{body}" for body in bodies)])
+        raise NotFoundError("parameter to fit", name, [FRICTION, *(f"{MASS}{body}" for body in bodies)])
 
 
 def _friction(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:

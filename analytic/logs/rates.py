@@ -4,27 +4,27 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analytic.logs.filters import smoothing_filter
-from robots.arrays import Array, root_mean_square
-from robots.log import Held, Log
-from robots.mechanism import DOFS
+from loopcheck.analytic.logs.filters import smoothing_filter
+from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.robots.log import Held, Log
+from loopcheck.robots.mechanism import DOFS
 
 HALF = 3
 """Half window of the filter that differentiates [samples]."""
 WRONG_GAIN, WRONG_SHAPE = 0.02, 0.05
-"""Largest error of the gain, and of what no gain and no shift explain, over the velocities [-]."""
+"""Largest error of the gain, and largest part not explained by a gain and a shift, over the velocities [-]."""
 LATE = 1.5
 """Largest shift, over the step of the log or the hold [-]: semi-implicit steps put positions half a step late."""
 NOISY = 4.0
-"""How many times what noise makes of it a difference must be [-]."""
+"""Least ratio of a difference to its noise [-]."""
 KNOWN_GAINS = {
     180 / np.pi: "degrees for radians",
     np.pi / 180: "radians for degrees",
     1e3: "millimetres for metres",
     1e-3: "metres for millimetres",
-    -1: "the other sign",
+    -1: "opposite sign",
 }
-"""What a gain comes from."""
+"""Probable cause of a gain."""
 
 
 def wrong_rates(log: Log) -> Iterator[str]:
@@ -70,12 +70,13 @@ def _said(log: Log, computed: Array, given: Array, slope: Array, rounding: float
     inverse_gain, shift = np.linalg.lstsq(A, computed)[0]
     left = root_mean_square(computed - A @ [inverse_gain, shift])
     if left > max(WRONG_SHAPE * root_mean_square(computed), NOISY * roughness):
-        yield f"are not the rates (off by {left / scale:.2g} of their size)" if size else "are zero, not the rates", ""
+        wrong = ("are not the derivatives", f" (relative error {left / scale:.2g})")
+        yield wrong if size else ("are zero, not the derivatives", "")
     elif abs(inverse_gain - 1) > WRONG_GAIN + NOISY * roughness / scale:
         near = [words for known, words in KNOWN_GAINS.items() if abs(inverse_gain * known - 1) < WRONG_SHAPE]
-        yield f"are {1 / inverse_gain:.4g} times the rates", f" ({near[0]}?)" if near else ""
+        yield f"are {1 / inverse_gain:.4g} times the derivatives", f" ({near[0]}?)" if near else ""
     elif abs(shift) * log.dt > _most_late(log) and abs(shift) * log.dt * root_mean_square(slope) > NOISY * roughness:
-        yield f"are {abs(shift) * log.dt:.3g} s {'earlier' if shift < 0 else 'later'} than the rates", ""
+        yield f"are {abs(shift) * log.dt:.3g} s {'earlier' if shift < 0 else 'later'} than the derivatives", ""
 
 
 def _most_late(log: Log) -> float:

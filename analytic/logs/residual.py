@@ -9,17 +9,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from analytic.dynamics.powers import scale_of
-from analytic.logs.closed_log import ClosedLog, as_motion
-from analytic.logs.evaluation import evaluate, noise_rms, slopes
-from analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
-from robots.arrays import AnyArray, Array
-from robots.errors import ShapeError
-from robots.log import EffortTime, Instantaneous
-from robots.motion import Motion
+from loopcheck.analytic.dynamics.powers import scale_of
+from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
+from loopcheck.analytic.logs.evaluation import evaluate, noise_rms, slopes
+from loopcheck.analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import ShapeError
+from loopcheck.robots.log import EffortTime, Instantaneous
+from loopcheck.robots.motion import Motion
 
 MARGIN = 1.5
-"""Floor over what is expected of a log's own errors [-]."""
+"""Floor over the expected error of a log [-]."""
 ROUND_OFF = 1e-11
 """Error of the equations themselves, over the scale of the effort [-]: their sum of terms agrees to that."""
 INTERPOLATING = (3, 4, 5, 6)
@@ -27,15 +27,15 @@ INTERPOLATING = (3, 4, 5, 6)
 SMOOTHING = (3, 4, 5, 6, 8, 10, 12, 15, 19, 24, 30, 38, 48, 60, 75, 94, 118, 148)
 """Half windows of polynomials nearly through the samples."""
 GROWTH = 4
-"""Least power of the window's length with which what it cuts off grows [-]."""
+"""Least power of the window's length with which the truncation error grows [-]."""
 LONGEST = 1 / 3
 """Window over the log at most [-]."""
 FEW = 60
-"""Samples at which filters are compared [-]."""
+"""Samples for the comparison of filters [-]."""
 FEWER = 12
-"""Samples at which the equations are differentiated [-]."""
+"""Samples for the differentiation of the equations [-]."""
 NOISELESS = 1e-12
-"""Noise over the efforts below which a log has none [-]."""
+"""Noise over the efforts below which a log counts as free of noise [-]."""
 FEWEST_JUDGED = 6
 """Samples to judge at least [-]."""
 
@@ -47,13 +47,13 @@ class Floor:
     noise: Array
     """Expected rms by the noise of the columns [N or N m], shape (na,)."""
     truncation: Array
-    """Expected rms by what the filter cuts off [N or N m], shape (na,)."""
+    """Expected rms by the truncation of the filter [N or N m], shape (na,)."""
     largest_truncation: Array
     """The largest over time [N or N m], shape (na,)."""
     reference: Array
     """Error of the equations themselves [N or N m], shape (na,)."""
     chatter: Array
-    """Expected rms by whatever alternates in the columns, be it noise or what happened [N or N m], shape (na,)."""
+    """Expected rms by alternating values in the columns, noise or motion [N or N m], shape (na,)."""
     samples: int
     """How many samples are judged."""
 
@@ -91,22 +91,22 @@ class Residual:
     motion: Motion
     """The closed motion that is judged."""
     effort: Array
-    """What acted, filtered as the motion; of redundant actuators the part that moves the robot, shape (n, na)."""
+    """Applied efforts, filtered as the motion; of redundant actuators the part that moves the robot, shape (n, na)."""
     needed: Array
-    """What the equations need [N or N m], shape (n, na)."""
+    """Efforts required by the equations [N or N m], shape (n, na)."""
     internal: Array
-    """What redundant actuators did against each other [N or N m], shape (n, na)."""
+    """Internal load of redundant actuators [N or N m], shape (n, na)."""
     unactuated: Array
-    """Force left over along what nothing drives [N or N m], shape (n, nv)."""
+    """Unexplained force along unactuated motions [N or N m], shape (n, nv)."""
     scale: Array
-    """What errors of each actuator are divided by [N or N m], shape (na,)."""
+    """Scale of the errors of each actuator [N or N m], shape (na,)."""
     floor: Floor
     gap: float
-    """Widest opening of a loop as logged [m or rad]; NaN where only the drives are logged."""
+    """Largest loop gap as logged [m or rad]; NaN for a log of the drives only."""
     moved: float
-    """Largest move of a joint onto the closures [m or rad]; NaN where only the drives are logged."""
+    """Largest correction of a joint onto the closures [m or rad]; NaN for a log of the drives only."""
     start_peak: Array
-    """Largest residual before what is judged [N or N m], shape (na,); 0 where all is."""
+    """Largest residual before the judged window [N or N m], shape (na,); 0 if all samples are judged."""
 
     @property
     def residual(self) -> Array:
@@ -130,9 +130,9 @@ class _Family:
 
     filters: tuple[Filter, ...]
     divisors: tuple[float, ...]
-    """Difference of each but the last to the next, over what it cuts off [-]."""
+    """Difference of each filter except the last to the next, over its truncation error [-]."""
     shifts: tuple[int, ...] = (0,)
-    """The numbers of the first from these samples on are averaged before they are held against those of the second."""
+    """Samples from which averages of the first filter are compared with the second."""
 
     def bases(self, samples: int, first: float) -> Array:
         """Base samples from a first one on, few and evenly spread, that all filters have."""
@@ -201,8 +201,8 @@ def residual_efforts(
         expected += _expected(closed, _smoothing_family(closed, late), first)
     if not expected:
         raise ShapeError(
-            f"log '{log.name}': want more samples to judge from {max(start, log.t[0]):g} s on, got "
-            f"{(log.t >= start).sum()}: no filter has room between its ends"
+            f"log '{log.name}': must have more samples from {max(start, log.t[0]):g} s on, got "
+            f"{(log.t >= start).sum()}: too few for every filter"
         )
     best = min(expected, key=lambda e: e.cost)
     chosen = best.filter

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from analytic.kinematics.redundancy import drive_motions, independent_rows
-from analytic.motion.continuation import SOUND
-from robots.errors import SingularityError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.analytic.kinematics.continuation import SOUND
+from loopcheck.analytic.kinematics.redundancy import drive_motions, independent_rows
+from loopcheck.robots.errors import SingularityError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 
 def refuse_lost_actuation(mechanism: Mechanism, motion: Motion, where: str) -> None:
@@ -32,9 +32,9 @@ def refuse_lost_actuation(mechanism: Mechanism, motion: Motion, where: str) -> N
     times = motion.t[smallest <= SOUND]
     until = f" to {times[-1]:.6f}" if len(times) > 1 else ""
     raise SingularityError(
-        f"{where}: the actuation is singular at t = {times[0]:.6f}{until} s: elsewhere the actuators move {rank} dofs, "
-        f"there {names} move none that the others do not, so that efforts are not determined (smallest singular value "
-        f"{smallest[worst]:.3g}, want more than {SOUND:g})",
+        f"{where}: the actuation is singular at t = {times[0]:.6f}{until} s, so the efforts are not determined there: "
+        f"{names} cannot move a further degree of freedom (the actuators move {rank} at other times; smallest singular "
+        f"value must be above {SOUND:g}, got {smallest[worst]:.3g})",
         time=float(times[0]),
         singular_value=float(smallest[worst]),
     )

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, null_space
-from analytic.kinematics.tree import position_rate, retract
-from analytic.motion.continuation import Tracer, close, follow
-from analytic.motion.unactuated import at_rest, integrate_unactuated
-from robots.arrays import Array
-from robots.errors import MechanismError
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Law, Motion
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, null_space
+from loopcheck.analytic.kinematics.continuation import Tracer, close, follow
+from loopcheck.analytic.kinematics.tree import position_rate, retract
+from loopcheck.analytic.motion.unactuated import at_rest, integrate_unactuated
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Law, Motion
 
 NUDGE = 1e-3
 """How far a dof of a closed pose must be able to move, or the loops lock it [m or rad]."""
@@ -92,6 +92,6 @@ def want_mobile(tracer: Tracer, q: Array) -> None:
         ]
         part = "" if len(locked.T) == len(N.T) else "part of "
         raise MechanismError(
-            f"{tracer.where}: the loops lock {part}it: of {len(N.T)} dofs that are free to first order, "
-            f"{len(locked.T)} cannot move by {NUDGE:g} (m or rad), those of {', '.join(names)}"
+            f"{tracer.where}: the loops lock {part}the mechanism: of {len(N.T)} degrees of freedom of the linearized "
+            f"closures, {len(locked.T)} cannot move by {NUDGE:g} (m or rad), at joints {', '.join(names)}"
         )

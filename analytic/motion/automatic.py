@@ -10,23 +10,23 @@ from functools import partial
 
 import numpy as np
 
-from analytic.kinematics.redundancy import drive_motions, undriven_dofs
-from analytic.kinematics.tree import poses
-from analytic.motion.assembly import assembled, want_mobile
-from analytic.motion.continuation import Tracer, conditioning
-from analytic.motion.limits import TOUCHED, joints_moved, left_limits, limits_in_words
-from analytic.motion.start import Start, regular_start
-from robots.arrays import Array
-from robots.errors import MechanismError, SingularityError
-from robots.mechanism import Coordinate, Joint, Mechanism
-from robots.motion import Drive, Law, Motion, report_grid
+from loopcheck.analytic.kinematics.continuation import Tracer, conditioning
+from loopcheck.analytic.kinematics.redundancy import drive_motions, undriven_dofs
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.assembly import assembled, want_mobile
+from loopcheck.analytic.motion.limits import TOUCHED, joints_moved, left_limits, limits_in_words
+from loopcheck.analytic.motion.start import Start, regular_start
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError, SingularityError
+from loopcheck.robots.mechanism import Coordinate, Joint, Mechanism
+from loopcheck.robots.motion import Drive, Law, Motion, report_grid
 
 SPAN = (0.0, 2.0)
 """First and last time [s]."""
 SPANS = ((0.5, 2.0), (0.125, 1.0), (0.0, 0.5))
 """Last time [s] by the fraction of the largest swing [-] that a motion has at least: accelerations stay alike."""
 SHORT_SPAN = (0.0, 0.5)
-"""The same where something moves that nothing drives: it may spin up, fall or swing out of all bounds."""
+"""The same for robots with unactuated motions, which may spin up, fall or swing without bound."""
 SWING = 0.3
 """Half of the largest swing of a hinge [rad], and of a slide relative to the robot's size [-]."""
 SKEWS = (0.0, 0.8, -0.8, 0.4, -0.4)
@@ -36,9 +36,9 @@ ROOM = 0.9
 WELL_AWAY = 0.1
 """Fraction of the starting pose's conditioning that must be left all along the motion [-]."""
 LEAST_SWING = 2.0**-9
-"""Fraction of the largest swing below which no motion is looked for [-]."""
+"""Fraction of the largest swing at which the search ends [-]."""
 LEAST_FOR_LIMITS = 2.0**-5
-"""The same for the sake of a joint limit alone: where it leaves no more room, the motion goes on without it [-]."""
+"""The same for the sake of a joint limit alone; below it, the limit is ignored [-]."""
 MOST_SECONDS = 300.0
 """How long a motion is looked for [s]."""
 
@@ -52,7 +52,7 @@ class _Attempt:
     beyond: tuple[int, ...] = ()
     """Joints that leave their limits in it, the farthest first."""
     reason: str = ""
-    """Why there is none."""
+    """Reason for the failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class _Search:
     where: str
     dt: float | None
     undriven: bool
-    """Whether something moves that nothing drives."""
+    """Whether the robot has unactuated motions."""
 
     def attempts(self, scale: Array) -> Iterator[_Attempt]:
         """What comes of swings of some scale: towards the sides with more room, to the others, and half to each.
@@ -91,7 +91,7 @@ class _Search:
         except SingularityError as error:
             return _Attempt(reason=str(error))
         if not _is_well_away(tracer, motion):
-            return _Attempt(reason="it comes near a singularity")
+            return _Attempt(reason="the motion comes near a singularity")
         return _Attempt(motion=motion, beyond=left_limits(self.mechanism, drives, motion))
 
     def _span(self, amplitude: Array) -> tuple[float, float]:
@@ -151,12 +151,12 @@ def _largest(search: _Search) -> Motion:
             ignored.add(in_the_way[0])
             scale = np.where(cause, 1.0, scale)
             joint = limits_in_words(mechanism, in_the_way[0])
-            notes.append(f"goes on without the limits of {joint}, which leave no room")
+            notes.append(f"limits of {joint} are ignored because they leave no room for a motion")
         else:
             scale = np.where(cause, scale / 2, scale)
     raise SingularityError(
-        f"{search.where}: no motion found in {count} attempts: the starting pose is singular or at a limit of the "
-        f"workspace, even {2 * scale.max():.2g} of the largest swing fails: {reason}",
+        f"{search.where}: no motion found in {count} attempts: the initial pose is singular or at the edge of the "
+        f"workspace; even {2 * scale.max():.2g} of the largest stroke fails: {reason}. Add a motion with --motion",
         time=0.0,
         singular_value=float("nan"),
     )
@@ -165,8 +165,8 @@ def _largest(search: _Search) -> Motion:
 def _want_time(search: _Search, count: int, seconds: float, reason: str) -> None:
     if seconds > MOST_SECONDS:
         raise MechanismError(
-            f"{search.where}: no motion found within {MOST_SECONDS:g} s, in {count} attempts of "
-            f"{seconds / count:.3g} s each: {reason or 'limits are in the way'}"
+            f"{search.where}: no motion found within {MOST_SECONDS:g} s ({count} attempts of "
+            f"{seconds / count:.3g} s each): {reason or 'joint limits prevent it'}. Add a motion with --motion"
         )
 
 

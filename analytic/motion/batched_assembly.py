@@ -8,17 +8,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analytic.kinematics.closures import closure_jacobian, closure_jacobian_at, closure_residual, solve_dependent
-from analytic.kinematics.tree import poses, retract, twist_matrices
-from analytic.motion.assembly import assemble
-from analytic.motion.continuation import CLOSED, Tracer, motion_through
-from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError, SingularityError
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Law, Motion
+from loopcheck.analytic.kinematics.closures import (
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_residual,
+    solve_dependent,
+)
+from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer, motion_through
+from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
+from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import LoopClosureError, SingularityError
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Law, Motion
 
 SHORTEST = 2.0**-6
-"""Fraction of the way to a sample below which steps are not halved any more [-]."""
+"""Shortest step, relative to the path to a sample [-]."""
 MOST_ITERATIONS = 20
 """Newton steps on a closure that does not settle."""
 EXACT = 1e-14
@@ -61,7 +66,8 @@ def _closed(tracer: Tracer, near: Array) -> Array:
     widest = float(residual.max())
     if widest > CLOSED:
         raise LoopClosureError(
-            f"{tracer.where}: the loops cannot be closed: want a gap of at most {CLOSED:g}, got {widest:.3g} m or rad",
+            f"{tracer.where}: the loops cannot be closed: loop gap must be at most {CLOSED:g}, got {widest:.3g} (m "
+            "or rad)",
             residual=widest,
             tolerance=CLOSED,
             time=float("nan"),
@@ -89,8 +95,9 @@ def _moved(tracer: Tracer, q: Array, targets: Array) -> Array:
             step /= 2
         else:
             raise SingularityError(
-                f"{tracer.where}: a sample cannot be reached from nearby: the way leaves the workspace or meets a "
-                f"singularity after {done:.2g} of it",
+                f"{tracer.where}: a sample cannot be reached from a nearby pose: the path leaves the workspace or "
+                "meets "
+                f"a singularity after {100 * done:.2g} % of its length",
                 time=float("nan"),
                 singular_value=float("nan"),
             )

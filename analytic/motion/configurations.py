@@ -5,46 +5,30 @@ undriven does not count. A planar robot lies flat, `horizontal`, where gravity i
 upright, `vertical`, where it is across it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from analytic.dynamics.powers import tree_inertia
-from analytic.kinematics.closures import closure_jacobian_at, null_space
-from analytic.kinematics.redundancy import actuator_motions
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import retract
-from analytic.motion.automatic import SPAN, swing
-from analytic.motion.continuation import CLOSED, Tracer
-from analytic.motion.start import regular_start
-from robots.arrays import Array
-from robots.errors import HarnessError
-from robots.mechanism import Mechanism
-from robots.robot import GIVEN, HORIZONTAL, TURNED, VERTICAL, Robot, load, modes, names, turned
+from loopcheck.analytic.dynamics.powers import tree_inertia
+from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
+from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer
+from loopcheck.analytic.kinematics.redundancy import actuator_motions
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import retract
+from loopcheck.analytic.motion.automatic import SPAN, swing
+from loopcheck.analytic.motion.start import regular_start
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.robot import GIVEN, HORIZONTAL, TURNED, VERTICAL, Robot, modes, turned
 
 PLANAR = 1e-3
 """Largest part of a velocity out of the plane, relative to the largest velocity [-]."""
 ALONG = 0.999
-"""Part of gravity along the normal above which a robot lies flat; below `PLANAR` it stands upright [-]."""
+"""Part of gravity along the normal above which a robot lies flat [-]; below `PLANAR` it stands upright."""
 BESIDE = (1e-1, 3e-2, 1e-2)
 """How far joints are moved to a second pose, the first of these that closes [m or rad]."""
-
-
-def load_configured(name: str, folders: Sequence[Path] = ()) -> Robot:
-    """Load a robot with its configurations: the catalogue's have them by their files, of others they are found.
-
-    Args:
-        name: Name of the robot.
-        folders: Folders of robots besides the catalogue.
-
-    Raises:
-        NotFoundError: If there is no robot of that name.
-        MechanismError: If its `robot.toml` or its MJCF is bad.
-    """
-    robot = load(name, folders)
-    return robot if name in names() else with_configurations(robot)
 
 
 def with_configurations(robot: Robot) -> Robot:

@@ -9,8 +9,8 @@ from typing import Self
 
 import numpy as np
 
-from robots.arrays import Array
-from robots.motion import Drive
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.motion import Drive
 
 
 @dataclass(frozen=True, slots=True)

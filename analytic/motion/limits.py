@@ -3,26 +3,25 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
-from analytic.kinematics.closures import (
+from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian_at,
     closure_residual,
     null_space,
     solve_dependent,
 )
-from analytic.kinematics.tree import poses, retract
-from robots.arrays import AnyArray, Array
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Motion
+from loopcheck.analytic.kinematics.tree import poses, retract
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Motion
 
 TOUCHED = 1e-6
 """How far beyond a limit a joint still only touches it [m or rad]; as far as loops may be open."""
 MARGIN = 0.05
 """Distance from a limit that a start keeps, relative to the joint's range [-]."""
 CLOSE_ENOUGH = 1e-9
-"""Closure residual from which Newton's method alone goes on [m or rad]."""
+"""Closure residual below which Newton's method continues alone [m or rad]."""
 MOST_STEPS = 60
 """How many steps into the limits are taken at most."""
 LONGEST_STEP = 0.3
@@ -109,6 +108,8 @@ def inside_limits(mechanism: Mechanism, q: Array) -> Array:
     Returns:
         The pose, shape (1, nq); the caller sees whether its loops close.
     """
+    from scipy.optimize import lsq_linear
+
     low, high = np.full((2, mechanism.nv), np.inf) * [[-1], [1]]
     columns = np.zeros(mechanism.nv, dtype=int)
     q = q.copy()

@@ -6,17 +6,17 @@ other it is no motion that a simulation can follow, whatever the efforts of the 
 
 import numpy as np
 
-from robots.arrays import Array
-from robots.errors import MechanismError
-from robots.mechanism import Mechanism
-from robots.motion import Drive
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
 
 CONTRADICTION = 1e-3
 """Largest deviation of a rate from the derivative, relative to the largest rate, that is no contradiction [-]."""
 PROPORTIONAL = 1e-2
 """The same of a rate from a multiple of the derivative: it has another unit or sign [-]."""
 TRUNCATION = 8.0
-"""How many times larger a deviation over double steps is that comes of steps being finite; 16 for short ones [-]."""
+"""Ratio of the deviations over double and single steps, if finite steps cause them; 16 for short steps [-]."""
 
 
 def contradiction(mechanism: Mechanism, t: Array, drive: Drive, where: str) -> str:
@@ -43,8 +43,8 @@ def contradiction(mechanism: Mechanism, t: Array, drive: Drive, where: str) -> s
             if np.abs(coarse[:, k]).max() < TRUNCATION * np.abs(column).max():
                 worst = int(np.abs(column).argmax())
                 sentences.append(
-                    f"{name} is not the derivative of '{mechanism.drives[k].name}.{integral}': off by "
-                    f"{abs(column[worst]):.2g}, {relative[k]:.2g} of the largest, at t = {t[worst + 1]:g} s"
+                    f"{name} is not the derivative of '{mechanism.drives[k].name}.{integral}': difference "
+                    f"{abs(column[worst]):.2g} at t = {t[worst + 1]:g} s ({relative[k]:.2g} of the largest value)"
                 )
     return "; ".join(sentences)
 
@@ -62,5 +62,5 @@ def _refuse_multiple(name: str, integral: str, t: Array, x: Array, v: Array) -> 
     factor = float(derivative @ mean / (derivative @ derivative))
     proportional = np.abs(mean - factor * derivative).max() <= PROPORTIONAL * np.abs(mean).max()
     if proportional and abs(factor - 1) > 10 * PROPORTIONAL:
-        unit = "; radians are wanted, not degrees" if abs(abs(factor) - np.rad2deg(1)) < 1 else ""
-        raise MechanismError(f"{name}: want the derivative of {integral}, got {factor:.4g} times that{unit}")
+        unit = ". Angles must be in radians, not degrees" if abs(abs(factor) - np.rad2deg(1)) < 1 else ""
+        raise MechanismError(f"{name}: must be the derivative of {integral}, got {factor:.4g} times it{unit}")

@@ -10,25 +10,25 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic.kinematics.closures import (
+from loopcheck.analytic.kinematics.closures import (
     closure_names,
     closure_residual,
 )
-from analytic.kinematics.redundancy import undriven_dofs
-from analytic.kinematics.state import State
-from analytic.motion.actuation import refuse_lost_actuation
-from analytic.motion.assembly import assemble, want_mobile
-from analytic.motion.automatic import automatic_motion
-from analytic.motion.continuation import CLOSED, ClosedPose, Tracer, close, follow
-from analytic.motion.laws import AUTOMATIC, RECORDED, prescription
-from analytic.motion.log_rates import contradiction
-from analytic.motion.recorded import Recording, read_recording
-from analytic.motion.unactuated import MovingState, accelerations, integrate_unactuated, settled
-from robots.arrays import Array
-from robots.errors import LoopClosureError, MechanismError
-from robots.mechanism import Mechanism
-from robots.motion import Drive, Motion, report_grid
-from robots.robot import Case, Robot
+from loopcheck.analytic.kinematics.continuation import CLOSED, ClosedPose, Tracer, close, follow
+from loopcheck.analytic.kinematics.redundancy import undriven_dofs
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.motion.actuation import refuse_lost_actuation
+from loopcheck.analytic.motion.assembly import assemble, want_mobile
+from loopcheck.analytic.motion.automatic import automatic_motion
+from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED, prescription
+from loopcheck.analytic.motion.log_rates import contradiction
+from loopcheck.analytic.motion.recorded import Recording, read_recording
+from loopcheck.analytic.motion.unactuated import MovingState, accelerations, integrate_unactuated, settled
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import LoopClosureError, MechanismError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive, Motion, report_grid
+from loopcheck.robots.robot import Case, Robot
 
 
 def prescribe(case: Case, *, dt: float | None = None) -> Motion:
@@ -46,11 +46,12 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     mechanism, where = case.mechanism, f"{case.mechanism.model.path}, mode {case.mode}"
     if not mechanism.actuators:
         scalar = [joint.name for joint in mechanism.joints if joint.kind in ("hinge", "slide")]
-        example = f"--actuated {','.join(scalar[:2])}" if scalar else "motors in the file"
-        known = f"hinges and slides are {', '.join(scalar)}" if scalar else "it has neither hinges nor slides"
-        raise MechanismError(
-            f"{mechanism.model.path}: no actuators, so no joint to prescribe a motion for: want {example}; {known}"
+        remedy = (
+            f"Name joints, for example --actuated {','.join(scalar[:2])}. Hinges and slides: {', '.join(scalar)}"
+            if scalar
+            else "Add actuators to the file; it has no hinges or slides"
         )
+        raise MechanismError(f"{mechanism.model.path}: no actuators: must have at least 1 actuator. {remedy}")
     motion = _prescribed(case, dt, where)
     refuse_lost_actuation(mechanism, motion, where)
     return motion
@@ -66,7 +67,7 @@ def _prescribed(case: Case, dt: float | None, where: str) -> Motion:
         recording = read_recording(file, mechanism)
         wrong = contradiction(mechanism, recording.t, recording.law(recording.t), str(file))
         motion = _recorded(mechanism, recording, case.guess, where)
-        notes = (*motion.notes, f"the log contradicts itself: {wrong}") if wrong else motion.notes
+        notes = (*motion.notes, f"the log is inconsistent: {wrong}") if wrong else motion.notes
         return replace(motion, contradiction=wrong, notes=notes)
     prescribed = prescription(case)
     return assemble(mechanism, prescribed.law, case.guess, report_grid(prescribed.span, dt=dt), where=where)
@@ -83,7 +84,9 @@ def _motion_file(robot: Robot) -> Path:
     """The file of a recorded motion, which lies in the robot's folder unless its path says otherwise."""
     known = robot.motion.parameters
     if list(known) != ["file"] or not isinstance(known["file"], str):
-        raise MechanismError(f"{robot.name}: motion law '{RECORDED}': want one parameter, file, got {dict(known)}")
+        raise MechanismError(
+            f"{robot.name}: motion law '{RECORDED}' must have a single parameter 'file', got {dict(known)}"
+        )
     return robot.folder / known["file"]
 
 
@@ -108,8 +111,8 @@ def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: s
         if widest > most:
             k, row = np.unravel_index(int(np.abs(gap).argmax()), gap.shape)
             raise LoopClosureError(
-                f"{where}: the {what} of the motion file do not close the loops: want at most {most:g}, got "
-                f"{widest:.3g} at t = {t[k]:g} s, closure '{closure_names(mechanism)[row]}'",
+                f"{where}: the {what} of the motion file must close the loops to {most:g}, got {widest:.3g} at "
+                f"t = {t[k]:g} s, closure '{closure_names(mechanism)[row]}'",
                 residual=widest,
                 tolerance=most,
                 time=float(t[k]),

@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from analytic.motion.assembly import assemble
-from robots.arrays import Array
-from robots.errors import SingularityError
-from robots.mechanism import Mechanism
-from robots.motion import Drive, Motion
+from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import SingularityError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive, Motion
 
 HARMONICS = 5
 """Of the span of the motion."""

@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import BPoly
 
-from robots.arrays import Array, want_equal_steps
-from robots.errors import MechanismError, ShapeError
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Drive, Law
+from loopcheck.robots.arrays import Array, want_equal_steps
+from loopcheck.robots.errors import MechanismError, ShapeError
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Drive, Law
+from loopcheck.robots.text_table import numbers, read_text_table
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BPoly
 
 if TYPE_CHECKING:
     import pandas as pd
 
 EQUAL = 1e-6
-"""Largest deviation of a step in time from the usual one, relative to that [-]."""
+"""Largest deviation of a time step from the median step, relative to the median [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,9 @@ def read_recording(path: Path, mechanism: Mechanism) -> Recording:
         sizes = {"qpos": mechanism.nq, "qvel": mechanism.nv, "qacc": mechanism.nv}
         for name, size in sizes.items():
             if f"{name}.{size}" in columns:
-                raise MechanismError(f"{path}: want {size} columns {name}, as the model has, got '{name}.{size}'")
+                raise MechanismError(
+                    f"{path}: must have {size} columns '{name}.*' for this model, got more: '{name}.{size}'"
+                )
         q, qd, qdd = (
             np.stack([_column(path, columns, f"{name}.{k}") for k in range(size)], axis=1)
             for name, size in sizes.items()
@@ -82,36 +87,34 @@ def _of_drive(path: Path, columns: "pd.DataFrame", mechanism: Mechanism, drive: 
 
 
 def _read_columns(path: Path) -> "pd.DataFrame":
-    from robots.text_table import read_text_table  # brings pandas, for which no other motion has to wait
-
     try:
         columns, _ = read_text_table(path)
     except (OSError, ValueError) as error:
-        raise MechanismError(f"{path}: want a CSV with the motion: {str(error).splitlines()[0]}") from error
+        raise MechanismError(f"{path}: a motion file must be CSV: {str(error).splitlines()[0]}") from error
     return columns
 
 
 def _column(path: Path, columns: "pd.DataFrame", name: str) -> Array:
     if name not in columns:
-        raise MechanismError(f"{path}: want a column '{name}', got {', '.join(map(str, columns)) or 'none'}")
-    from robots.text_table import numbers
-
+        raise MechanismError(f"{path}: must have a column '{name}', got {', '.join(map(str, columns)) or 'no columns'}")
     values = numbers(columns[name])
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
         raise MechanismError(
-            f"{path}: column '{name}': want finite numbers, got '{columns[name][row]}' in row {row + 1}"
+            f"{path}: column '{name}': numbers must be finite, got '{columns[name][row]}' in row {row + 1}"
         )
     return values
 
 
 def _interpolation(t: Array, q: Array, qd: Array, qdd: Array) -> Law:
     """The law through samples, each of shape (nt, joints), with continuous accelerations."""
+    from scipy.interpolate import BPoly
+
     curve = BPoly.from_derivatives(t, np.stack([q, qd, qdd], axis=1))
     return partial(_evaluate, curve, curve.derivative(), curve.derivative(2), float(t[0]), float(t[-1]))
 
 
-def _evaluate(q: BPoly, qd: BPoly, qdd: BPoly, first: float, last: float, t: Array) -> Drive:
+def _evaluate(q: "BPoly", qd: "BPoly", qdd: "BPoly", first: float, last: float, t: Array) -> Drive:
     """The law at times [s], shape (nt,); before and after the file the acceleration is constant."""
     inside = np.clip(t, first, last)
     ahead = (t - inside)[:, None]

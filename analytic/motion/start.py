@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.closures import (
+from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian_at,
     null_space,
     row_factors,
 )
-from analytic.kinematics.redundancy import drive_motions, independent_drives
-from analytic.kinematics.tree import retract
-from analytic.motion.continuation import CLOSED, Tracer
-from analytic.motion.limits import beyond_limits, inside_limits, limits_in_words
-from robots.arrays import Array
-from robots.errors import MechanismError
-from robots.mechanism import Coordinate
+from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer
+from loopcheck.analytic.kinematics.redundancy import drive_motions, independent_drives
+from loopcheck.analytic.kinematics.tree import retract
+from loopcheck.analytic.motion.limits import beyond_limits, inside_limits, limits_in_words
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Coordinate
 
 SIDESTEPS = (1e-3, 1e-2, 3e-2, 1e-1, 1e-1, 2e-1, 2e-1, 3e-1, 3e-1)
-"""How far joints are moved to find a regular pose beside a singular one [m or rad]."""
+"""Distances of the joints in the search for a regular pose beside a singular pose [m or rad]."""
 REGULAR = 0.5
 """Fraction of the best conditioning nearby that a regular pose has [-]."""
 
@@ -35,7 +35,7 @@ class Start:
     q: Array
     """Joint positions that close the loops [m or rad], shape (nq,)."""
     drives: tuple[Coordinate, ...]
-    """The driven coordinates whose motion determines that of all the others."""
+    """The driven coordinates that determine the motion of all joints."""
     limited: bool
     """Whether it is inside all joint limits."""
     notes: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class _Regularity:
 
     dof: int
     driven: int
-    """Rank of what the actuators drive."""
+    """Number of degrees of freedom moved by the actuators."""
     closures: float
     """Smallest singular value of the closures that counts [-]."""
     actuation: float
@@ -89,8 +89,10 @@ def _closed_inside(free: Tracer, guess: Array) -> tuple[Array, tuple[str, ...]]:
     for near in (guess[None], q):
         inside, gap = free.close(inside_limits(mechanism, near), 0.0)
         if gap <= CLOSED and not beyond_limits(mechanism, inside):
-            return inside, (f"starts inside limits that the pose of the file is outside of: {names}",)
-    outside_note = f"starts outside limits, for no closed pose inside all of them was found: {names}"
+            return inside, (f"the pose of the file is outside joint limits; the motion starts inside: {names}",)
+    outside_note = (
+        f"the motion starts outside joint limits, because no closed pose inside all limits was found: {names}"
+    )
     return free.start(guess, 0.0).q, (outside_note,)
 
 
@@ -134,12 +136,12 @@ def _stepped_aside(free: Tracer, q: Array, start: Array) -> str:
     before, after = _regularity(free, q), _regularity(free, start)
     moved = float(np.abs(start - q).max())
     if after.dof < before.dof:
-        what = f"its loops leave {before.dof} dofs, nearby {after.dof}"
+        what = f"{before.dof} degrees of freedom there, {after.dof} nearby"
     else:
         independent = independent_drives(free.mechanism, q[0])
         idle = [drive.name for drive in independent_drives(free.mechanism, start[0]) if drive not in independent]
-        what = f"in it {', '.join(idle)} move nothing by themselves" if idle else "it is nearly singular"
-    return f"starts {moved:.2g} (m or rad) aside from the pose of the file, which is singular: {what}"
+        what = f"{', '.join(idle)} cannot move the mechanism there" if idle else "it is close to a singularity"
+    return f"the motion starts {moved:.2g} (m or rad) beside the singular pose of the file: {what}"
 
 
 def _want_drives(free: Tracer, q: Array) -> tuple[Coordinate, ...]:
@@ -150,8 +152,11 @@ def _want_drives(free: Tracer, q: Array) -> tuple[Coordinate, ...]:
         return drives
     dof = null_space(closure_jacobian_at(mechanism, q[None])[0]).shape[1]
     if not dof:
-        raise MechanismError(f"{free.where}: the loops lock it: {mechanism.nv} dofs of the tree, none is left to move")
+        raise MechanismError(
+            f"{free.where}: the loops lock the mechanism: 0 of {mechanism.nv} degrees of freedom of the tree remain"
+        )
     names = ", ".join(actuator.name for actuator in mechanism.actuators)
     raise MechanismError(
-        f"{free.where}: want an actuator that moves one of the {dof} dofs, got {names}, whose joints are locked"
+        f"{free.where}: must have an actuator that moves any of the {dof} degrees of freedom, got {names} on locked "
+        "joints"
     )

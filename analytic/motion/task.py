@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from analytic.motion.jets import Jet
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Drive
+from loopcheck.analytic.motion.jets import Jet
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
 
 Path: TypeAlias = Callable[[Array], list[Jet]]
 """Task coordinates at times [s] of shape (nt,), each a jet of that shape."""

@@ -12,36 +12,35 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
-from analytic.dynamics.noc import tree_model
-from analytic.kinematics.closures import (
+from loopcheck.analytic.dynamics.noc import tree_model
+from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian_at,
     row_factors,
     solve_dependent,
 )
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import position_rate, retract
-from analytic.motion.continuation import CLOSED, Tracer, law_of_drives
-from robots.arrays import Array
-from robots.errors import MechanismError, SingularityError
-from robots.motion import Motion
+from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer, law_of_drives
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import position_rate, retract
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError, SingularityError
+from loopcheck.robots.motion import Motion
 
 ACCURACY = 1e-9
 """Relative error of the integration in a step [-]."""
 ACCURACY_WHERE_STIFF = 1e-8
-"""The same of Radau's method, whose estimate is of a lower order than the method itself [-]."""
+"""The same for Radau's method, with its error estimate of lower order [-]."""
 STIFF = 2e4
-"""Fastest decay of the undriven dofs from which on the integration is stiff [1/s]."""
+"""Fastest decay of the unactuated dofs above which the integration is stiff [1/s]."""
 NEARBY = 1e-6
-"""Step of the central differences for the Jacobian of the integration, relative to the state or one [-]."""
+"""Step of the central differences for the Jacobian of the integration, relative to the state if above 1 [-]."""
 AT_ONCE = 2**24
 """Numbers in the twist matrices of the states that are evaluated together [-]: 128 MB, and as much a few times more."""
 MOST_EVALUATIONS = (20_000, 200_000.0)
 """How often accelerations are computed at most: in any case [-], and besides for each second of the motion [1/s]."""
 STALLED = (2000, 1e-4)
-"""Evaluations after which the integration must have gone on [-], and by which fraction of the motion [-]."""
+"""Evaluations between two checks of progress [-], and the least progress, relative to the motion [-]."""
 MOST_SECONDS = (60.0, 240.0)
 """How long that takes at most: in any case [s], and besides for each second of the motion [-]."""
 
@@ -123,7 +122,7 @@ def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array, *, rank: int | 
     try:
         mobility = np.linalg.inv(Z_T @ tree.M @ Z_T.swapaxes(1, 2))
     except np.linalg.LinAlgError as error:
-        raise _stuck(tracer, float(t[0]), "no mass moves with them") from error
+        raise _stuck(tracer, float(t[0]), "no mass moves with them, so their acceleration is not determined") from error
     for _ in range(2):  # the second time less round-off, which is much where a heavy base floats and light links swing
         force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
         qdd = qdd - (Z_T.swapaxes(1, 2) @ (mobility @ (Z_T @ force[..., None])))[..., 0]
@@ -143,7 +142,7 @@ class _Integrand:
 
     tracer: Tracer
     rank: int
-    """Rank of what closures and drives hold at its start."""
+    """Rank of closures and drives in the initial state."""
     span: tuple[float, float]
     """First and last time [s]."""
     began: float
@@ -153,7 +152,7 @@ class _Integrand:
     evaluations: int = 0
     """How often accelerations have been computed."""
     reached: float = 0.0
-    """Where it was when that was last looked at [s]."""
+    """Time at the last check of progress [s]."""
 
     def __call__(self, t: float, y: Array) -> Array:
         """Rates at a time [s] of positions and velocities y, both of shape (nq + nv,)."""
@@ -192,7 +191,7 @@ class _Integrand:
             speeds = np.abs(y[mechanism.nq :])
             places = zip(mechanism.joints, mechanism.dof_slices, strict=True)
             joint = next(joint for joint, dofs in places if speeds.argmax() < dofs.stop)
-            why = f"steps shrink to nothing, '{joint.name}' moves at {speeds.max():.3g} {joint.unit}/s"
+            why = f"the integration steps become too small, '{joint.name}' moves at {speeds.max():.3g} {joint.unit}/s"
             raise _stuck(self.tracer, t, why)
         self.reached = t
 
@@ -202,15 +201,17 @@ class _Integrand:
         longest = MOST_SECONDS[0] + MOST_SECONDS[1] * length
         if self.evaluations > most or seconds > longest:
             raise MechanismError(
-                f"{self.tracer.where}: the motion of the dofs that nothing drives does not come to an end: after "
-                f"{self.evaluations} evaluations (limit {most}) and {seconds:.3g} s (limit {longest:g} s) it is at "
-                f"t = {t:.6f} s of {self.span[1]:g} s; the fastest of it decays at {self.fastest:.3g} 1/s: is there "
-                "next to no mass where a spring or a damper acts?"
+                f"{self.tracer.where}: the integration of the unactuated degrees of freedom takes too long: at "
+                f"t = {t:.6f} s of {self.span[1]:g} s after {self.evaluations} evaluations (limit {most}) and "
+                f"{seconds:.3g} s (limit {longest:g} s); fastest decay {self.fastest:.3g} 1/s. Does a spring or "
+                "damper act on a body with almost no mass?"
             )
 
 
 def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState]:
     """States at increasing times from that of a state on."""
+    from scipy.integrate import solve_ivp
+
     if times[-1] == start.t:
         return [start] * len(times)
     nq, span = tracer.mechanism.nq, (start.t, float(times[-1]))
@@ -236,7 +237,7 @@ def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState
 def _on_closures(tracer: Tracer, t: float, q: Array, qd: Array) -> MovingState:
     q, residual = tracer.close(q, t)
     if residual > CLOSED:
-        raise _stuck(tracer, t, f"the loops come open by {residual:.3g} (m or rad)")
+        raise _stuck(tracer, t, f"the loops open by {residual:.3g} (m or rad)")
     return MovingState(t=t, q=q, qd=settled(tracer, q, qd, t))
 
 
@@ -274,7 +275,7 @@ def _rank(tracer: Tracer, t: Array, values: Array) -> int:
 
 def _stuck(tracer: Tracer, t: float, why: str) -> SingularityError:
     return SingularityError(
-        f"{tracer.where}: the dofs that nothing drives cannot be followed at t = {t:.6f} s: {why}",
+        f"{tracer.where}: the motion of the unactuated degrees of freedom cannot be computed at t = {t:.6f} s: {why}",
         time=t,
         singular_value=float("nan"),
     )

@@ -13,13 +13,13 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from robots.arrays import Array
-from robots.efforts import EffortHistory
-from robots.errors import MechanismError, NotFoundError, NotRepresentableError
-from robots.mechanism import Joint, Mechanism
-from robots.motion import Motion
-from robots.robot import Case
-from robots.schema import reason_of
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.errors import MechanismError, NotFoundError, NotRepresentableError
+from loopcheck.robots.mechanism import Joint, Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.robots.schema import reason_of
 
 AS_CORRECTED: Set[str] = frozenset()
 
@@ -30,13 +30,13 @@ class Erratum(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_min_length=1)
 
     key: str = Field(pattern=r"^[a-z0-9_]+$")
-    """Name by which its printed form is switched on."""
+    """Name of the erratum, used to switch to its printed form."""
     equation: str
-    """Where it stands in the paper."""
+    """Place in the paper."""
     printed: str
     corrected: str
     computes: bool = True
-    """Whether it stands in an equation that can be computed as printed; the others are slips of notation."""
+    """Whether the printed form can be computed; if not, it is a slip of notation."""
 
 
 class Errata(BaseModel):
@@ -52,7 +52,7 @@ class Errata(BaseModel):
         keys = [erratum.key for erratum in errata]
         repeated = sorted({key for key in keys if keys.count(key) > 1})
         if repeated:
-            raise ValueError(f"want a key of its own for each erratum, got {', '.join(repeated)} more than once")
+            raise ValueError(f"keys of errata must be unique, got {', '.join(repeated)} more than once")
         return errata
 
 
@@ -72,9 +72,9 @@ class Paper:
     name = "analytic/paper"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         if case.robot.paper is None:
-            raise MechanismError(f"{self.name}: {case.robot.name} does not come from a paper")
+            raise MechanismError(f"{self.name}: robot must have a paper model, got '{case.robot.name}' without a paper")
         return EffortHistory(
             source=self.name,
             actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
@@ -137,9 +137,9 @@ def want_plain(mechanism: Mechanism, *, wrench: bool = False) -> None:
     more += [f"tendon '{tendon.name}'" for tendon in mechanism.tendons]
     more += [f"tendon '{spring.name}'" for spring in mechanism.point_springs]
     more += [f"gravity compensation of '{body.name}'" for body in mechanism.bodies if body.gravity_compensation]
-    more += ["an external wrench"] if mechanism.wrenches and not wrench else []
+    more += ["external wrench"] if mechanism.wrenches and not wrench else []
     if more:
-        raise NotRepresentableError(f"analytic/paper: {more[0]}: the paper's model has none")
+        raise NotRepresentableError(f"analytic/paper: the model of the paper does not include: {more[0]}")
 
 
 def _is_loaded(joint: Joint) -> bool:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
-from robots.arrays import Array
-from robots.errors import LoopClosureError, NotRepresentableError
-from robots.mechanism import Body, Mechanism, Wrench
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import LoopClosureError, NotRepresentableError
+from loopcheck.robots.mechanism import Body, Mechanism, Wrench
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 ERRATA = read_errata(__file__)
 
@@ -25,7 +25,7 @@ LEGS = range(1, 7)
 ACTUATED = 3
 """Place of the actuated joint 4 in a leg."""
 ROUND_OFF = 1e-12
-"""Largest distance of the actuated coordinates of a solved pose from the prescribed ones [m or rad]."""
+"""Largest distance of the actuated coordinates of a solved pose from the prescribed values [m or rad]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +33,13 @@ class Parameters:
     """Geometry [m], masses [kg] and inertia tensors about mass centres [kg m²]; legs are numbered I to VI."""
 
     S: Array
-    """Points where the first three axes of each leg meet, world, shape (6, 3)."""
+    """Intersections of the first three axes of each leg, world, shape (6, 3)."""
     U: Array
-    """Points where the last two axes of each leg meet, from C, platform axes, shape (6, 3)."""
+    """Intersections of the last two axes of each leg, from C, platform axes, shape (6, 3)."""
     e6: Array
     """Directions of the last axes, platform axes, shape (6, 3)."""
     lengths: tuple[float, float] | None
-    """Lower and upper link of a leg whose joint 4 is a revolute; None where it is prismatic."""
+    """Lower and upper link of a leg with a revolute joint 4; None for a prismatic leg."""
     C: Array
     """Mass centre of the platform in its own frame, shape (3,)."""
     m: Array
@@ -460,7 +460,7 @@ def _want(names: list[str], present: Container[str], kind: str) -> None:
     for name in names:
         if name not in present:
             raise NotRepresentableError(
-                f"analytic/paper: a platform on six legs has a {kind} '{name}', the model has none"
+                f"analytic/paper: a platform on six legs must have a {kind} '{name}', the model has no such {kind}"
             )
 
 
@@ -472,7 +472,7 @@ def _want_alike(bodies: Mapping[str, Body]) -> None:
             same = own.mass == first.mass and np.array_equal(own.center, first.center)
             if not same or not np.array_equal(own.inertia, first.inertia):
                 raise NotRepresentableError(
-                    f"analytic/paper: the legs are alike, '{own.name}' differs from '{first.name}'"
+                    f"analytic/paper: all legs must be equal, '{own.name}' differs from '{first.name}'"
                 )
 
 
@@ -482,7 +482,7 @@ def _load(mechanism: Mechanism, platform: Body) -> Wrench:
     moment, force = np.zeros(3), np.zeros(3)
     for load in mechanism.wrenches:
         if load.body != body or not np.array_equal(load.point, platform.center):
-            raise NotRepresentableError("analytic/paper: the external wrench acts at the mass centre of the platform")
+            raise NotRepresentableError("analytic/paper: external wrenches must act at the platform's mass centre")
         moment, force = moment + load.moment, force + load.force
     return Wrench(body=body, point=platform.center, moment=moment, force=force)
 

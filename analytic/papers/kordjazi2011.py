@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
-from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError, NotRepresentableError
-from robots.mechanism import Body, ConnectClosure, Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import LoopClosureError, NotRepresentableError
+from loopcheck.robots.mechanism import Body, ConnectClosure, Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 ERRATA = read_errata(__file__)
 
@@ -55,7 +55,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
     required = [*(f"slider{i}" for i in (1, 2, 3)), *(f"link{i}" for i in (1, 2, 3)), "platform"]
     missing = [name for name in required if name not in bodies]
     if missing:
-        raise NotRepresentableError(f"analytic/paper: the paper's 3-PRR has a body '{missing[0]}', the model has none")
+        raise NotRepresentableError(f"analytic/paper: the 3-PRR of the paper must have a body '{missing[0]}'")
     ordered = [bodies[name] for name in required]
     P = mechanism.site("P")
     own = Parameters(
@@ -75,7 +75,7 @@ def _want_paper_geometry(mechanism: Mechanism, ordered: list[Body], own: Paramet
     on_platform = own.l2 * (1 - np.exp(1j * CORNERS))  # joints 7, 8, 9 from joint 7, x towards P
     loops = {closure.name: closure for closure in mechanism.closures if isinstance(closure, ConnectClosure)}
     if set(loops) != {"q8", "q9"}:
-        raise NotRepresentableError("analytic/paper: the paper's 3-PRR has the closures 'q8' and 'q9'")
+        raise NotRepresentableError("analytic/paper: the 3-PRR of the paper must have the closures 'q8' and 'q9'")
     pairs = [
         *(("corner", _planar(body.position), corner) for body, corner in zip(ordered[:3], corners, strict=True)),
         *(("mass centre of a slider", _planar(body.center), 0) for body in ordered[:3]),
@@ -86,9 +86,7 @@ def _want_paper_geometry(mechanism: Mechanism, ordered: list[Body], own: Paramet
     ]
     for what, got, required in pairs:
         if abs(got - required) > ROUND_OFF:
-            raise NotRepresentableError(
-                f"analytic/paper: {what}: the paper's model wants {required:g} m, got {got:g} m"
-            )
+            raise NotRepresentableError(f"analytic/paper: {what} must be {required:g} m as in the paper, got {got:g} m")
     want_plain(mechanism)
 
 

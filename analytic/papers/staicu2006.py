@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
-from robots.arrays import Array
-from robots.errors import LoopClosureError, NotRepresentableError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import LoopClosureError, NotRepresentableError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 ERRATA = read_errata(__file__)
 
@@ -29,7 +29,7 @@ A6 = np.array([[0.0, 0.0, -1.0], [0.0, -1.0, 0.0], [-1.0, 0.0, 0.0]])
 U1, U2, U3 = np.eye(3)
 U3_TILDE = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
 ROUND_OFF = 1e-13
-"""Largest distance of the sliders of a solved pose from the prescribed ones [m]."""
+"""Largest distance of the sliders of a solved pose from the prescribed values [m]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
     bodies = {body.name: body for body in mechanism.bodies}
     for name in ("sliderA", "sliderB", "sliderC", "legA", "legB", "bar3", "bar6", "platform"):
         if name not in bodies:
-            raise NotRepresentableError(f"analytic/paper: the paper's 2T1R has a body '{name}', the model has none")
+            raise NotRepresentableError(f"analytic/paper: the 2T1R of the paper must have a body '{name}'")
     leg, platform = bodies["legA"], bodies["platform"]
     want_plain(mechanism)
     arm, offset = leg.center, platform.center

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
-from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError, NotRepresentableError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import LoopClosureError, NotRepresentableError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 ERRATA = read_errata(__file__)
 
 STEP = 1e-40
 """Imaginary step: the rates of T and A are derivatives along ẋ, taken without truncation error."""
 ROUND_OFF = 1e-13
-"""Largest distance of the actuated joints of a solved pose from the prescribed ones [m]."""
+"""Largest distance of the actuated joints of a solved pose from the prescribed values [m]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +68,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
     required = ("slider1", "slider2", "link1", "link2", "rod3", "rod4", "platform")
     for name in required:
         if name not in bodies:
-            raise NotRepresentableError(
-                f"analytic/paper: the paper's 2PUR-2RPU has a body '{name}', the model has none"
-            )
+            raise NotRepresentableError(f"analytic/paper: the 2PUR-2RPU of the paper must have a body '{name}'")
     want_plain(mechanism)
     ordered = [bodies[name] for name in required]
     return Parameters(

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
-from robots.arrays import Array
-from robots.errors import LoopClosureError, NotRepresentableError
-from robots.mechanism import Body, ConnectClosure, Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import LoopClosureError, NotRepresentableError
+from loopcheck.robots.mechanism import Body, ConnectClosure, Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 ERRATA = read_errata(__file__)
 
@@ -108,7 +108,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
     legs = [[f"{part}{i}" for i in (1, 2, 3)] for part in ("proximal", "distal", "sensor")]
     for name in (*legs[0], *legs[1], *legs[2], "platform", "load"):
         if name not in bodies:
-            raise NotRepresentableError(f"analytic/paper: the paper's 3-RRR has a body '{name}', the model has none")
+            raise NotRepresentableError(f"analytic/paper: the 3-RRR of the paper must have a body '{name}'")
     proximal, distal, sensor = ([bodies[name] for name in names] for names in legs)
     platform, load = bodies["platform"], bodies["load"]
     P = mechanism.site("P").position
@@ -144,10 +144,10 @@ def parameters(mechanism: Mechanism) -> Parameters:
         ("mass centre of the load", (load.position + load.center)[:2], P[:2]),
     ):
         if np.abs(got - required).max() > ROUND_OFF:
-            raise NotRepresentableError(f"analytic/paper: {what}: the paper's model wants {required} m, got {got} m")
+            raise NotRepresentableError(f"analytic/paper: {what} must be at {required} m as in the paper, got {got} m")
     want_plain(mechanism)
     for what in _beyond_the_paper(mechanism, [*proximal, *distal, platform]):
-        raise NotRepresentableError(f"analytic/paper: {what}: the paper's model has none")
+        raise NotRepresentableError(f"analytic/paper: the model of the paper does not include: {what}")
     return p
 
 
@@ -156,7 +156,7 @@ def _beyond_the_paper(mechanism: Mechanism, links: list[Body]) -> Iterator[str]:
     loops = [closure.name for closure in mechanism.closures if isinstance(closure, ConnectClosure)]
     if sorted(loops) != ["qc2", "qc3"] or len(mechanism.closures) != 2:
         yield "closures other than 'qc2' and 'qc3'"
-    yield from (f"a turned frame of '{body.name}'" for body in links if not np.array_equal(body.rotation, np.eye(3)))
+    yield from (f"rotated frame of '{body.name}'" for body in links if not np.array_equal(body.rotation, np.eye(3)))
     if mechanism.gravity[0]:
         yield "gravity along X"
 

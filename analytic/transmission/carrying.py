@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.mechanism import WORLD, Mechanism
 
 
 def carried_masses(mechanism: Mechanism) -> list[float]:

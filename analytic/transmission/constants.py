@@ -12,24 +12,24 @@ from functools import partial
 import numpy as np
 from scipy.optimize import least_squares
 
-from analytic.kinematics.closures import RANK_TOLERANCE
-from analytic.transmission.joint_space import JointSpace, joint_efforts, moved
-from analytic.transmission.regressor import JOINT_CONSTANTS, LINK_CONSTANTS, SECOND_MOMENTS, links, regressor
-from analytic.transmission.terms import motor_efforts
-from analytic.transmission.twin import Twin, Workspace
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
+from loopcheck.analytic.transmission.joint_space import JointSpace, joint_efforts, moved
+from loopcheck.analytic.transmission.regressor import JOINT_CONSTANTS, LINK_CONSTANTS, SECOND_MOMENTS, links, regressor
+from loopcheck.analytic.transmission.terms import motor_efforts
+from loopcheck.analytic.transmission.twin import Twin, Workspace
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 DRAWS = 4
 """Rates and accelerations that are drawn at each pose of the workspace."""
 HOLD = 3e-4
-"""What it costs to leave what the file has, over what it costs to leave a motor its whole effort [-]."""
+"""Cost of a change of the file's constants, over the cost of the whole motor effort as an error [-]."""
 THICK = 1e-3
-"""Least second moment of mass, over the mean one that the link has [-]."""
+"""Least second moment of mass, over the mean second moment of the link [-]."""
 FAR = 2.0
-"""Widths of the range about its middle in which the spring of a joint is at rest [-]."""
+"""Rest positions of a joint's spring: distance from the middle of its range, in widths of the range [-]."""
 BEGIN = 1e-2
-"""Stiffness from which a spring is looked for, over the largest that can be of use [-]."""
+"""Smallest stiffness in the search for a spring, over the largest useful stiffness [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Constants:
     mechanism: Mechanism
     """With its joints and bodies as they are to be."""
     change: Array
-    """What differs, in the order of the regressor's columns [any unit], shape (p,)."""
+    """Differences, in the order of the regressor's columns [any unit], shape (p,)."""
 
     def space(self, serial: JointSpace) -> JointSpace:
         """The stand-in with these constants, seen at its shared joints.
@@ -61,7 +61,7 @@ class Pace:
     rates: Array
     """Root mean square [m/s or rad/s], shape (n,)."""
     accelerations: Array
-    """Root mean square of what the pull leaves [m/s² or rad/s²], shape (n,)."""
+    """Root mean square not explained by the pull [m/s² or rad/s²], shape (n,)."""
 
     def drawn(self, x: Array, generator: np.random.Generator) -> tuple[Array, Array]:
         """Random rates and accelerations at some positions.
@@ -84,7 +84,7 @@ class States:
     lacking: Array
     """Efforts at the joints that the stand-in lacks [N or N m], shape (nt, n)."""
     closed: Array
-    """Those of the closed mechanism [N or N m], shape (nt, n)."""
+    """Efforts of the closed mechanism [N or N m], shape (nt, n)."""
     regressor: Array
     """Of the stand-in [any unit], shape (nt, n, p)."""
     transmission: Array

@@ -6,24 +6,24 @@ from itertools import product
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
-from analytic.transmission.joint_map import JointMap
-from analytic.transmission.terms import joint_terms
-from analytic.transmission.twin import Twin, sound_poses
-from robots.arrays import Array
-from robots.errors import MechanismError
+from loopcheck.analytic.transmission.joint_map import JointMap
+from loopcheck.analytic.transmission.terms import joint_terms
+from loopcheck.analytic.transmission.twin import Twin, sound_poses
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
 
 DEGREES: Mapping[int, tuple[int, ...]] = {1: (6, 10, 16, 24, 36), 2: (6, 10, 14, 18), 3: (4, 6, 8, 10)}
 """Degrees that are tried, by the number of joints."""
 COARSEST = 5
 """Points in each joint of the coarsest grid."""
 ACCURATE = 1e-8
-"""Error over the peak of a function at which no higher degree is tried [-]."""
+"""Error over the peak of a function that ends the increase of the degree [-]."""
 MANY = 200
 """Random poses that stand for a grid of many joints."""
 CHECKS = 64
-"""Random poses at which a fit is checked."""
+"""Random poses that check a fit."""
 SHRINK, SHRINKINGS = 0.9, 30
-"""A box in which not all poses are sound is made smaller by this, so many times at most."""
+"""Factor that shrinks a box with unsound poses, and the largest number of reductions."""
 FIELDS = ("motor position", "transmission", "armature", "damping", "force at rest")
 
 
@@ -42,7 +42,7 @@ def fields(twin: Twin, x: Array) -> tuple[Array, Array]:
     """
     (q, sound), (q_serial, serial_sound) = (sound_poses(space, x) for space in (twin.closed, twin.serial))
     if not (sound & serial_sound).all():
-        raise MechanismError(f"{twin.closed.mechanism.model.path}: not all poses of the box are reached")
+        raise MechanismError(f"{twin.closed.mechanism.model.path}: every pose of the box must be reachable")
     closed, serial = joint_terms(twin.closed, q), joint_terms(twin.serial, q_serial)
     mechanism, motors = twin.closed.mechanism, list(twin.motors)
     positions = mechanism.values_of(mechanism.drives, q) @ mechanism.gearing.T
@@ -82,8 +82,8 @@ def sound_box(twin: Twin) -> Array:
             return box
         box = start[:, None] + SHRINK * (box - start[:, None])
     raise MechanismError(
-        f"{twin.closed.mechanism.model.path}: want a box of poses about the start, got none, down to "
-        f"{', '.join(f'{name} {low:.3g} to {high:.3g}' for name, (low, high) in zip(twin.names, box, strict=True))}"
+        f"{twin.closed.mechanism.model.path}: must have a box of reachable poses around the initial pose, none found "
+        f"down to {', '.join(f'{n} {low:.3g} to {high:.3g}' for n, (low, high) in zip(twin.names, box, strict=True))}"
     )
 
 
@@ -104,8 +104,8 @@ def fitted_map(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array]:
     n = len(twin.names)
     if n not in DEGREES:
         raise MechanismError(
-            f"functions of the pose take a grid over all joints together: want up to {max(DEGREES)} joints, got {n}, "
-            f"whose coarsest grid has {COARSEST**n:,} poses; hold the others by --hold, as all but those of an ankle"
+            f"functions of the pose: at most {max(DEGREES)} shared joints, got {n} (the coarsest grid over all joints "
+            f"has {COARSEST**n:,} poses). Hold further joints with --hold, for example all except an ankle"
         )
     checks = np.random.default_rng(seed).uniform(box[:, 0], box[:, 1], (CHECKS, n))
     exact, sizes = fields(twin, checks)

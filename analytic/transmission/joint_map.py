@@ -143,7 +143,7 @@ class JointMap:
         if u.size and np.abs(u).max() > 1 + 1e-9:
             k = int(np.abs(u).max(axis=0).argmax())
             far = x[np.abs(u[:, k]).argmax(), k]
-            raise ValueError(f"{self.joints[k]}: want {self.low[k]:.6g} to {self.high[k]:.6g}, got {far:.6g}")
+            raise ValueError(f"{self.joints[k]}: must be within {self.low[k]:.6g} to {self.high[k]:.6g}, got {far:.6g}")
         if along is not None:
             coefficients = chebder(coefficients, axis=along) / half[along]
         values = coefficients

@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 from numpy.polynomial.chebyshev import chebder
 
-from analytic.batch.c_source import function
-from analytic.batch.expressions import Graph, Scalar
-from analytic.batch.tape import Tape, assemble_tape
-from analytic.transmission.joint_map import JointMap
-from robots.arrays import Array
+from loopcheck.analytic.batch.c_source import function
+from loopcheck.analytic.batch.expressions import Graph, Scalar
+from loopcheck.analytic.batch.tape import Tape, assemble_tape
+from loopcheck.analytic.transmission.joint_map import JointMap
+from loopcheck.robots.arrays import Array
 
 NEGLIGIBLE = 1e-14
 """Coefficients below this part of the largest of their function are left out [-]."""
@@ -27,12 +27,12 @@ def c_source(functions: JointMap) -> str:
     efforts = function("efforts_that_are_missing", _efforts(functions), inputs, {"tau": n})
     low, high = (", ".join(repr(float(value)) for value in side) for side in (functions.low, functions.high))
     joints, motors = (", ".join(names).replace("*/", "* /") for names in (functions.joints, functions.motors))
-    return f"""/* A closed mechanism as functions of its joint positions: its transmission, what a serial model lacks.
+    return f"""/* Transmission of a closed mechanism and efforts missing from its serial model, by joint position.
  *
  * joints x [rad or m]: {joints}
  * motors y [rad or m]: {motors}
  *
- * Both functions return 0, or 1 + the number of the first joint that is outside its range, and then fill in nothing.
+ * Both functions return 0 on success. If a joint is outside its range, they return 1 + its index and write no results.
  */
 #include <math.h>
 
@@ -51,7 +51,7 @@ static int outside(const double *x)
 {efforts}
 
 /* Positions y of the {na} motors, and T: rate of each motor per rate of each joint, {na} rows of {n}. Efforts at the
- * joints are the transpose of T times those of the motors. */
+ * joints = transpose of T times efforts at the motors. */
 int joint_map(const double *x, double *y, double *T)
 {{
     const int place = outside(x);

@@ -2,7 +2,7 @@
 
 D holds the joint velocities per unit rate of each shared joint with the loops closed, D = N (X N)⁻¹ with N = null(Φ)
 and X the rates of the shared joints. What is left besides, as of rods that spin, must cost nothing, and D is less
-its part along it, D − Z (ZᵀMZ)⁻¹ ZᵀMD, as in `analytic.kinematics.redundancy.actuator_motions`.
+its part along it, D − Z (ZᵀMZ)⁻¹ ZᵀMD, as in `loopcheck.analytic.kinematics.redundancy.actuator_motions`.
 """
 
 from collections.abc import Sequence
@@ -10,18 +10,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytic.dynamics.noc import tree_model
-from analytic.dynamics.powers import tree_inertia
-from analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, null_space, row_factors, solve_dependent
-from analytic.kinematics.redundancy import WELL_CONDITIONED, free_motions
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import poses, retract
-from analytic.motion.batched_assembly import close_batch
-from analytic.motion.continuation import CLOSED, close
-from analytic.transmission.carrying import carried_masses
-from robots.arrays import AnyArray, Array
-from robots.errors import LoopClosureError, MechanismError, NotFoundError
-from robots.mechanism import (
+from loopcheck.analytic.dynamics.noc import tree_model
+from loopcheck.analytic.dynamics.powers import tree_inertia
+from loopcheck.analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian_at,
+    null_space,
+    row_factors,
+    solve_dependent,
+)
+from loopcheck.analytic.kinematics.continuation import CLOSED, close
+from loopcheck.analytic.kinematics.redundancy import WELL_CONDITIONED, free_motions
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import poses, retract
+from loopcheck.analytic.motion.batched_assembly import close_batch
+from loopcheck.analytic.transmission.carrying import carried_masses
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
+from loopcheck.robots.mechanism import (
     WORLD,
     Closure,
     Coordinate,
@@ -29,14 +35,14 @@ from robots.mechanism import (
     Mechanism,
     WeldClosure,
 )
-from robots.size import unit_rates
+from loopcheck.robots.size import unit_rates
 
 STEP = 0.05
 """Longest step of a shared joint on the way to a pose [rad, or in sizes of the robot]."""
 IDLE = 1e-9
-"""Largest force along a motion that costs nothing, over the largest force [-]."""
+"""Largest force along a motion without cost, over the largest force [-]."""
 SLIGHT = 1e-5
-"""The same along one whose force is left out and named, as of a rod whose mass centre is rounded off its axis [-]."""
+"""The same for motions with a force that is ignored but reported, as of a rod with a rounded mass centre [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +58,9 @@ class JointSpace:
     start: Array
     """A closed pose [m or rad], shape (nq,)."""
     spare: int = 0
-    """Degrees of freedom besides, which cost nothing, as of rods that spin."""
+    """Further degrees of freedom without cost, as of spinning rods."""
     left_out: str = ""
-    """What force along these is left out, in words."""
+    """Ignored force along these motions, as text."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,7 +103,7 @@ def fixed_joints(mechanism: Mechanism, names: Sequence[str]) -> tuple[str, ...]:
     """
     balls = [joint.name for joint in mechanism.joints if joint.kind == "ball" and joint.name in names]
     if balls:
-        raise MechanismError(f"{mechanism.model.path}: want hinges and slides to hold, got the ball {balls[0]}")
+        raise MechanismError(f"{mechanism.model.path}: held joints must be hinges or slides, got the ball {balls[0]}")
     return tuple(joint.name for joint in mechanism.joints if joint.kind == "free" or joint.name in names)
 
 
@@ -138,7 +144,8 @@ def closed_start(
     q, residual = close(mechanism, guess[None], passive)
     if residual > CLOSED:
         raise LoopClosureError(
-            f"{mechanism.model.path}: the loops cannot be closed at the start: want a gap of at most {CLOSED:g}, got "
+            f"{mechanism.model.path}: the loops cannot be closed at the start: loop gap must be at most {CLOSED:g}, "
+            "got "
             f"{residual:.3g} (m or rad)",
             residual=residual,
             tolerance=CLOSED,
@@ -187,15 +194,15 @@ def joint_space(mechanism: Mechanism, start: Array, names: Sequence[str], signs:
     space = JointSpace(mechanism=mechanism, joints=joints, signs=np.array(signs), start=start)
     N, units = free_motions(mechanism, start), unit_rates(mechanism)
     XN = space.selection * units @ N / units[space.dofs][:, None]
-    where = f"{mechanism.model.path}: at the starting pose the loops"
+    where = str(mechanism.model.path)
     values, tied = np.linalg.svd(XN.T)[1:]
     rank = int((values > RANK_TOLERANCE).sum())
     if rank < len(joints):
         largest = np.abs(tied[rank:]).max(axis=0)
         culprits = [name for name, part in zip(names, largest, strict=True) if part > RANK_TOLERANCE]
         raise MechanismError(
-            f"{where} want shared joints that move by themselves, got {', '.join(culprits)}, which follow from each "
-            "other or do not move: leave some of them out by --hold"
+            f"{where}: shared joints must be independent in the initial pose, got {', '.join(culprits)}, dependent or "
+            "locked. Hold some of these joints with --hold"
         )
     Z = N @ null_space(XN)
     return replace(space, spare=Z.shape[1], left_out=_force_left_out(space, Z, where))
@@ -348,10 +355,11 @@ def _force_left_out(space: JointSpace, Z: Array, where: str) -> str:
         if parts[dofs].max() > 1e-3
     ]
     if not costly.any():
-        return f"{', '.join(names)} may spin: the weight that turns them, {along.max():.1e} of the largest, is left out"
+        return f"{', '.join(names)} may spin: the weight that turns them ({along.max():.1e} of the largest) is ignored"
     raise MechanismError(
-        f"{where} leave {Z.shape[1]} more degrees of freedom than the shared joints {', '.join(space.names)} give, of "
-        f"joints {', '.join(names)}: share them by --map, or keep them where they are by --hold"
+        f"{where}: the shared joints {', '.join(space.names)} must determine the initial pose, but "
+        f"{Z.shape[1]} further degrees of freedom remain, of joints {', '.join(names)}. Share them with --map, or hold "
+        "them with --hold"
     )
 
 

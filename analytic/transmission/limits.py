@@ -13,10 +13,10 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
-from analytic.kinematics.closures import RANK_TOLERANCE
-from analytic.transmission.joint_space import JointSpace
-from analytic.transmission.terms import joint_terms
-from robots.arrays import Array
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
+from loopcheck.analytic.transmission.joint_space import JointSpace
+from loopcheck.analytic.transmission.terms import joint_terms
+from loopcheck.robots.arrays import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

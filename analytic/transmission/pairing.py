@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.tree import poses
-from robots.arrays import Array
-from robots.errors import MechanismError, NotFoundError
-from robots.mechanism import DOFS, Mechanism
-from robots.size import size
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.mechanism import DOFS, Mechanism
+from loopcheck.robots.size import size
 
 ALONG = 0.5
 """Least cosine of the angle between the axes of a pair [-]; the files may start in poses that differ."""
 SAME_LINE = 1e-3
-"""How far apart axes of joints are that lie on one line, relative to the robot's size, and as an angle [-]."""
+"""Largest distance of axes on a common line, relative to the robot's size, and largest angle [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,9 @@ class Pair:
     serial: str
     """Name in the serial stand-in."""
     sign: float
-    """1, or −1 where the axes point to opposite sides [-]."""
+    """1, or −1 for axes of opposite direction [-]."""
     by: str
-    """What they were paired by: `name`, `map` or `axis`."""
+    """Criterion of the pair: `name`, `map` or `axis`."""
 
 
 def pair_joints(
@@ -67,8 +67,9 @@ def pair_joints(
     names += _on_one_line(closed, q_closed, serial, q, names, fixed)
     if not names:
         raise MechanismError(
-            f"{serial.model.path}: want a joint that {closed.model.path.name} has too, by its name, its axis or --map; "
-            f"hinges and slides here are {', '.join(others) or 'none'}, there {', '.join(own) or 'none'}"
+            f"{serial.model.path}: must share a joint with {closed.model.path.name}, by name, by axis or with --map. "
+            f"Hinges and slides: {', '.join(others) or '(empty)'}; in {closed.model.path.name}: "
+            f"{', '.join(own) or '(empty)'}"
         )
     order = {joint.name: j for j, joint in enumerate(closed.joints)}
     pairs = [
@@ -96,13 +97,13 @@ def _line(mechanism: Mechanism, q: Array, name: str) -> tuple[str, Array, Array]
 
 def _sign(closed: Mechanism, q_closed: Array, left: str, serial: Mechanism, q_serial: Array, right: str) -> float:
     (kind, axis, _), (other_kind, other, _) = _line(closed, q_closed, left), _line(serial, q_serial, right)
-    where = f"{serial.model.path}: joint '{right}' cannot stand for '{left}' of {closed.model.path.name}"
+    where = f"{serial.model.path}: joint '{right}' does not match '{left}' of {closed.model.path.name}"
     if kind != other_kind:
-        raise MechanismError(f"{where}: want a {kind}, got a {other_kind}")
+        raise MechanismError(f"{where}: kind must be {kind}, got {other_kind}")
     if abs(axis @ other) < ALONG:
         degrees = np.degrees(np.arccos(np.clip(abs(axis @ other), 0, 1)))
         raise MechanismError(
-            f"{where}: want axes along each other, got {degrees:.3g} degrees between them at the start"
+            f"{where}: axes must be parallel, got {degrees:.3g} degrees between them in the initial pose"
         )
     return float(np.sign(axis @ other))
 

@@ -6,17 +6,17 @@ centre that the file has, so that a change of them is s = m d and Σ = Σ' + s s
 
 import numpy as np
 
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import cross
-from analytic.transmission.joint_space import JointSpace, joint_motions
-from robots.arrays import Array
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import cross
+from loopcheck.analytic.transmission.joint_space import JointSpace, joint_motions
+from loopcheck.robots.arrays import Array
 
 JOINT_CONSTANTS = 4
 """Armature, damping, stiffness, and constant effort, of each shared joint."""
 LINK_CONSTANTS = 9
 """First and second moments of mass of each link."""
 SECOND_MOMENTS = tuple((i, j) for i in range(3) for j in range(i + 1))
-"""Entries of Σ, in their order: those of a lower triangle."""
+"""Entries of Σ: the lower triangle, in order."""
 
 
 def links(space: JointSpace) -> tuple[int, ...]:

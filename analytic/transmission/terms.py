@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytic.dynamics.noc import tree_model
-from analytic.dynamics.powers import tree_inertia
-from analytic.kinematics.state import State
-from analytic.transmission.joint_space import JointSpace, joint_motions
-from robots.arrays import Array
+from loopcheck.analytic.dynamics.noc import tree_model
+from loopcheck.analytic.dynamics.powers import tree_inertia
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.transmission.joint_space import JointSpace, joint_motions
+from loopcheck.robots.arrays import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

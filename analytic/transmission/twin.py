@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.kinematics.tree import poses
-from analytic.motion.automatic import SPAN, swing
-from analytic.motion.continuation import Tracer
-from analytic.motion.limits import TOUCHED, excess
-from analytic.motion.start import regular_start
-from analytic.transmission.joint_space import (
+from loopcheck.analytic.kinematics.continuation import Tracer
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.automatic import SPAN, swing
+from loopcheck.analytic.motion.limits import TOUCHED, excess
+from loopcheck.analytic.motion.start import regular_start
+from loopcheck.analytic.transmission.joint_space import (
     JointSpace,
     closed_start,
     conditioning,
@@ -20,19 +20,19 @@ from analytic.transmission.joint_space import (
     reached_poses,
     want_known,
 )
-from analytic.transmission.pairing import Pair, pair_joints
-from analytic.transmission.terms import JointTerms, joint_terms
-from robots.arrays import AnyArray, Array
-from robots.errors import MechanismError
-from robots.mechanism import Mechanism
-from robots.size import unit_rates
+from loopcheck.analytic.transmission.pairing import Pair, pair_joints
+from loopcheck.analytic.transmission.terms import JointTerms, joint_terms
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.size import unit_rates
 
 SWING = 0.5
 """How far a joint without limits goes to both sides [rad, or in sizes of the robot]."""
 SOUND = 0.05
 """Fraction of the start's conditioning that loops and motors must keep [-]."""
 LEAST_DRIVEN = 1e-9
-"""Rate of a motor below which it drives no shared joint [-]."""
+"""Largest rate of a motor that drives no shared joint [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Twin:
     ranges: Array
     """Lowest and highest value of each shared coordinate that is looked at [m or rad], shape (n, 2)."""
     notes: tuple[str, ...] = ()
-    """What there is to say of the pose in which the closed mechanism starts."""
+    """Remarks on the initial pose of the closed mechanism."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -151,17 +151,17 @@ class Workspace:
     x: Array
     """Shared coordinates [m or rad], shape (ns, n)."""
     closed_reaches: AnyArray
-    """Which of them the closed mechanism reaches, shape (ns,)."""
+    """Samples reached by the closed mechanism, shape (ns,), boolean."""
     serial_reaches: AnyArray
-    """Which of them the stand-in reaches, shape (ns,)."""
+    """Samples reached by the serial model, shape (ns,), boolean."""
     closed: JointTerms
-    """Of the closed mechanism where both do."""
+    """Terms of the closed mechanism at common samples."""
     serial: JointTerms
     """Of the stand-in there."""
     closed_q: Array
     """Poses of the closed mechanism there [m or rad], shape (nt, nq)."""
     serial_q: Array
-    """Those of the stand-in [m or rad], shape (nt, nq of that)."""
+    """Poses of the serial model there [m or rad], shape (nt, nq of the serial model)."""
     pose_error: Array
     """Distance of the bodies that the shared joints move, and angle between them [m and rad], shape (nt, n, 2)."""
 
@@ -188,8 +188,9 @@ def workspace(twin: Twin, x: Array) -> Workspace:
     if not common.any():
         counts = int(closed_reaches.sum()), int(serial_reaches.sum())
         raise MechanismError(
-            f"{twin.serial.mechanism.model.path}: want poses that {twin.closed.mechanism.model.path.name} reaches too, "
-            f"got none of {len(x)}: that one reaches {counts[0]}, this one {counts[1]}"
+            f"{twin.serial.mechanism.model.path}: must share reachable poses with "
+            f"{twin.closed.mechanism.model.path.name}, got 0 of {len(x)} in common: the closed mechanism reaches "
+            f"{counts[0]}, the serial model {counts[1]}"
         )
     return Workspace(
         x=x,
@@ -226,8 +227,8 @@ def want_driven(twin: Twin) -> None:
         idle = np.abs(directions[rank:]).max(axis=0) > 1e-6
         names = [name for name, is_idle in zip(space.names, idle, strict=True) if is_idle]
         raise MechanismError(
-            f"{space.mechanism.model.path}: want motors that move all shared joints, got "
-            f"{', '.join(twin.motor_names)}, which leave {', '.join(names)} free: want --hold, or motors by --actuated"
+            f"{space.mechanism.model.path}: motors must move all shared joints, got {', '.join(twin.motor_names)} with "
+            f"{', '.join(names)} unactuated. Hold these joints with --hold, or add motors with --actuated"
         )
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
+from loopcheck.engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
 
 
 class Dart(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "dart"
     requires = "dartpy"
@@ -18,30 +18,30 @@ class Dart(Engine):
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     simulating = frozenset({"as_is", "forward"})
     on_request: ClassVar[Mapping[str, str]] = {
-        "as_is": "there are no files of DART's with actuators to take as they are: it steps what we build"
+        "as_is": "DART has no model format with actuators; the model is built by loopcheck"
     }
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.dart import audit
+        from loopcheck.engines.dart import audit
 
         return audit
 
     def refinements(self) -> Refinements:
         """See `Engine.refinements`."""
-        from engines.dart import refinements
+        from loopcheck.engines.dart import refinements
 
         return refinements
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.dart import faults
+        from loopcheck.engines.dart import faults
 
         return faults
 
     def free_motion(self) -> FreeMotion:
         """See `Engine.free_motion`."""
-        from engines.dart import free_motion
+        from loopcheck.engines.dart import free_motion
 
         return free_motion
 

@@ -4,20 +4,20 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from engines.dart._loads import apply_loads
-from engines.dart._loops import opening
-from engines.dart._skeleton import Tree, build
-from engines.dart._stepping import close_loops, world_with
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.mechanism import Mechanism
+from loopcheck.engines.dart._loads import apply_loads
+from loopcheck.engines.dart._loops import opening
+from loopcheck.engines.dart._skeleton import Tree, build
+from loopcheck.engines.dart._stepping import close_loops, world_with
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import Mechanism
 
 STEP, ERROR_REDUCTION = 1e-3, 0.01
 """DART's default step [s] and error reduction of constraints [-]."""
 
 
 class DartStepped(NamedTuple):
-    """See `engines.as_is.Stepped`."""
+    """See `loopcheck.engines.as_is.Stepped`."""
 
     tree: Tree
     world: Any
@@ -43,20 +43,20 @@ class DartStepped(NamedTuple):
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.as_is.Stepped.mechanism`."""
+        """See `loopcheck.engines.as_is.Stepped.mechanism`."""
         return self.tree.mechanism
 
     def state(self) -> tuple[Array, Array]:
-        """See `engines.as_is.Stepped.state`."""
+        """See `loopcheck.engines.as_is.Stepped.state`."""
         x, qd = (np.array(values) for values in (self.tree.skeleton.getPositions(), self.tree.skeleton.getVelocities()))
         return (self.tree.ours(x) if np.isfinite(x).all() else x), qd
 
     def opening(self) -> Deviation:
-        """See `engines.as_is.Stepped.opening`."""
+        """See `loopcheck.engines.as_is.Stepped.opening`."""
         return opening(self.tree)
 
     def hold(self, force: Array, t: float) -> None:
-        """See `engines.as_is.Stepped.hold`."""
+        """See `loopcheck.engines.as_is.Stepped.hold`."""
         self.tree.skeleton.setForces(force)
         apply_loads(self.tree)
         self.world.step(False)

@@ -4,42 +4,42 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines.dart._loads import apply_loads, joint_dampers, joint_springs
-from engines.dart._loops import closure_bias, closure_jacobian, opening
-from engines.dart._skeleton import Tree, build
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.mechanism import Mechanism
+from loopcheck.engines.dart._loads import apply_loads, joint_dampers, joint_springs
+from loopcheck.engines.dart._loops import closure_bias, closure_jacobian, opening
+from loopcheck.engines.dart._skeleton import Tree, build
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
 class DartEquations:
-    """See `engines.equations.Equations`."""
+    """See `loopcheck.engines.equations.Equations`."""
 
     tree: Tree
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.equations.Equations.mechanism`."""
+        """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.tree.mechanism
 
     def jacobian(self, q: Array) -> Array:
-        """See `engines.equations.Equations.jacobian`."""
+        """See `loopcheck.engines.equations.Equations.jacobian`."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return closure_jacobian(self.tree)
 
     def opening(self, q: Array) -> Deviation:
-        """See `engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.Equations.opening`."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return opening(self.tree)
 
     def closure_bias(self, q: Array, qd: Array) -> Array:
-        """See `engines.equations.Equations.closure_bias`."""
+        """See `loopcheck.engines.equations.Equations.closure_bias`."""
         self.tree.put(q, qd)
         return closure_bias(self.tree)
 
     def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-        """See `engines.equations.Equations.tree_terms`; DART has no rotors."""
+        """See `loopcheck.engines.equations.Equations.tree_terms`; DART has no rotors."""
         self.tree.put(q, qd)
         apply_loads(self.tree)
         skeleton = self.tree.skeleton

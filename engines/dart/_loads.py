@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engines.dart._skeleton import BALL_OR_FREE, Tree, rotation
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.mechanism import WORLD, Wrench
+from loopcheck.engines.dart._skeleton import BALL_OR_FREE, Tree, rotation
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Wrench
 
 
 def apply_loads(tree: Tree) -> None:

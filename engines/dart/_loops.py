@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from engines.dart._loads import point_motion
-from engines.dart._skeleton import Tree
-from engines.openings import closure_rows, gap
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.mechanism import WORLD
+from loopcheck.engines.dart._loads import point_motion
+from loopcheck.engines.dart._skeleton import Tree
+from loopcheck.engines.openings import closure_rows, gap
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import WORLD
 
 
 def closure_jacobian(tree: Tree) -> Array:

@@ -15,15 +15,15 @@ import dartpy
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.dart._support import want_representable
-from engines.silence import silenced
-from robots.arrays import Array
-from robots.errors import EngineError
-from robots.mechanism import WORLD, Joint, Mechanism
+from loopcheck.engines.dart._support import want_representable
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import WORLD, Joint, Mechanism
 
 BALL_OR_FREE = ("ball", "free")
 ASIDE = Rotation.from_rotvec(np.ones(3) / np.sqrt(3))
-"""Where balls count from."""
+"""Origin of the balls' coordinates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Tree:
     joints: tuple[tuple[Any, ...], ...]
     """DART's joints that each joint is made of."""
     armature: Array
-    """Inertia of rotors, which DART knows nothing of [kg or kg m²], shape (nv,)."""
+    """Inertia of rotors, absent from DART [kg or kg m²], shape (nv,)."""
 
     def put(self, q: Array, qd: Array) -> None:
         """Set the state, and the loads of the mechanism, which DART keeps along the axes of the bodies.

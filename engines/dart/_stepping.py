@@ -8,15 +8,15 @@ from typing import Any, assert_never
 import dartpy
 import numpy as np
 
-from engines.dart._loads import apply_loads, point_motion
-from engines.dart._loops import opening
-from engines.dart._skeleton import Tree, build, guarded
-from engines.silence import silenced
-from robots.arrays import Array
-from robots.efforts import Deviation, Rung, deviation_of
-from robots.errors import EngineError
-from robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
-from robots.motion import Motion
+from loopcheck.engines.dart._loads import apply_loads, point_motion
+from loopcheck.engines.dart._loops import opening
+from loopcheck.engines.dart._skeleton import Tree, build, guarded
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, Rung, deviation_of
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
+from loopcheck.robots.motion import Motion
 
 UNLIMITED = 1e9
 """Force of servos that is never reached [N or N m]."""
@@ -27,7 +27,7 @@ class Run:
     """One simulation."""
 
     dt: float
-    """Step, which divides that of the motion [s]."""
+    """Step, a divisor of the step of the motion [s]."""
     lead: int
     """Number of steps before the span."""
     drives: tuple[int, ...]
@@ -77,7 +77,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
     on_drives[:, run.drives] = log.forces + rotors * targets.qdd[:, run.drives]
     if not (np.isfinite(log.positions).all() and np.isfinite(on_drives).all()):
-        raise EngineError(f"dart: unstable at steps of {run.dt:g} s: its efforts or its state are not finite")
+        raise EngineError(f"dart: the simulation with steps of {run.dt:g} s diverged: efforts or state are not finite")
     miss = log.positions + rest - targets.q[:, run.drives]
     return Rung(
         dt=run.dt,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from robots.errors import NotRepresentableError
-from robots.mechanism import Mechanism
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import Mechanism
 
 
 def want_representable(mechanism: Mechanism) -> None:
@@ -14,18 +14,18 @@ def want_representable(mechanism: Mechanism) -> None:
     """
     reasons = (*_coupled(mechanism), *_rotors(mechanism))
     if reasons:
-        raise NotRepresentableError(f"dart: {'; '.join(reasons)}")
+        raise NotRepresentableError(f"dart: not supported: {'; '.join(reasons)}")
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
     """What acts on the coordinates of several joints."""
     for closure in mechanism.coordinate_closures:
-        yield f"equality '{closure.name}': its couplers cannot be set from Python"
+        yield f"equality '{closure.name}' (couplers cannot be set from Python)"
     driven = [drive for drive in mechanism.drives if not drive.is_joint]
     loaded = [tendon for tendon in mechanism.tendons if tendon.armature or tendon.damping or tendon.stiffness]
     names = [drive.name for drive in driven] + [tendon.name for tendon in loaded]
     for name in dict.fromkeys(names):
-        yield f"tendon '{name}': its motors, springs and rotors are on single joints"
+        yield f"tendon '{name}' (motors, springs and rotors only on single joints)"
 
 
 def _rotors(mechanism: Mechanism) -> Iterator[str]:
@@ -33,4 +33,4 @@ def _rotors(mechanism: Mechanism) -> Iterator[str]:
     driven = mechanism.actuated_joints
     for j, joint in enumerate(mechanism.joints):
         if joint.armature and j not in driven:
-            yield f"armature of {joint.kind} joint '{joint.name}', which nothing drives: its joints have no rotors"
+            yield f"armature of the unactuated {joint.kind} joint '{joint.name}' (joints have no rotors)"

@@ -4,29 +4,29 @@ from typing import Any
 
 import numpy as np
 
-from engines.dart._equations import equations
-from engines.dart._loads import ball_spring
-from engines.dart._skeleton import Tree, guarded, rotation
-from engines.equations import equation_fields, matrices_along, names_of
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
-from robots.mechanism import Mechanism
+from loopcheck.engines.dart._equations import equations
+from loopcheck.engines.dart._loads import ball_spring
+from loopcheck.engines.dart._skeleton import Tree, guarded, rotation
+from loopcheck.engines.equations import equation_fields, matrices_along, names_of
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import Mechanism
 
 KINDS = {"RevoluteJoint": "hinge", "PrismaticJoint": "slide", "BallJoint": "ball", "TranslationalJoint": "free"}
 """Kind of a joint by the first of DART's that it is made of."""
 REBUILT = {
-    "armature": "added to the inertia of joints that are driven",
+    "armature": "added to the inertia of driven joints",
     "stiffness": "springs of balls as loads before each step",
     "force": "loads before each step",
     "moment": "loads before each step",
-    "transmission": "motors act on joints; gears are taken off their readings",
+    "transmission": "motors act on joints; readings are divided by the gears",
 }
 FREE = "free joints as a translation and a ball"
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -59,7 +59,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from engines.dart.routes.forward import DartForward, Settings
-from robots.efforts import Fault
+from loopcheck.engines.dart.routes.forward import DartForward, Settings
+from loopcheck.robots.efforts import Fault
 
 WEAK = 0.9
-"""What a weak servo can do, over the largest effort that is needed [-]."""
+"""Force limit of a weak servo, over the largest required effort [-]."""
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "forward": {

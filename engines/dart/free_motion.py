@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from engines.contract import State
-from engines.dart._loads import apply_loads
-from engines.dart._skeleton import build, guarded
-from engines.dart._stepping import close_loops, world_with
-from engines.silence import silenced
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.engines.contract import State
+from loopcheck.engines.dart._loads import apply_loads
+from loopcheck.engines.dart._skeleton import build, guarded
+from loopcheck.engines.dart._stepping import close_loops, world_with
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 STEP, LOOSE = 1e-3, 0.01
 """DART's default step [s] and error reduction [-]."""
@@ -17,9 +17,9 @@ TIGHT_STEPS = 5000
 FEWEST = 100
 """Steps of a tight simulation between two times."""
 SETTINGS = (
-    "default: steps of 1 ms, error reduction 0.01; tight: of 0.2 ms or a thousandth of the span, error reduction 1"
+    "default: steps of 1 ms, error reduction 0.01; tight: steps of 0.2 ms or 1/1000 of the span, error reduction 1"
 )
-"""See `engines.contract.FreeMotion`."""
+"""See `loopcheck.engines.contract.FreeMotion`."""
 
 
 def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
+from loopcheck.engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
 
 
 class Drake(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "drake"
     requires = "pydrake"
@@ -18,30 +18,30 @@ class Drake(Engine):
     shares = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
     simulating = frozenset({"as_is", "forward"})
     on_request: ClassVar[Mapping[str, str]] = {
-        "as_is": "there are no files of Drake's with actuators to take as they are: it steps what we build"
+        "as_is": "loopcheck reads no model files of Drake; the model is built by loopcheck"
     }
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.drake import audit
+        from loopcheck.engines.drake import audit
 
         return audit
 
     def refinements(self) -> Refinements:
         """See `Engine.refinements`."""
-        from engines.drake import refinements
+        from loopcheck.engines.drake import refinements
 
         return refinements
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.drake import faults
+        from loopcheck.engines.drake import faults
 
         return faults
 
     def free_motion(self) -> FreeMotion:
         """See `Engine.free_motion`."""
-        from engines.drake import free_motion
+        from loopcheck.engines.drake import free_motion
 
         return free_motion
 

@@ -4,19 +4,19 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from engines.drake._equations import opening
-from engines.drake._plant import Plant, build
-from engines.drake._stepping import apply_loads
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.mechanism import Mechanism
+from loopcheck.engines.drake._equations import opening
+from loopcheck.engines.drake._plant import Plant, build
+from loopcheck.engines.drake._stepping import apply_loads
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import Mechanism
 
 STEP = 1e-3
 """The step of Drake's own examples [s]; it has no default."""
 
 
 class DrakeStepped(NamedTuple):
-    """See `engines.as_is.Stepped`."""
+    """See `loopcheck.engines.as_is.Stepped`."""
 
     drake: Plant
     step: float = STEP
@@ -41,19 +41,19 @@ class DrakeStepped(NamedTuple):
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.as_is.Stepped.mechanism`."""
+        """See `loopcheck.engines.as_is.Stepped.mechanism`."""
         return self.drake.mechanism
 
     def state(self) -> tuple[Array, Array]:
-        """See `engines.as_is.Stepped.state`."""
+        """See `loopcheck.engines.as_is.Stepped.state`."""
         return self.drake.state()
 
     def opening(self) -> Deviation:
-        """See `engines.as_is.Stepped.opening`."""
+        """See `loopcheck.engines.as_is.Stepped.opening`."""
         return opening(self.drake, self.drake.context)
 
     def hold(self, force: Array, t: float) -> None:
-        """See `engines.as_is.Stepped.hold`."""
+        """See `loopcheck.engines.as_is.Stepped.hold`."""
         plant, context = self.drake.plant, self.drake.context
         command, after = np.zeros(plant.num_actuators()), plant.AllocateDiscreteVariables()
         for j, actuator in self.drake.actuators.items():

@@ -6,29 +6,29 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from engines.drake._plant import Plant, build, trees, wrench_math
-from engines.openings import gap
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.efforts import Deviation, deviation_of
-from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Mechanism, RigidClosure, WeldClosure
+from loopcheck.engines.drake._plant import Plant, build, trees, wrench_math
+from loopcheck.engines.openings import gap
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, deviation_of
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Mechanism, RigidClosure, WeldClosure
 
 V = trees.JacobianWrtVariable.kV
 
 
 @dataclass(frozen=True, slots=True)
 class DrakeEquations:
-    """See `engines.equations.Equations`."""
+    """See `loopcheck.engines.equations.Equations`."""
 
     drake: Plant
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.equations.Equations.mechanism`."""
+        """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.drake.mechanism
 
     def jacobian(self, q: Array) -> Array:
-        """See `engines.equations.Equations.jacobian`, along the world's axes."""
+        """See `loopcheck.engines.equations.Equations.jacobian`, along the world's axes."""
         drake = self.drake
         drake.put(q, np.zeros(drake.mechanism.nv))
         T = drake.rates(q)
@@ -47,12 +47,12 @@ class DrakeEquations:
         return np.concatenate(rows)
 
     def opening(self, q: Array) -> Deviation:
-        """See `engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.Equations.opening`."""
         self.drake.put(q, np.zeros(self.mechanism.nv))
         return opening(self.drake, self.drake.context)
 
     def closure_bias(self, q: Array, qd: Array) -> Array:
-        """See `engines.equations.Equations.closure_bias`, by Drake's bias accelerations."""
+        """See `loopcheck.engines.equations.Equations.closure_bias`, by Drake's bias accelerations."""
         drake = self.drake
         drake.put(q, qd)
         rows = [np.zeros(0)]
@@ -68,7 +68,7 @@ class DrakeEquations:
         return np.concatenate(rows)
 
     def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-        """See `engines.equations.Equations.tree_terms`."""
+        """See `loopcheck.engines.equations.Equations.tree_terms`."""
         drake = self.drake
         drake.put(q, qd)
         plant, context, T = drake.plant, drake.context, drake.rates(q)

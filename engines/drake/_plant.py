@@ -15,11 +15,11 @@ from typing import Any, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.drake._support import want_representable
-from engines.silence import silenced
-from robots.arrays import Array
-from robots.errors import EngineError
-from robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
+from loopcheck.engines.drake._support import want_representable
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
 
 with silenced():
     plants: Any = import_module("pydrake.multibody.plant")
@@ -30,11 +30,11 @@ with silenced():
 
 BALL_OR_FREE = ("ball", "free")
 STEP = 1e-3
-"""Step of a plant whose terms are looked at [s]; only discrete plants have constraints."""
+"""Step of a plant used only for its terms [s]; only discrete plants have constraints."""
 STRONGEST = 1e12
 """Effort that actuators never reach [N or N m]."""
 NEXT_TO_NOTHING = 1e-9
-"""Gain of positions of actuators that hold velocities [N/m or N m/rad]; Drake wants one."""
+"""Position gain of actuators that hold velocities [N/m or N m/rad]; Drake requires a positive value."""
 NONE_HELD: Mapping[int, float] = {}
 
 
@@ -44,7 +44,7 @@ class Plant:
 
     mechanism: Mechanism
     plant: Any
-    """Drake's plant, finalized, which owns all that is named here."""
+    """Drake's finalized plant, owner of all objects below."""
     context: Any
     """A context of it, to be set."""
     bodies: tuple[Any, ...]
@@ -52,7 +52,7 @@ class Plant:
     joints: tuple[Any, ...]
     """Drake's joint of each joint."""
     actuators: dict[int, Any] = field(default_factory=dict)
-    """Drake's actuator by the index of its joint; of those that are driven or have a rotor."""
+    """Drake's actuator by the index of its joint, for driven joints and joints with a rotor."""
 
     def body(self, b: int) -> Any:
         """Drake's body of a body, or of the world."""

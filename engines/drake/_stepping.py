@@ -5,14 +5,14 @@ from time import perf_counter
 
 import numpy as np
 
-from engines.drake._equations import opening
-from engines.drake._plant import Plant, build, guarded, plants, trees, values, wrench_math
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.efforts import Deviation, Rung, deviation_of
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.engines.drake._equations import opening
+from loopcheck.engines.drake._plant import Plant, build, guarded, plants, trees, values, wrench_math
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, Rung, deviation_of
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 GAIN = 1e9
 """Of the velocity that actuators hold [N s/m or N m s/rad]; SAP makes them no stiffer than it makes constraints."""
@@ -23,7 +23,7 @@ class Run:
     """One simulation."""
 
     dt: float
-    """Step, which divides that of the motion [s]."""
+    """Step, a divisor of the step of the motion [s]."""
     lead: int
     """Number of steps before the span."""
     drives: tuple[int, ...]
@@ -70,7 +70,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     efforts = np.zeros((len(motion.t), len(mechanism.drives)))
     efforts[:, run.drives] = log.efforts
     if not (np.isfinite(log.positions).all() and np.isfinite(efforts).all()):
-        raise EngineError(f"drake: unstable at steps of {run.dt:g} s: its efforts or its state are not finite")
+        raise EngineError(f"drake: the simulation with steps of {run.dt:g} s diverged: efforts or state are not finite")
     rest = np.array([mechanism.joints[j].rest_position[0] for j in driven])
     miss = log.positions + rest - motion.law(motion.t).q[:, run.drives]
     return Rung(

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from engines.drake._equations import equations
-from engines.drake._plant import Plant, guarded, trees
-from engines.equations import equation_fields, matrices_along, names_of
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
-from robots.mechanism import Mechanism
+from loopcheck.engines.drake._equations import equations
+from loopcheck.engines.drake._plant import Plant, guarded, trees
+from loopcheck.engines.equations import equation_fields, matrices_along, names_of
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import Mechanism
 
 KINDS = {
     trees.RevoluteJoint: "hinge",
@@ -20,15 +20,15 @@ KINDS = {
 }
 """Kind of a joint by Drake's class of it."""
 REBUILT = {
-    "armature": "rotors of actuators, which joints without a motor get too",
+    "armature": "rotors of actuators; passive joints also get an actuator",
     "force": "applied spatial forces",
     "moment": "applied spatial forces",
-    "transmission": "actuators act on joints; gears are taken off their readings",
+    "transmission": "actuators act on joints; readings are divided by the gears",
 }
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -61,7 +61,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from engines.drake.routes.forward import DrakeForward, Settings
-from robots.efforts import Fault
+from loopcheck.engines.drake.routes.forward import DrakeForward, Settings
+from loopcheck.robots.efforts import Fault
 
 WEAK = 0.9
-"""What a weak motor can do, over the largest effort that is needed [-]."""
+"""Force limit of a weak motor, over the largest required effort [-]."""
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "forward": {"weak motors": lambda peak: DrakeForward(Settings(strongest=WEAK * peak))},

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from engines.contract import State
-from engines.drake._as_is import STEP, DrakeStepped
-from engines.drake._plant import guarded
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.engines.contract import State
+from loopcheck.engines.drake._as_is import STEP, DrakeStepped
+from loopcheck.engines.drake._plant import guarded
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 TIGHT_STEP = 2e-4
-"""Longest step of a tight simulation [s]: in shorter ones more is left of the momentum than they gain."""
+"""Longest step of a tight simulation [s]; shorter steps lose more momentum than they gain accuracy."""
 FEWEST = 100
 """Steps of a tight simulation between two times."""
-SETTINGS = "default: steps of 1 ms; tight: of 0.2 ms or a hundredth of the time between two samples; SAP as it comes"
-"""See `engines.contract.FreeMotion`."""
+SETTINGS = "default: steps of 1 ms; tight: steps of 0.2 ms or 1/100 of the sample time; SAP with default settings"
+"""See `loopcheck.engines.contract.FreeMotion`."""
 
 
 def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:

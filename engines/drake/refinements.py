@@ -5,17 +5,17 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
-from engines.drake.routes.forward import OWN, DrakeForward, Settings
-from engines.extrapolation import divided
-from engines.ladder import Ladder, Level, Route, halvings
-from robots.motion import Motion
+from loopcheck.engines.drake.routes.forward import OWN, DrakeForward, Settings
+from loopcheck.engines.extrapolation import divided
+from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.021, 0.3e-3
 """Bounds of the steps of a ladder [s]."""
 FIXED = replace(OWN, settled=inf)
 """The settings of the route, with as many steps as it begins with."""
 ONCE = replace(FIXED, parts=(1,))
-"""One simulation, nothing extrapolated."""
+"""A single simulation without extrapolation."""
 
 
 def ladders(motion: Motion) -> Iterator[Ladder]:

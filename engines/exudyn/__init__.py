@@ -1,10 +1,10 @@
 """Exudyn, as rigid bodies in redundant coordinates with joints between them, built from the `Mechanism`."""
 
-from engines.contract import Audit, Engine, Faults, Refinements
+from loopcheck.engines.contract import Audit, Engine, Faults, Refinements
 
 
 class Exudyn(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "exudyn"
     requires = "exudyn"
@@ -17,19 +17,19 @@ class Exudyn(Engine):
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.exudyn import audit
+        from loopcheck.engines.exudyn import audit
 
         return audit
 
     def refinements(self) -> Refinements:
         """See `Engine.refinements`."""
-        from engines.exudyn import refinements
+        from loopcheck.engines.exudyn import refinements
 
         return refinements
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.exudyn import faults
+        from loopcheck.engines.exudyn import faults
 
         return faults
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.exudyn._frames import Frame, Pose
-from robots.arrays import Array
+from loopcheck.engines.exudyn._frames import Frame, Pose
+from loopcheck.robots.arrays import Array
 
 COORDINATES = 7
 """Of a body."""

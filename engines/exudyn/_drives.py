@@ -11,14 +11,14 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from engines.exudyn._coordinates import COORDINATES
-from engines.exudyn._frames import Frame
-from robots.mechanism import WORLD, Mechanism
+from loopcheck.engines.exudyn._coordinates import COORDINATES
+from loopcheck.engines.exudyn._frames import Frame
+from loopcheck.robots.mechanism import WORLD, Mechanism
 
 Vector: TypeAlias = tuple[float, float, float]
 """World axes; plain numbers, as these functions are called in every step."""
 AT_REST = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
-"""Coordinates of the world, as those of a body."""
+"""Coordinates of the world, in the place of a body's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class JointRate:
 
     slide: bool
     grounded: bool
-    """Whether the joint is on the world, which has no coordinates."""
+    """Whether the joint is on the world (without coordinates)."""
     axis: Vector
     """Its axis in the axes of the body before it [-]."""
     after: Vector

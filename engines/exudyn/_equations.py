@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from engines.differences import slope_along
-from engines.displacement import moved
-from engines.exudyn._coordinates import coordinates
-from engines.exudyn._exudyn import exudyn
-from engines.exudyn._frames import Frame, frames, poses
-from engines.exudyn._rotors import with_rotors
-from engines.exudyn._system import System, built
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.engines.differences import slope_along
+from loopcheck.engines.displacement import moved
+from loopcheck.engines.exudyn._coordinates import coordinates
+from loopcheck.engines.exudyn._exudyn import exudyn
+from loopcheck.engines.exudyn._frames import Frame, frames, poses
+from loopcheck.engines.exudyn._rotors import with_rotors
+from loopcheck.engines.exudyn._system import System, built
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 STEP = 4e-3
-"""Largest change of a joint from one point of a difference to the next [rad or m]: truncation is below round-off."""
+"""Largest change of a joint between two points of a difference [rad or m]: truncation is below round-off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

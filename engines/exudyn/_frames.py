@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from robots.arrays import Array
-from robots.mechanism import WORLD, Joint, Mechanism
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Joint, Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +24,11 @@ class Frame:
     before: int
     """Place of the frame that it is placed on, or `WORLD`."""
     position: Array
-    """Its origin in that frame where the joint is at its reference [m], shape (3,)."""
+    """Its origin in that frame at the joint's reference [m], shape (3,)."""
     rotation: Array
-    """Rotation from its axes to those of that frame there [-], shape (3, 3)."""
+    """Rotation from its axes to the axes of that frame at the joint's reference [-], shape (3, 3)."""
     center: Array
-    """Its mass centre, where Exudyn counts from: a tiny inertia about another point would be lost [m], shape (3,)."""
+    """Its mass centre, the origin in Exudyn: a tiny inertia about another point would be lost [m], shape (3,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Pose:
     p: Array = field(default_factory=lambda: np.zeros(3))
     """Origin [m], shape (3,)."""
     w: Array = field(default_factory=lambda: np.zeros(3))
-    """Angular velocity [rad/s], shape (3,), or (n, 3): n motions may be looked at in one position."""
+    """Angular velocity [rad/s], shape (3,), or (n, 3) for n motions in the same position."""
     v: Array = field(default_factory=lambda: np.zeros(3))
     """Velocity of the origin [m/s], shape (3,) or (n, 3)."""
     alpha: Array = field(default_factory=lambda: np.zeros(3))

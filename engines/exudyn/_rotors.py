@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from engines.exudyn._drives import JointRate
-from engines.exudyn._exudyn import items
-from engines.exudyn._frames import Frame
-from robots.arrays import Array
-from robots.mechanism import WORLD, Mechanism
+from loopcheck.engines.exudyn._drives import JointRate
+from loopcheck.engines.exudyn._exudyn import items
+from loopcheck.engines.exudyn._frames import Frame
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

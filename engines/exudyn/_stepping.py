@@ -7,18 +7,18 @@ from typing import Any, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.exudyn._coordinates import COORDINATES, coordinates, poses_of
-from engines.exudyn._drives import Drive, JointRate
-from engines.exudyn._equations import quiet_settings
-from engines.exudyn._exudyn import exudyn, items
-from engines.exudyn._frames import frames, places, poses
-from engines.exudyn._rotors import with_rotors
-from engines.exudyn._system import System, built
-from robots.arrays import Array
-from robots.efforts import Deviation, Rung, deviation_of
-from robots.errors import EngineError
-from robots.mechanism import WORLD, ConnectClosure, Mechanism, WeldClosure
-from robots.motion import Motion
+from loopcheck.engines.exudyn._coordinates import COORDINATES, coordinates, poses_of
+from loopcheck.engines.exudyn._drives import Drive, JointRate
+from loopcheck.engines.exudyn._equations import quiet_settings
+from loopcheck.engines.exudyn._exudyn import exudyn, items
+from loopcheck.engines.exudyn._frames import frames, places, poses
+from loopcheck.engines.exudyn._rotors import with_rotors
+from loopcheck.engines.exudyn._system import System, built
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, Rung, deviation_of
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, WeldClosure
+from loopcheck.robots.motion import Motion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Run:
     """One simulation."""
 
     dt: float
-    """Step, which divides that of the motion [s]."""
+    """Step, a divisor of the step of the motion [s]."""
     lead: int
     """Number of steps before the span."""
     drives: tuple[int, ...]
@@ -34,9 +34,9 @@ class Run:
     tolerance: float
     """Of Newton's method, relative to the first increment of a step [-]."""
     exact_start: bool
-    """Whether the accelerations at the start are those of the motion; else they are left at zero."""
+    """Whether the initial accelerations are taken from the motion; if not, they are zero."""
     left_out: tuple[int, ...] = ()
-    """Rows of the closures that others make redundant."""
+    """Redundant rows of the closures."""
     rank_revealing: bool = False
     """Whether constraints that are left make the equations of a step singular."""
 
@@ -70,7 +70,9 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
         states, multipliers = _march(system.mbs, (velocity, acceleration * run.exact_start), steps, run)
         rows = [int(system.mbs.systemData.GetObjectLTGAE(drive)[0]) for drive in driven]
     if len(states) != steps + 1 or not (np.isfinite(states).all() and np.isfinite(multipliers).all()):
-        raise EngineError(f"exudyn: unstable at steps of {run.dt:g} s: its solver gave up or its state is not finite")
+        raise EngineError(
+            f"exudyn: the simulation with steps of {run.dt:g} s diverged: its solver failed or its state is not finite"
+        )
     samples = np.arange(len(motion.t)) * round(motion.dt / run.dt) + run.lead
     on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
     on_drives[:, run.drives] = -multipliers[samples][:, rows]

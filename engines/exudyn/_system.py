@@ -7,15 +7,15 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from engines.exudyn._coordinates import COORDINATES, coordinates
-from engines.exudyn._exudyn import exudyn, items, silenced
-from engines.exudyn._frames import Frame, Pose, frames, places
-from engines.exudyn._rotors import add_rotors
-from engines.refusal import want_representable
-from engines.rotation import axes_along
-from robots.arrays import Array
-from robots.errors import EngineError
-from robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, WeldClosure
+from loopcheck.engines.exudyn._coordinates import COORDINATES, coordinates
+from loopcheck.engines.exudyn._exudyn import exudyn, items, silenced
+from loopcheck.engines.exudyn._frames import Frame, Pose, frames, places
+from loopcheck.engines.exudyn._rotors import add_rotors
+from loopcheck.engines.refusal import want_representable
+from loopcheck.engines.rotation import axes_along
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, WeldClosure
 
 X, Z = np.eye(3)[0], np.eye(3)[2]
 UNTURNED = np.eye(3)
@@ -36,7 +36,7 @@ class System:
     bodies: tuple[int, ...]
     """Object of each frame."""
     joints: tuple[int | None, ...]
-    """Object that places each frame on the one before; None for a free joint."""
+    """Object that places each frame on the preceding frame; None for a free joint."""
     closures: tuple[int, ...]
     """Object of each closure."""
     springs: tuple[int | None, ...]
@@ -119,22 +119,24 @@ def _want_representable(mechanism: Mechanism) -> None:
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
     """What acts on the coordinates of several joints."""
     for closure in mechanism.coordinate_closures:
-        yield f"equality '{closure.name}': its joints have no coordinates to couple"
+        yield f"equality '{closure.name}' (joints have no coordinates to couple)"
     driven = [drive for drive in mechanism.drives if not drive.is_joint]
     for tendon in (*driven, *(tendon.length for tendon in mechanism.tendons)):
-        yield f"tendon '{tendon.name}': its joints have no coordinates to sum"
+        yield f"tendon '{tendon.name}' (joints have no coordinates to add)"
 
 
 def _on_joints(mechanism: Mechanism) -> Iterator[str]:
     """What acts on a joint or along a line in ways that it has not."""
     for joint in mechanism.joints:
         if joint.armature and joint.kind in ("ball", "free"):
-            yield f"armature of {joint.kind} joint '{joint.name}': only hinges and slides have a rotor"
+            yield f"armature of {joint.kind} joint '{joint.name}' (rotors only on hinges and slides)"
         if joint.kind in ("ball", "free") and (joint.stiffness or joint.damping):
-            yield f"spring or damper of {joint.kind} joint '{joint.name}': only hinges and slides get one"
+            yield (
+                f"spring or damper of {joint.kind} joint '{joint.name}' (springs and dampers only on hinges and slides)"
+            )
     for spring in mechanism.point_springs:
         if spring.stiffness and spring.rest[0] != spring.rest[1]:
-            yield f"slack of spring '{spring.name}': its springs have one length at rest"
+            yield f"slack of spring '{spring.name}' (springs have a single rest length)"
 
 
 def _bodies(

@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.equations import names_of
-from engines.exudyn._coordinates import coordinates
-from engines.exudyn._equations import closure_bias, equations, rates_of_coordinates, rows_of
-from engines.exudyn._frames import frames, places, poses
-from engines.exudyn._rotors import rotor_dofs, with_rotors
-from engines.exudyn._system import System, X, Z, built
-from robots.arrays import Array
-from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
-from robots.mechanism import Mechanism
+from loopcheck.engines.equations import names_of
+from loopcheck.engines.exudyn._coordinates import coordinates
+from loopcheck.engines.exudyn._equations import closure_bias, equations, rates_of_coordinates, rows_of
+from loopcheck.engines.exudyn._frames import frames, places, poses
+from loopcheck.engines.exudyn._rotors import rotor_dofs, with_rotors
+from loopcheck.engines.exudyn._system import System, X, Z, built
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import Mechanism
 
 KINDS = {"JointRevoluteZ": "hinge", "JointPrismaticX": "slide", "JointSpherical": "ball"}
 """Kind of a joint by Exudyn's name of it."""
 REBUILT = {
-    "armature": "a coordinate of its own with a mass, held to the rate of its joint",
-    "transmission": "drives act on joints; gears are taken off their multipliers",
+    "armature": "separate coordinate with a mass, constrained to the rate of its joint",
+    "transmission": "drives act on joints; multipliers are divided by the gears",
 }
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -73,7 +73,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.

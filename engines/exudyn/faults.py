@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from engines.exudyn.routes.forward import ExudynForward, Settings
-from robots.efforts import Fault
+from loopcheck.engines.exudyn.routes.forward import ExudynForward, Settings
+from loopcheck.robots.efforts import Fault
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "forward": {"start at rest": lambda peak: ExudynForward(Settings(exact_start=False))},

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from engines.extrapolation import divided
-from engines.exudyn.routes.forward import OWN, ExudynForward, Settings
-from engines.ladder import Ladder, Level, Route, halvings
-from robots.motion import Motion
+from loopcheck.engines.extrapolation import divided
+from loopcheck.engines.exudyn.routes.forward import OWN, ExudynForward, Settings
+from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.026, 0.6e-3
 """Bounds of the steps of a ladder [s]."""
@@ -40,6 +40,10 @@ def _trial(report: float, value: float, dt: float, settings: Settings) -> Level:
 
 def _to_set(settings: Settings) -> str:
     """The settings by the names that Exudyn gives them."""
-    start = "SetODE2Coordinates_tt with those of the motion" if settings.exact_start else "initial accelerations zero"
+    start = (
+        ("SetODE2Coordinates_tt with the accelerations of the motion")
+        if settings.exact_start
+        else "initial accelerations zero"
+    )
     newton = f"newton.residualMode 1, newton.relativeTolerance {settings.tolerance:g}, newton.absoluteTolerance 0"
     return f"DynamicSolverType.TrapezoidalIndex2, {newton}, {start}"

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Batch, Causes, Engine, Faults
-from engines.tuning import Tuning
+from loopcheck.engines.contract import Audit, Batch, Causes, Engine, Faults
+from loopcheck.engines.tuning import Tuning
 
 
 class Genesis(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "genesis"
     requires = "genesis"
@@ -22,36 +22,36 @@ class Genesis(Engine):
     companions = ("torch>=2.6",)
     without_wheels = ("pygltflib",)
     on_request: ClassVar[Mapping[str, str]] = {
-        "as_is": "Genesis takes 8 GB and compiles for a minute or two for each robot"
+        "as_is": "Genesis needs 8 GB of disk space and compiles for 1 to 2 minutes per robot"
     }
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.genesis import audit
+        from loopcheck.engines.genesis import audit
 
         return audit
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.genesis import faults
+        from loopcheck.engines.genesis import faults
 
         return faults
 
     def causes(self) -> Causes:
         """See `Engine.causes`."""
-        from engines.genesis import causes
+        from loopcheck.engines.genesis import causes
 
         return causes
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""
-        from engines.genesis import batch
+        from loopcheck.engines.genesis import batch
 
         return batch
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""
-        from engines.genesis import tuning
+        from loopcheck.engines.genesis import tuning
 
         return tuning
 

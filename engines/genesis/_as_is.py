@@ -6,32 +6,32 @@ from typing import Self
 
 import numpy as np
 
-from engines.genesis._genesis import device
-from engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
-from engines.own_drives import REPORTED, Gains, Reading, driven_by_own_drives
-from engines.silence import silenced
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.genesis._genesis import device
+from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
+from loopcheck.engines.own_drives import REPORTED, Gains, Reading, driven_by_own_drives
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
-READING = Reading(effort=REPORTED, reason="get_dofs_control_force, read where the step has ended")
+READING = Reading(effort=REPORTED, reason="get_dofs_control_force, read at the end of the step")
 UNLIMITED = 1e12
-"""Largest force of the drives [N or N m]: that of the file's actuators is no part of what is asked."""
+"""Largest force of the drives [N or N m]; the force limits of the file do not apply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenesisDriven:
-    """See `engines.own_drives.Driven`."""
+    """See `loopcheck.engines.own_drives.Driven`."""
 
     built: Built
     dofs: tuple[int, ...]
-    """Those of the drives."""
+    """Dofs of the drives."""
     step: float
     precision: type[np.floating] = np.float64
     iterations: float = np.nan
-    """Genesis tells none on a CPU."""
+    """Iterations, unknown on a CPU."""
 
     @classmethod
     def from_state(cls, built: Built, gains: Gains, state: tuple[Array, Array], step: float = STEP) -> Self:
@@ -55,19 +55,19 @@ class GenesisDriven:
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.own_drives.Driven.mechanism`."""
+        """See `loopcheck.engines.own_drives.Driven.mechanism`."""
         return self.built.mechanism
 
     def state(self) -> tuple[Array, Array]:
-        """See `engines.own_drives.Driven.state`."""
+        """See `loopcheck.engines.own_drives.Driven.state`."""
         return self.built.state()
 
     def opening(self) -> Deviation:
-        """See `engines.own_drives.Driven.opening`."""
+        """See `loopcheck.engines.own_drives.Driven.opening`."""
         return self.built.opening()
 
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        """See `engines.own_drives.Driven.drive`: drives of velocity, which are told no position."""
+        """See `loopcheck.engines.own_drives.Driven.drive`: drives of velocity, which are told no position."""
         built = self.built
         built.load()
         built.entity.control_dofs_velocity(rate.copy(), self.dofs)
@@ -103,7 +103,7 @@ def held_by_drives(
             "precision": f"double, on {device()}",
             "solver": "defaults of RigidOptions: approximate implicitfast, Newton, "
             f"{stepping.iterations} iterations; no collisions",
-            "options of the file": "dropped by Genesis' loader of MJCF, but solref and solimp of equalities",
-            "rotors": "as filled in" if as_loaded else "set back to those of the file",
+            "options of the file": "ignored by the MJCF loader of Genesis, except solref and solimp of equalities",
+            "rotors": "as filled in by the loader" if as_loaded else "set back to the values of the file",
         }
         return driven_by_own_drives(source, case, motion, start, READING, settings)

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.genesis._genesis import genesis, start
-from engines.genesis._support import want_carried
-from engines.openings import opening
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.mjcf import load_spec
+from loopcheck.engines.genesis._genesis import genesis, start
+from loopcheck.engines.genesis._support import want_carried
+from loopcheck.engines.openings import opening
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import load_spec
 
 STEP = 2e-3
-"""Step [s]; that of Genesis' own is 10 ms, of which most motions here last too few."""
+"""Step [s]; with Genesis' default of 10 ms, most motions have too few steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from engines.refusal import want_representable
-from robots.mechanism import WORLD, Mechanism
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.mechanism import WORLD, Mechanism
 
 
 def want_carried(mechanism: Mechanism) -> None:
@@ -20,26 +20,27 @@ def _loops(mechanism: Mechanism) -> Iterator[str]:
     if ending:
         names = ", ".join(f"'{name}'" for name in ending)
         yield (
-            f"equality {names} on the world, which is no link there: put the sites that end there, and all bodies, "
-            "into one body without a joint"
+            f"equality {names} on the world (Genesis has no world link). Put all bodies and the sites on the world "
+            "into "
+            "a single body without a joint"
         )
 
 
 def _joints(mechanism: Mechanism) -> Iterator[str]:
     for joint in mechanism.joints:
         if joint.kind not in ("hinge", "slide"):
-            yield f"{joint.kind} joint '{joint.name}': hinges and slides are told here"
+            yield f"{joint.kind} joint '{joint.name}' (only hinges and slides)"
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
     for closure in mechanism.coordinate_closures:
-        yield f"equality '{closure.name}': closures between bodies are told here"
+        yield f"equality '{closure.name}' (only closures between bodies)"
     driven = [drive.name for drive in mechanism.drives if not drive.is_joint]
     loaded = [tendon.name for tendon in mechanism.tendons if tendon.armature or tendon.damping or tendon.stiffness]
     for name in dict.fromkeys([*driven, *loaded]):
-        yield f"tendon '{name}': it has none"
+        yield f"tendon '{name}' (Genesis has no tendons)"
     for spring in mechanism.point_springs:
-        yield f"spring '{spring.name}': it has none between points of bodies"
+        yield f"spring '{spring.name}' (no springs between points of bodies)"
     for body in mechanism.bodies:
         if body.gravity_compensation:
-            yield f"gravity compensation of body '{body.name}': its loader drops it"
+            yield f"gravity compensation of body '{body.name}' (ignored by the MJCF loader)"

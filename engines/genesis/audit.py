@@ -5,25 +5,25 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.equations import names_of
-from engines.genesis._scene import Built, build, guarded, numbers
-from engines.silence import silenced
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.errors import NotRepresentableError
-from robots.inventory import Inventory, Matrices, off_axis
-from robots.mechanism import WORLD, Mechanism, WeldClosure
+from loopcheck.engines.equations import names_of
+from loopcheck.engines.genesis._scene import Built, build, guarded, numbers
+from loopcheck.engines.silence import silenced
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.inventory import Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import WORLD, Mechanism, WeldClosure
 
 REBUILT = {
-    "armature": "set back to that of the file: the loader fills in 0.1 where a file has none",
+    "armature": "set back to the value of the file: the loader replaces zero by 0.1",
     "force": "applied before each step",
     "moment": "applied before each step",
-    "transmission": "drives act on joints; gears are taken off their readings",
+    "transmission": "drives act on joints; readings are divided by the gears",
 }
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -34,14 +34,16 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.
         q: Joint positions that close the loops [m or rad], shape (nt, nq).
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
-    raise NotRepresentableError("genesis: it tells a mass matrix, but no velocity terms and no rate of a Jacobian")
+    raise NotRepresentableError(
+        "genesis: reports no velocity terms and no Jacobian rates, so its equations cannot be read"
+    )
 
 
 def inventory(built: Built, q: Array) -> Inventory:

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engines.contract import State, Worlds
-from engines.genesis._as_is import held_by_drives
-from engines.genesis._genesis import device
-from engines.genesis._scene import STEP, Stepping, build, guarded, numbers
-from engines.silence import silenced
-from engines.tuning import Settings
-from robots.arrays import Array
-from robots.efforts import AsIs, run_of
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.contract import State, Worlds
+from loopcheck.engines.genesis._as_is import held_by_drives
+from loopcheck.engines.genesis._genesis import device
+from loopcheck.engines.genesis._scene import STEP, Stepping, build, guarded, numbers
+from loopcheck.engines.silence import silenced
+from loopcheck.engines.tuning import Settings
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import AsIs, run_of
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 __all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
 
@@ -23,24 +23,24 @@ SOURCE = "genesis/batch"
 
 
 def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
-    """See `engines.contract.Batch.choices`."""
+    """See `loopcheck.engines.contract.Batch.choices`."""
     return {
         f"{1e3 * STEP:g} ms": {},
         "1 ms": {"timestep": "0.001"},
         "0.5 ms": {"timestep": "0.0005"},
         "4 ms": {"timestep": "0.004"},
-        "10 ms, as Genesis has it": {"timestep": "0.01"},
+        "10 ms (default of Genesis)": {"timestep": "0.01"},
         "1 iteration": {"iterations": "1"},
     }
 
 
 def timestep(mechanism: Mechanism, settings: Settings) -> float:
-    """See `engines.contract.Batch.timestep`."""
+    """See `loopcheck.engines.contract.Batch.timestep`."""
     return _stepping(settings).step
 
 
 def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `engines.contract.Batch.as_is`; drives have the same gains with all steps."""
+    """See `loopcheck.engines.contract.Batch.as_is`; drives have the same gains with all steps."""
     return run_of(held_by_drives(SOURCE, case, motion, _stepping(settings)))
 
 
@@ -64,11 +64,11 @@ class GenesisWorlds:
         self._built.put(*state)
 
     def state(self) -> State:
-        """See `engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.contract.Worlds.state`."""
         return self._built.state()
 
     def run(self, tau: Array, steps: int) -> None:
-        """See `engines.contract.Worlds.run`.
+        """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
             tau: Efforts of the actuators [N or N m], shape (n, na).
@@ -84,7 +84,7 @@ class GenesisWorlds:
 
 
 def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
-    """See `engines.contract.Batch.worlds`."""
+    """See `loopcheck.engines.contract.Batch.worlds`."""
     with guarded(SOURCE), silenced():
         return GenesisWorlds(mechanism, _stepping(settings), state)
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from engines.genesis.routes.as_is import GenesisAsIs
-from engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
-from engines.own_drives import COMMANDED
-from robots.efforts import Fault
+from loopcheck.engines.genesis.routes.as_is import GenesisAsIs
+from loopcheck.engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
+from loopcheck.engines.own_drives import COMMANDED
+from loopcheck.robots.efforts import Fault
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "as_is": {
@@ -15,4 +15,4 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
         "rotors filled in": lambda peak: GenesisAsIs(as_loaded=True),
     }
 }
-"""By route and kind of fault; it tells no reaction of a joint."""
+"""By route and kind of fault; Genesis reports no joint reactions."""

@@ -7,29 +7,29 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from engines.as_is import Record
-from engines.computed_torque import bandwidth
-from engines.genesis._as_is import READING, GenesisDriven
-from engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
-from engines.own_drives import Gains
-from engines.own_drives_tuning import TIMECONSTS, DrivesPlan
-from engines.silence import silenced
-from engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.engines.as_is import Record
+from loopcheck.engines.computed_torque import bandwidth
+from loopcheck.engines.genesis._as_is import READING, GenesisDriven
+from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
+from loopcheck.engines.own_drives import Gains
+from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
+from loopcheck.engines.silence import silenced
+from loopcheck.engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 SCRIPT = "tuned_genesis.py"
 """Name of the script."""
 OWN, OTHERS = "approximate_implicitfast", ("implicitfast",)
-"""Genesis' integrator, and others; Euler has drives act by the velocity where a step begins."""
+"""Genesis' default integrator, and alternatives; with Euler, drives act by the velocity at the beginning of a step."""
 REST = ("0.001", "0.5", "2")
-"""What Genesis has for the rest of `solimp`."""
+"""Genesis' values for the remaining numbers of `solimp`."""
 BANDWIDTH = bandwidth(STEP)
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `engines.tuning.Tuning.given`."""
+    """See `loopcheck.engines.tuning.Tuning.given`."""
     loops = {}
     if mechanism.closures:
         with guarded("genesis"), silenced():
@@ -45,7 +45,7 @@ def given(mechanism: Mechanism) -> Given:
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `engines.tuning.Tuning.families`: hard loops, loops as they are, and softer ones, by each integrator."""
+    """See `loopcheck.engines.tuning.Tuning.families`: hard, unchanged and softer loops, by each integrator."""
     of_all = []
     for fixed in ({}, *({"integrator": name} for name in OTHERS)):
         method = fixed.get("integrator", OWN)
@@ -60,7 +60,7 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
-    """See `engines.tuning.Tuning.plan`."""
+    """See `loopcheck.engines.tuning.Tuning.plan`."""
     return DrivesPlan(
         mechanism=mechanism, motion=motion, gains=Gains.of_velocity(mechanism, motion, STEP), bandwidth=BANDWIDTH
     )
@@ -71,7 +71,7 @@ class Scripted(Stepping):
     """How a scene steps as the script of settings says."""
 
     functions: Mapping[str, Any]
-    """What it defines."""
+    """Names that the file defines."""
 
     def rigid_options(self, **others: Any) -> Any:
         """See `Stepping.rigid_options`."""
@@ -87,14 +87,14 @@ Prepared: TypeAlias = tuple[Built, float]
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Prepared:
-    """See `engines.tuning.Tuning.prepared`: the robot in a scene; the script itself is run."""
+    """See `loopcheck.engines.tuning.Tuning.prepared`: the robot in a scene; the script itself is run."""
     stepping = Scripted(step=float(settings.get("timestep", STEP)), functions=functions_of(script(mechanism, settings)))
     with guarded("genesis"), silenced():
         return build(mechanism, stepping), stepping.step
 
 
 def run(plan: DrivesPlan, prepared: Prepared, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`; its drives are as strong as the bandwidth is large beside that given."""
+    """See `loopcheck.engines.tuning.Tuning.run`; the drive gains scale with the bandwidth."""
     built, step = prepared
 
     def put(gains: Gains, state: tuple[Array, Array]) -> GenesisDriven:
@@ -105,7 +105,7 @@ def run(plan: DrivesPlan, prepared: Prepared, bandwidth: float, start: int | Arr
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `engines.tuning.Tuning.files`: a script of calls."""
+    """See `loopcheck.engines.tuning.Tuning.files`: a script of calls."""
     return {mechanism.model.path.with_name(SCRIPT): script(mechanism, settings).encode()}
 
 
@@ -126,13 +126,13 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
         f"DT = {settings.get('timestep', f'{STEP:.6g}')}  # seconds, for the scene's `SimOptions`",
         "",
         "",
-        "def rigid_options(**others):",
-        '    """Options of the scene\'s solver; `others` are further ones."""',
-        f"    return genesis.options.RigidOptions({integrator}**others)",
+        "def rigid_options(**options):",
+        '    """Options of the scene\'s solver; `options` are further options."""',
+        f"    return genesis.options.RigidOptions({integrator}**options)",
         "",
         "",
         "def apply(entity):",
-        '    """Set how hard the loops of a robot are, and the rotors of its file: Genesis fills 0.1 in for none."""',
+        '    """Set the stiffness of the loops and the rotors of the file (Genesis replaces zero rotors by 0.1)."""',
         f"    entity.set_dofs_armature([{rotors}])",
     ]
     if "solref" in settings:
@@ -142,7 +142,7 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
 
 
 def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `engines.tuning.Tuning.seconds_per_step`.
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
 
     Args:
         mechanism: Robot.

@@ -2,13 +2,13 @@
 
 from typing import Any, TypeAlias
 
-from engines.mjx._mjx import jax
-from robots.mechanism import Mechanism
+from loopcheck.engines.mjx._mjx import jax
+from loopcheck.robots.mechanism import Mechanism
 
 jnp = jax.numpy
 
 Joints: TypeAlias = tuple[tuple[str, int, int], ...]
-"""Kind of each joint, and where it begins in q and in the velocities."""
+"""Kind of each joint, and its first index in q and in the velocities."""
 
 
 def joints_of(mechanism: Mechanism) -> Joints:

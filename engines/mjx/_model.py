@@ -8,32 +8,32 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
-from engines.mjx._joints import Joints, joints_of, moved
-from engines.mjx._mjx import jax, mjx, on_cpu
-from engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
-from engines.refusal import want_representable
-from robots.arrays import AnyArray, Array
-from robots.efforts import Deviation
-from robots.errors import EngineError, NotRepresentableError
-from robots.mechanism import Coordinate, Mechanism
-from robots.mujoco_compat import CompatibleModel
+from loopcheck.engines.mjx._joints import Joints, joints_of, moved
+from loopcheck.engines.mjx._mjx import jax, mjx, on_cpu
+from loopcheck.engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.errors import EngineError, NotRepresentableError
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.mujoco_compat import CompatibleModel
 
 BATCH = 64
-"""Samples that are computed at once: one size for all motions, because every other would be compiled anew."""
+"""Samples computed at once [-]: a single size for all motions, because every size is compiled separately."""
 QUICK = {"xla_backend_optimization_level": 0}
-"""For what takes longer to compile than to compute."""
+"""The same for functions that take longer to compile than to compute."""
 ROWS = {
     mujoco.mjtEq.mjEQ_CONNECT: 3,
     mujoco.mjtEq.mjEQ_WELD: 6,
     mujoco.mjtEq.mjEQ_JOINT: 1,
     mujoco.mjtEq.mjEQ_TENDON: 1,
 }
-"""Rows of each kind of equality, in the order in which MJX has the kinds."""
+"""Rows of each kind of equality, in MJX's order of kinds."""
 DROPPED = ("armature", "damping")
-"""What MuJoCo's actuators have and MJX's model has no field for."""
+"""Properties of MuJoCo's actuators without a field in MJX's model."""
 
 Loads = tuple[Any, Any]
-"""Bodies on which external wrenches act, (n,), and force, moment and point of each, (n, 3, 3)."""
+"""Bodies with external wrenches, (n,), and force, moment and point of each, (n, 3, 3)."""
 
 
 class Terms(NamedTuple):
@@ -44,7 +44,7 @@ class Terms(NamedTuple):
     bias: Array
     """Velocity terms and weights [N or N m], shape (nt, nv)."""
     passive: Array
-    """Springs, dampers, what holds weights, and external wrenches [N or N m], shape (nt, nv)."""
+    """Springs, dampers, gravity compensation and external wrenches [N or N m], shape (nt, nv)."""
     J: Array
     """Jacobian of its equalities [m/rad or m/m], shape (nt, nc, nv)."""
     opening: Array
@@ -100,7 +100,7 @@ def dropped(model: Any) -> Iterator[str]:
 def dropped_options(model: Any) -> Iterator[str]:
     """Options of a model that MJX would drop in silence."""
     if model.opt.disableactuator:
-        yield "option actuatorgroupdisable, so that these actuators act"
+        yield "option actuatorgroupdisable (the disabled actuators would act)"
     if model.opt.noslip_iterations:
         yield "option noslip_iterations"
 
@@ -122,7 +122,7 @@ def put(model: Any) -> tuple[Any, Any]:
         on_device = mjx.put_model(model, impl="jax")
         return on_device, mjx.make_data(on_device)
     except NotImplementedError as error:
-        raise NotRepresentableError(f"mjx: {error}") from error
+        raise NotRepresentableError(f"mjx: not supported: {error}") from error
 
 
 @contextmanager

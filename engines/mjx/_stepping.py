@@ -7,14 +7,14 @@ of MJX's stages, as the derivative of MJX's own Jacobian along the velocity, unl
 from functools import partial
 from typing import Any, NamedTuple
 
-from engines.mjx._joints import Joints, moved
-from engines.mjx._mjx import jax, mjx
-from engines.mjx._model import QUICK, Loads, computed
-from engines.mujoco.model import TORQUE_SCALE
+from loopcheck.engines.mjx._joints import Joints, moved
+from loopcheck.engines.mjx._mjx import jax, mjx
+from loopcheck.engines.mjx._model import QUICK, Loads, computed
+from loopcheck.engines.mujoco.model import TORQUE_SCALE
 
 jnp = jax.numpy
 STAGES = ((0.0, 0.5, 0.5, 1.0), (0, 1, 1, 2), (1 / 6, 1 / 3, 1 / 3, 1 / 6))
-"""Where in the step each stage is, the same in half steps, and the weight of its rates."""
+"""Position of each stage in the step, the same in half steps, and the weight of its rates."""
 
 
 class Layout(NamedTuple):
@@ -49,11 +49,11 @@ class Run(NamedTuple):
     qd: Any
     """Joint velocities there [m/s or rad/s], shape (nv,)."""
     constants: Any
-    """Of the drives' equalities at half steps, which may be more than are used [m or rad], shape (many, drives)."""
+    """Targets of the drives' equalities at half steps, perhaps more than used [m or rad], shape (many, drives)."""
     dt: Any
     """Step [s]."""
     every: Any
-    """Steps from one report to the next."""
+    """Steps between two reports."""
 
 
 @partial(jax.jit, static_argnames="layout", compiler_options=QUICK)

@@ -5,17 +5,17 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mjx._model import compiled, guarded, opening, put, terms
-from engines.mujoco.audit import KINDS
-from robots.arrays import AnyArray, Array
-from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
-from robots.mechanism import Mechanism
+from loopcheck.engines.mjx._model import compiled, guarded, opening, put, terms
+from loopcheck.engines.mujoco.audit import KINDS
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import Mechanism
 
 _OFF = mujoco.mjtDisableBit
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -66,7 +66,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.

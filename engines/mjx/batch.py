@@ -5,18 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from engines.contract import State, Worlds
-from engines.mjx._mjx import device, jax, mjx, on_device
-from engines.mjx.stepper import MjxStepper
-from engines.mujoco.batch import choices as choices_of_mujoco
-from engines.mujoco.batch import controls, loaded, run_with, timestep
-from engines.tuning import Settings
-from robots.arrays import Array
-from robots.efforts import AsIs
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.contract import State, Worlds
+from loopcheck.engines.mjx._mjx import device, jax, mjx, on_device
+from loopcheck.engines.mjx.stepper import MjxStepper
+from loopcheck.engines.mujoco.batch import choices as choices_of_mujoco
+from loopcheck.engines.mujoco.batch import controls, loaded, run_with, timestep
+from loopcheck.engines.tuning import Settings
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import AsIs
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 __all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
 
@@ -25,14 +25,14 @@ SOURCES = {"single": "mjx/as_is_single", "double": "mjx/as_is"}
 
 
 def choices(mechanism: Mechanism) -> dict[str, Settings]:
-    """See `engines.contract.Batch.choices`: those that need no code of their own, which takes long to compile."""
+    """See `loopcheck.engines.contract.Batch.choices`: only choices that need no new compilation, which is slow."""
     every = choices_of_mujoco(mechanism)
     compiled_anew = {"iterations", "solver", "integrator"}
     return {name: settings for name, settings in every.items() if not compiled_anew & settings.keys()}
 
 
 def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `engines.contract.Batch.as_is`."""
+    """See `loopcheck.engines.contract.Batch.as_is`."""
     stepper = partial(MjxStepper, SOURCES[precision], double=precision == "double")
     return run_with(stepper, case, motion, settings)
 
@@ -60,11 +60,11 @@ class MjxWorlds:
         self._advance(0)  # compiled before anything is timed
 
     def state(self) -> State:
-        """See `engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.contract.Worlds.state`."""
         return np.asarray(self._data.qpos, float), np.asarray(self._data.qvel, float)
 
     def run(self, tau: Array, steps: int) -> None:
-        """See `engines.contract.Worlds.run`.
+        """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
             tau: Efforts of the actuators [N or N m], shape (n, na).
@@ -91,6 +91,6 @@ def _advanced(model: Any, data: Any, steps: Any) -> Any:
 
 
 def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
-    """See `engines.contract.Batch.worlds`."""
+    """See `loopcheck.engines.contract.Batch.worlds`."""
     model, wrenches = loaded(mechanism, settings)
     return MjxWorlds(mechanism, MjxStepper(SOURCES[precision], model, double=precision == "double"), wrenches, state)

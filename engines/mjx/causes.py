@@ -3,17 +3,17 @@
 from collections.abc import Collection
 from functools import partial
 
-from engines.mjx.stepper import MjxStepper
-from engines.mujoco.causes import CAUSES, log_with
-from robots.log import Log
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.mjx.stepper import MjxStepper
+from loopcheck.engines.mujoco.causes import CAUSES, log_with
+from loopcheck.robots.log import Log
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 __all__ = ["CAUSES", "log"]
 
 
 def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
-    """See `engines.contract.Causes.log`; that loops have no J̇v is a part of their softness.
+    """See `loopcheck.engines.contract.Causes.log`; that loops have no J̇v is a part of their softness.
 
     Args:
         case: The case.

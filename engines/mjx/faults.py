@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from engines.misreadings import misread
-from engines.mjx.routes.as_is import MjxAsIs
-from engines.mjx.routes.as_is_single import MjxAsIsSingle
-from robots.efforts import Fault
+from loopcheck.engines.misreadings import misread
+from loopcheck.engines.mjx.routes.as_is import MjxAsIs
+from loopcheck.engines.mjx.routes.as_is_single import MjxAsIsSingle
+from loopcheck.robots.efforts import Fault
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {"as_is": misread(MjxAsIs), "as_is_single": misread(MjxAsIsSingle)}
 """By route and kind of fault."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engines.ladder import Ladder, Level, Route, halvings
-from engines.mjx.routes.forward import FINEST, OWN, MjxForward, Settings
-from engines.mjx.routes.forward_single import OWN as SINGLE
-from engines.mujoco.routes.forward import own_steps
-from robots.motion import Motion
+from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.engines.mjx.routes.forward import FINEST, OWN, MjxForward, Settings
+from loopcheck.engines.mjx.routes.forward_single import OWN as SINGLE
+from loopcheck.engines.mujoco.routes.forward import own_steps
+from loopcheck.robots.motion import Motion
 
 COARSEST = 0.021
 """Upper bound of the steps of a ladder [s]."""
@@ -44,8 +44,8 @@ def _to_set(settings: Settings) -> str:
     return ", ".join(
         [
             "jax_enable_x64" if settings.double else "single precision",
-            "Runge-Kutta of your own on mjx.forward",
-            "J̇v put into efc_aref" if settings.velocity_term else "efc_aref as it is",
+            "a Runge-Kutta integrator on mjx.forward",
+            "J̇v added to efc_aref" if settings.velocity_term else "efc_aref as it is",
             f"solver Newton, iterations {settings.iterations}, ls_iterations 0, tolerance 0",
             f"solref {' '.join(f'{-x:g}' for x in settings.solref)}",
             f"solimp {settings.impedance:g} {settings.impedance:g} 0.001 0.5 1",

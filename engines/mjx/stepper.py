@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from engines.mjx._mjx import jax, mjx, on_device
-from engines.mjx._model import dropped, dropped_options, rows_of
-from engines.mujoco.model import EQUALITY_ROW
-from engines.refusal import want_representable
-from robots.arrays import AnyArray, Array
-from robots.errors import EngineError
+from loopcheck.engines.mjx._mjx import jax, mjx, on_device
+from loopcheck.engines.mjx._model import dropped, dropped_options, rows_of
+from loopcheck.engines.mujoco.model import EQUALITY_ROW
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import EngineError
 
 STATE = ("qpos", "qvel", "act")
 READ = (*STATE, "actuator_force")
-"""What is read of each step besides rows of constraints, and stands in MJX's data itself or in `_impl`."""
+"""Fields read after each step besides rows of constraints, in MJX's data or in `_impl`."""
 
 
 class MjxStepper:
@@ -51,7 +51,7 @@ class MjxStepper:
         self._steps: dict[bool, Callable[..., Any]] = {}
 
     def begin(self, data: Any) -> None:
-        """See `engines.mujoco.stepper.Stepper.begin`."""
+        """See `loopcheck.engines.mujoco.stepper.Stepper.begin`."""
         with on_device(double=self.double):
             empty = mjx.make_data(self.model, impl="jax")
             kind = empty.qpos.dtype
@@ -64,7 +64,7 @@ class MjxStepper:
         self._steps = {reads: _step_of(self._robot_structure, self._structure, reads) for reads in (False, True)}
 
     def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
-        """See `engines.mujoco.stepper.Stepper.step`.
+        """See `loopcheck.engines.mujoco.stepper.Stepper.step`.
 
         Args:
             data: MuJoCo's.

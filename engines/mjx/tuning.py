@@ -2,33 +2,33 @@
 
 from functools import partial
 
-from engines.as_is import Record
-from engines.mjx.batch import worlds
-from engines.mjx.stepper import MjxStepper
-from engines.mujoco import batch, tuning
-from engines.mujoco.as_is import Plan, simulate
-from engines.mujoco.tuning import files, given, plan
-from engines.tuning import Family, Settings
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.engines.as_is import Record
+from loopcheck.engines.mjx.batch import worlds
+from loopcheck.engines.mjx.stepper import MjxStepper
+from loopcheck.engines.mujoco import batch, tuning
+from loopcheck.engines.mujoco.as_is import Plan, simulate
+from loopcheck.engines.mujoco.tuning import files, given, plan
+from loopcheck.engines.tuning import Family, Settings
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 __all__ = ["families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `engines.tuning.Tuning.families`."""
+    """See `loopcheck.engines.tuning.Tuning.families`."""
     return [one for one in tuning.families(mechanism) if one.fixed.get("integrator", "Euler") in ("Euler", "RK4")]
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> MjxStepper:
-    """See `engines.tuning.Tuning.prepared`."""
+    """See `loopcheck.engines.tuning.Tuning.prepared`."""
     return MjxStepper("mjx/as_is_single", tuning.prepared(mechanism, settings), double=False)
 
 
 def run(plan: Plan, prepared: MjxStepper, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`."""
+    """See `loopcheck.engines.tuning.Tuning.run`."""
     return simulate(plan, prepared, bandwidth, start=start, reads_joints=False)
 
 
 seconds_per_step = partial(batch.seconds_per_step, worlds)
-"""See `engines.tuning.Tuning.seconds_per_step`."""
+"""See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""

@@ -1,11 +1,11 @@
 """MuJoCo, from the MJCF itself."""
 
-from engines.contract import Audit, Batch, Causes, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
-from engines.tuning import Tuning
+from loopcheck.engines.contract import Audit, Batch, Causes, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
+from loopcheck.engines.tuning import Tuning
 
 
 class Mujoco(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "mujoco"
     requires = "mujoco"
@@ -18,55 +18,55 @@ class Mujoco(Engine):
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.mujoco import audit
+        from loopcheck.engines.mujoco import audit
 
         return audit
 
     def refinements(self) -> Refinements:
         """See `Engine.refinements`."""
-        from engines.mujoco import refinements
+        from loopcheck.engines.mujoco import refinements
 
         return refinements
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.mujoco import faults
+        from loopcheck.engines.mujoco import faults
 
         return faults
 
     def free_motion(self) -> FreeMotion:
         """See `Engine.free_motion`."""
-        from engines.mujoco import free_motion
+        from loopcheck.engines.mujoco import free_motion
 
         return free_motion
 
     def causes(self) -> Causes:
         """See `Engine.causes`."""
-        from engines.mujoco import causes
+        from loopcheck.engines.mujoco import causes
 
         return causes
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""
-        from engines.mujoco import tuning
+        from loopcheck.engines.mujoco import tuning
 
         return tuning
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""
-        from engines.mujoco import plant
+        from loopcheck.engines.mujoco import plant
 
         return plant
 
     def renderer(self) -> Renderer:
         """See `Engine.renderer`."""
-        from engines.mujoco import renderer
+        from loopcheck.engines.mujoco import renderer
 
         return renderer
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""
-        from engines.mujoco import batch
+        from loopcheck.engines.mujoco import batch
 
         return batch
 

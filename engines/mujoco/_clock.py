@@ -10,8 +10,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from robots.arrays import AnyArray, Array
-from robots.mechanism import Mechanism
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import Mechanism
 
 CLOCK = "loopcheck clock"
 _MODEL = """

@@ -11,23 +11,23 @@ from functools import partial
 from math import inf
 from typing import TypeAlias
 
-from engines.extrapolation import relative_change, value_at_zero
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.errors import EngineError
+from loopcheck.engines.extrapolation import relative_change, value_at_zero
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.errors import EngineError
 
 LINEAR = 3e-8
-"""Largest change of the extrapolated efforts from twice as soft constraints in the linear range, over their peak [-].
+"""Largest change of the extrapolated efforts by doubled compliance within the linear range, over their peak [-].
 
-What is left is quadratic in the compliance, and a third of that change.
+The remaining error is quadratic in the compliance: a third of that change.
 """
 NEAR = 5e-6
-"""Largest opening of a loop and distance of a drive from the motion at which constraints are hard enough.
+"""Largest loop gap and tracking error of sufficiently stiff constraints.
 
 [-]: lengths over the size of the robot, or rad.
 """
 HARDER, SOFTER = (0.1, 0.01, 1e-3, 1e-4), (10.0, 100.0, 1000.0)
-"""By what the compliances are multiplied where they do not suit [-]."""
+"""Factor on unsuitable compliances [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

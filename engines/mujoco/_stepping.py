@@ -6,8 +6,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.runge_kutta import RungeKutta
-from robots.arrays import AnyArray
+from loopcheck.engines.runge_kutta import RungeKutta
+from loopcheck.robots.arrays import AnyArray
 
 
 def stepping(model: Any, data: Any) -> Callable[[], None]:

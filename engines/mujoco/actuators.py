@@ -11,9 +11,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from robots.arrays import AnyArray, Array
-from robots.errors import NotRepresentableError
-from robots.mujoco_compat import CompatibleModel
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mujoco_compat import CompatibleModel
 
 GAINS = {int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)}
 BIASES = {int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)}
@@ -38,14 +38,14 @@ class Actuators:
     dynamics: AnyArray
     """Numbers of the kinds of activation dynamics [-], shape (na,)."""
     activation: AnyArray
-    """Places of their activations, −1 where there are none [-], shape (na,)."""
+    """Indices of their activations, −1 without an activation [-], shape (na,)."""
     ctrl_range: Array
-    """Least and largest control, infinite where it is not limited, shape (na, 2)."""
+    """Least and largest control, infinite if unlimited, shape (na, 2)."""
     force_range: Array
-    """Least and largest force [N or N m], by itself and on its joint, infinite where not limited, shape (na, 2)."""
+    """Least and largest force [N or N m], by the actuator and by its joint, infinite if unlimited, shape (na, 2)."""
 
     electric: AnyArray
-    """Which are motors whose bias is what their voltage loses to their rotation [-], shape (na,)."""
+    """Whether the actuator is a motor with a back-EMF as bias [-], shape (na,)."""
 
     @property
     def servo(self) -> AnyArray:
@@ -152,9 +152,9 @@ def actuators(model: Any) -> Actuators:
             continue
         if not known or model.actuator_dyntype[i] not in (NONE, INTEGRATOR, FILTER, EXACT):
             raise NotRepresentableError(
-                f"mujoco/as_is: actuator '{name}': want a force that is affine in length and velocity, as that of a "
-                "motor, position, velocity or general actuator, or of a dcmotor without inductance, heat, cogging or "
-                f"controller, got {_in_words(model, i)}"
+                f"mujoco/as_is: actuator '{name}': force must be affine in length and velocity (motor, position, "
+                "velocity or general actuator, or dcmotor without inductance, heat, cogging or controller), got "
+                f"{_in_words(model, i)}"
             )
     has_bias = np.isin(model.actuator_biastype, int(mujoco.mjtBias.mjBIAS_AFFINE))
     is_affine = np.isin(model.actuator_gaintype, int(mujoco.mjtGain.mjGAIN_AFFINE))
@@ -220,8 +220,8 @@ def _ranges_on_joints(model: Any, names: Sequence[str]) -> Array:
         if (joints == joints[i]).sum() > 1:
             others = [name for name, joint in zip(names, joints, strict=True) if joint == joints[i]]
             raise NotRepresentableError(
-                f"mujoco/as_is: joint '{model.joint(joints[i]).name}': want one actuator where actuatorfrcrange limits "
-                f"their sum, got {', '.join(others)}"
+                f"mujoco/as_is: joint '{model.joint(joints[i]).name}': must have a single actuator, because "
+                f"actuatorfrcrange limits their sum, got {', '.join(others)}"
             )
         ranges[i] = np.sort(model.jnt_actfrcrange[joints[i]] / model.actuator_gear[i, 0])
     return ranges

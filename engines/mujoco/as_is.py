@@ -8,11 +8,19 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.as_is import Record, finite, history
-from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices, interpolated, targets
-from engines.mujoco.actuators import Actuators, actuators
-from engines.mujoco.loops import closure_bias
-from engines.mujoco.model import (
+from loopcheck.engines.as_is import Record, finite, history
+from loopcheck.engines.computed_torque import (
+    Demand,
+    bandwidth,
+    computed_torque,
+    demand,
+    drive_matrices,
+    interpolated,
+    targets,
+)
+from loopcheck.engines.mujoco.actuators import Actuators, actuators
+from loopcheck.engines.mujoco.loops import closure_bias
+from loopcheck.engines.mujoco.model import (
     EQUALITY_ROW,
     apply_wrenches,
     build,
@@ -25,19 +33,19 @@ from engines.mujoco.model import (
     tree_terms,
     widest_opening,
 )
-from engines.mujoco.signatures import inertia_matrix
-from engines.mujoco.stepper import Stepper
-from engines.projection import Pose, balancing_efforts, drives_along, loop_motions
-from robots.arrays import AnyArray, Array
-from robots.efforts import Deviation, EffortHistory
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.mjcf import compile_model
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.mujoco.signatures import inertia_matrix
+from loopcheck.engines.mujoco.stepper import Stepper
+from loopcheck.engines.projection import Pose, balancing_efforts, drives_along, loop_motions
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import Deviation, EffortHistory
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 AT_ONCE = 500
-"""Steps of which what is left out is computed at once [-]."""
+"""Number of steps for which the ignored forces are computed at once [-]."""
 IMPLICIT = {int(mujoco.mjtIntegrator.mjINT_IMPLICIT), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)}
 RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
 DISCRETE = int(getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", -1))
@@ -53,7 +61,7 @@ class Plan:
     independent: tuple[int, ...]
     """Places of the drives that feedback holds, among `Mechanism.drives`."""
     demands: tuple[Demand, ...]
-    """What the motion takes at its samples, by MuJoCo's matrices."""
+    """Requirements of the motion at its samples, by MuJoCo's matrices."""
 
 
 def compiled(mechanism: Mechanism) -> Any:
@@ -172,18 +180,18 @@ def driven(
             timeconst=softest,
             settings={
                 "integrator": mujoco.mjtIntegrator(model.opt.integrator).name.removeprefix("mjINT_"),
-                "solver and loops": "those of the file (solref, solimp, iterations, tolerance)",
+                "solver and loops": "of the file (solref, solimp, iterations, tolerance)",
                 "contacts, limits, dry friction": "as in the file",
                 "actuators": _in_words(servo.sum(), (~servo).sum()),
-                "effort": "what acted over each step, by what the integrator does with a force",
+                "effort": "effort applied over each step, computed by the rule of the integrator",
                 **settings,
             },
         )
 
 
 def _in_words(servos: int, motors: int) -> str:
-    by_servo = f"{servos} servos of the file, sent to where the motion wants them"
-    by_motor = f"{motors} motors of the file, computed torque held for a step"
+    by_servo = f"{servos} servos of the file with the motion as target"
+    by_motor = f"{motors} motors of the file with computed torque, constant over a step"
     return "; ".join(text for text, number in ((by_servo, servos), (by_motor, motors)) if number)
 
 
@@ -240,7 +248,9 @@ class _Run:
         if data.nefc > data.ne:
             self._leave_out(k)
         if not np.isfinite(data.qvel).all():
-            raise EngineError(f"{self.stepper.source}: the simulation is not finite any more at {data.time:g} s")
+            raise EngineError(
+                f"{self.stepper.source}: the simulation diverged: its state is not finite at {data.time:g} s"
+            )
         self.gaps.setdefault(data.efc_id[: data.ne].tobytes(), []).append(data.efc_pos[: data.ne].copy())
 
     def _inputs(self, k: int) -> tuple[Array, Array, Array]:

@@ -5,8 +5,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco.loops import closure_bias
-from engines.mujoco.model import (
+from loopcheck.engines.mujoco.loops import closure_bias
+from loopcheck.engines.mujoco.model import (
     apply_wrenches,
     build,
     constraint_jacobian,
@@ -18,10 +18,10 @@ from engines.mujoco.model import (
     transmission,
     tree_terms,
 )
-from robots.arrays import Array
-from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
-from robots.mechanism import Mechanism
-from robots.mujoco_compat import CompatibleModel
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mujoco_compat import CompatibleModel
 
 _OFF = mujoco.mjtDisableBit
 KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind in FREEDOM}
@@ -29,7 +29,7 @@ KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind i
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -90,7 +90,7 @@ def inventory(model: Any, data: Any, rest_force: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.

@@ -9,21 +9,21 @@ import mujoco
 import numpy as np
 from mujoco import rollout
 
-from engines.computed_torque import bandwidth, drive_matrices
-from engines.contract import State, Worlds
-from engines.mujoco._clock import add_points, push
-from engines.mujoco.actuators import actuators
-from engines.mujoco.as_is import compiled, driven, timeconst
-from engines.mujoco.model import guarded
-from engines.mujoco.stepper import MujocoStepper, Stepper
-from engines.mujoco.tuning import configured, prepared
-from engines.tuning import HARD, Settings, best_seconds
-from robots.arrays import Array
-from robots.efforts import AsIs, run_of
-from robots.mechanism import Mechanism
-from robots.mjcf import load_spec
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.computed_torque import bandwidth, drive_matrices
+from loopcheck.engines.contract import State, Worlds
+from loopcheck.engines.mujoco._clock import add_points, push
+from loopcheck.engines.mujoco.actuators import actuators
+from loopcheck.engines.mujoco.as_is import compiled, driven, timeconst
+from loopcheck.engines.mujoco.model import guarded
+from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
+from loopcheck.engines.mujoco.tuning import configured, prepared
+from loopcheck.engines.tuning import HARD, Settings, best_seconds
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import AsIs, run_of
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import load_spec
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 PRECISIONS = ("double",)
 THREADS = os.cpu_count() or 1
@@ -32,12 +32,12 @@ AT_ONCE = 10
 
 
 def device() -> str:
-    """See `engines.contract.Batch.device`."""
+    """See `loopcheck.engines.contract.Batch.device`."""
     return "CPU"
 
 
 def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
-    """See `engines.contract.Batch.choices`: steps, loops and solvers that people change, alone and together."""
+    """See `loopcheck.engines.contract.Batch.choices`: common time steps, loop and solver settings, combined."""
     model = compiled(mechanism)
     h = float(model.opt.timestep)
     half, twice = ({"timestep": f"{h * factor:.6g}"} for factor in (0.5, 2))
@@ -82,12 +82,12 @@ def loaded(mechanism: Mechanism, settings: Settings) -> tuple[Any, Array]:
 
 
 def timestep(mechanism: Mechanism, settings: Settings) -> float:
-    """See `engines.contract.Batch.timestep`."""
+    """See `loopcheck.engines.contract.Batch.timestep`."""
     return float(prepared(mechanism, settings).opt.timestep)
 
 
 def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `engines.contract.Batch.as_is`."""
+    """See `loopcheck.engines.contract.Batch.as_is`."""
     return run_with(MujocoStepper, case, motion, settings)
 
 
@@ -141,12 +141,12 @@ class MujocoWorlds:
         self._state = np.array([_full_state(self._model, *one) for one in zip(*state, strict=True)])
 
     def state(self) -> State:
-        """See `engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.contract.Worlds.state`."""
         q = self._state[:, 1 : 1 + self._model.nq]  # after the time
         return q.copy(), self._state[:, 1 + self._model.nq : 1 + self._model.nq + self._model.nv].copy()
 
     def run(self, tau: Array, steps: int) -> None:
-        """See `engines.contract.Worlds.run`.
+        """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
             tau: Efforts of the actuators [N or N m], shape (n, na).
@@ -188,5 +188,5 @@ def _full_state(model: Any, q: Array, qd: Array) -> Array:
 
 
 def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
-    """See `engines.contract.Batch.worlds`."""
+    """See `loopcheck.engines.contract.Batch.worlds`."""
     return MujocoWorlds(mechanism, loaded(mechanism, settings), state)

@@ -5,28 +5,28 @@ from typing import Any
 
 import mujoco
 
-from engines.as_is import log_of
-from engines.computed_torque import bandwidth
-from engines.contract import LEFT_OUT
-from engines.mujoco.as_is import compiled, plan, simulate, timeconst
-from engines.mujoco.stepper import MujocoStepper, Stepper
-from robots.log import Log
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.as_is import log_of
+from loopcheck.engines.computed_torque import bandwidth
+from loopcheck.engines.contract import LEFT_OUT
+from loopcheck.engines.mujoco.as_is import compiled, plan, simulate, timeconst
+from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
+from loopcheck.robots.log import Log
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 FINER = 16
-"""How many steps take the place of one."""
+"""Number of steps that replace a single step."""
 CAUSES = {
     "step": f"option timestep / {FINER}",
     "softness": "equality solref (2 timestep, 1) and solimp (0.9999, 0.9999)",
     "solver": "option tolerance 0, iterations 200",
     LEFT_OUT: 'flag frictionloss="disable" limit="disable" contact="disable"',
 }
-"""See `engines.contract.Causes`; a time constant below two steps would be taken for two steps."""
+"""See `loopcheck.engines.contract.Causes`; a time constant below two steps would be taken for two steps."""
 
 
 def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
-    """See `engines.contract.Causes.log`.
+    """See `loopcheck.engines.contract.Causes.log`.
 
     Args:
         case: The case.

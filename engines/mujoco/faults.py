@@ -5,15 +5,15 @@ from unittest.mock import patch
 
 import mujoco
 
-from engines.misreadings import misread
-from engines.mujoco._stepping import Stepping
-from engines.mujoco.model import equality_rows
-from engines.mujoco.routes import forward
-from engines.mujoco.routes.as_is import MujocoAsIs
-from engines.mujoco.routes.forward import MujocoForward, Settings
-from robots.efforts import EffortHistory, Fault
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.misreadings import misread
+from loopcheck.engines.mujoco._stepping import Stepping
+from loopcheck.engines.mujoco.model import equality_rows
+from loopcheck.engines.mujoco.routes import forward
+from loopcheck.engines.mujoco.routes.as_is import MujocoAsIs
+from loopcheck.engines.mujoco.routes.forward import MujocoForward, Settings
+from loopcheck.robots.efforts import EffortHistory, Fault
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 AS_IN_THE_FILE = Settings(compliances=(1.0, 2.0), solimp=(0.95, 0.95, 0.001, 0.5, 1.0))
 """Loops and drives as compliant as the file has them, at MuJoCo's default impedance."""

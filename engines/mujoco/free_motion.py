@@ -3,16 +3,16 @@
 import mujoco
 import numpy as np
 
-from engines.contract import State
-from engines.mujoco._stepping import stepping
-from engines.mujoco.model import build
-from engines.mujoco.routes.forward import OWN, at_compliance, prepared
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.mjcf import captured_warnings
+from loopcheck.engines.contract import State
+from loopcheck.engines.mujoco._stepping import stepping
+from loopcheck.engines.mujoco.model import build
+from loopcheck.engines.mujoco.routes.forward import OWN, at_compliance, prepared
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import captured_warnings
 
 SETTINGS = "default: mj_step with the step of the file; tight: nearly rigid constraints, Runge-Kutta 4"
-"""See `engines.contract.FreeMotion`."""
+"""See `loopcheck.engines.contract.FreeMotion`."""
 
 
 def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:

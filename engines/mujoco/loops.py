@@ -10,8 +10,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco.model import equality_rows, tendon_jacobian
-from robots.arrays import Array
+from loopcheck.engines.mujoco.model import equality_rows, tendon_jacobian
+from loopcheck.robots.arrays import Array
 
 CONNECT, JOINT, TENDON = (int(getattr(mujoco.mjtEq, f"mjEQ_{kind}")) for kind in ("CONNECT", "JOINT", "TENDON"))
 SITE, BODY = int(mujoco.mjtObj.mjOBJ_SITE), int(mujoco.mjtObj.mjOBJ_XBODY)

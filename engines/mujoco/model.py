@@ -7,21 +7,21 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco._clock import CLOCK, add_clock, add_points
-from engines.mujoco.signatures import inertia_matrix
-from robots.arrays import AnyArray, Array
-from robots.efforts import Deviation
-from robots.errors import EngineError
-from robots.mechanism import Coordinate, Mechanism
-from robots.mjcf import captured_warnings, compile_model
+from loopcheck.engines.mujoco._clock import CLOCK, add_clock, add_points
+from loopcheck.engines.mujoco.signatures import inertia_matrix
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.mjcf import captured_warnings, compile_model
 
 _OFF = mujoco.mjtDisableBit
 LEFT_OUT = _OFF.mjDSBL_CONTACT | _OFF.mjDSBL_LIMIT | _OFF.mjDSBL_FRICTIONLOSS
 PARALLEL = 1e-9
-"""Largest relative difference of two rows that are one but for a factor [-]."""
+"""Largest relative difference of two proportional rows [-]."""
 EQUALITY_ROW = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
 TORQUE_SCALE = 10
-"""Where a weld has it in `eq_data`."""
+"""Indices of a weld's rotation in `eq_data`."""
 
 
 def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> Any:

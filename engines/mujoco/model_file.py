@@ -10,17 +10,17 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco.audit import inventory
-from engines.mujoco.model import configure, guarded
-from robots.arrays import Array
-from robots.inventory import Inventory
-from robots.mechanism import ModelFile
-from robots.mjcf import compile_model
-from robots.robot import Case, WrenchSpec
+from loopcheck.engines.mujoco.audit import inventory
+from loopcheck.engines.mujoco.model import configure, guarded
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import Inventory
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.robot import Case, WrenchSpec
 
 
 def read(case: Case, q: Array) -> Inventory:
-    """See `engines.read_file`.
+    """See `loopcheck.engines.read_file`.
 
     Args:
         case: What is read.

@@ -7,10 +7,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco.model import build
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.mjcf import captured_warnings
+from loopcheck.engines.mujoco.model import build
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import captured_warnings
 
 
 class MujocoRobots:

@@ -7,20 +7,20 @@ that move with a clock in the model, its Runge-Kutta method has the fourth.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engines.ladder import Ladder, Level, Route, halvings
-from engines.mujoco.routes.forward import FINEST, OWN, RUNGE_KUTTA, MujocoForward, Settings, own_steps
-from robots.motion import Motion
+from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.engines.mujoco.routes.forward import FINEST, OWN, RUNGE_KUTTA, MujocoForward, Settings, own_steps
+from loopcheck.robots.motion import Motion
 
 COARSEST = 0.021
 """Upper bound of the steps of a ladder [s]."""
 FIXED = replace(OWN, adapts=False)
 """The settings of the route, with the compliances it begins with."""
 HARD = replace(FIXED, compliances=(1e-3,))
-"""One simulation, with constraints a thousand times as hard as the model's own."""
+"""A single simulation, with constraints a thousand times as stiff as in the model."""
 SOFT = replace(HARD, compliances=(1.0,))
-"""With the model's own inverse weights, which no MJCF can set."""
+"""With the inverse weights of the model (an MJCF cannot set them)."""
 DEFAULT = replace(SOFT, solref=(0.02, 1.0), solimp=(0.9, 0.95, 0.001, 0.5, 2.0), tolerance=1e-8)
-"""What every constraint has if the file says nothing."""
+"""Default of every constraint without settings in the file."""
 
 
 def ladders(motion: Motion) -> Iterator[Ladder]:

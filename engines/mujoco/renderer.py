@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import mujoco
 import numpy as np
 
-from robots.arrays import AnyArray, Array
-from robots.errors import EngineError, HarnessError
-from robots.mechanism import WORLD, Mechanism
-from robots.mjcf import captured_warnings, compile_model
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import EngineError, HarnessError
+from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.mjcf import captured_warnings, compile_model
 
 WIDTH, HEIGHT = 480, 360
 """Size of a picture [pixels]."""
@@ -24,10 +24,10 @@ PATH_COLOR = (0.835, 0.369, 0.0, 1.0)
 FIXED_COLOR = (0.11, 0.125, 0.14, 1.0)
 BODY_COLORS = ((0.0, 0.447, 0.698, 1.0), (0.902, 0.624, 0.0, 1.0), (0.0, 0.62, 0.451, 1.0), (0.337, 0.706, 0.914, 1.0))
 THICK, THIN = 0.012, 0.004
-"""Radius of what stands for a body, and of a path, over the size of the robot [-]."""
+"""Radius of a drawn body, and of a path, over the size of the robot [-]."""
 MARGIN = 1.08
 VIEW = (120.0, -25.0)
-"""Azimuth and elevation of the camera where the file asks for none [deg]."""
+"""Azimuth and elevation of the camera for files without settings [deg]."""
 
 _UNSET_VIEW = (90.0, -45.0)
 _OFF = ("disable", "disabled", "off", "false", "0")
@@ -36,7 +36,7 @@ _CAPSULE, _SPHERE = int(mujoco.mjtGeom.mjGEOM_CAPSULE), int(mujoco.mjtGeom.mjGEO
 _OFFSCREEN = mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value
 _PLAIN = (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION, mujoco.mjtRndFlag.mjRND_HAZE)
 _SHOWN_GROUPS = 3
-"""MuJoCo shows the groups below this one; the others hold shapes for collisions."""
+"""MuJoCo shows the groups below this number; higher groups hold collision shapes."""
 
 Draw: TypeAlias = Callable[[Any], AnyArray]
 """Takes an `MjvScene`; returns its picture."""

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 from packaging.version import Version
 
-from robots.arrays import Array
+from loopcheck.robots.arrays import Array
 
 FULL_MATRIX_FROM_DATA = Version(mujoco.__version__) >= Version("3.10")
 """Since then `mj_fullM` takes the data and finds the sparse matrix itself."""

@@ -4,16 +4,16 @@ from typing import Any, Protocol
 
 import mujoco
 
-from robots.arrays import Array
+from loopcheck.robots.arrays import Array
 
 
 class Stepper(Protocol):
     """A model, and what steps it."""
 
     source: str
-    """Name of the route, for what is said of errors."""
+    """Name of the route, for error messages."""
     model: Any
-    """MuJoCo's model; its options are those in force."""
+    """MuJoCo's model, with the options in force."""
 
     def begin(self, data: Any) -> None:
         """Start from a state.

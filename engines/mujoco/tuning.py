@@ -8,28 +8,28 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.as_is import Record
-from engines.computed_torque import bandwidth
-from engines.mujoco import as_is
-from engines.mujoco.as_is import Plan, compiled, simulate, stages, timeconst
-from engines.mujoco.stepper import MujocoStepper
-from engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.mjcf_patch import Patch, patched
-from robots.motion import Motion
+from loopcheck.engines.as_is import Record
+from loopcheck.engines.computed_torque import bandwidth
+from loopcheck.engines.mujoco import as_is
+from loopcheck.engines.mujoco.as_is import Plan, compiled, simulate, stages, timeconst
+from loopcheck.engines.mujoco.stepper import MujocoStepper
+from loopcheck.engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf_patch import Patch, patched
+from loopcheck.robots.motion import Motion
 
 HARD_TIMECONSTS = (2, 3, 5)
 SOFTER_TIMECONSTS = (2, 3, 5, 10, 20)
-"""Time constants of loops over the step [-]: harder loops are more exact, but softer ones of the right size take away a
-part of what a step of first order is late."""
+"""Time constants of loops over the step [-]: stiff loops are more exact, but a suitable compliance compensates part of
+the delay of a first-order step."""
 SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}
-"""MuJoCo's own defaults, where a file has a solver that may end early."""
+"""MuJoCo's defaults, for files with a solver that may stop early."""
 FEW_ITERATIONS = 20
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `engines.tuning.Tuning.given`."""
+    """See `loopcheck.engines.tuning.Tuning.given`."""
     model = compiled(mechanism)
     closing = np.flatnonzero(model.eq_active0)
     loops = {}
@@ -55,7 +55,7 @@ def given(mechanism: Mechanism) -> Given:
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `engines.tuning.Tuning.families`: the loops as they are, their impedance alone, and both, in each method."""
+    """See `loopcheck.engines.tuning.Tuning.families`: unchanged loops, harder impedance, and both, by method."""
     model = compiled(mechanism)
     own, softest = _integrator(model), timeconst(model)
     as_they_are = softest / 2 if np.isfinite(softest) else softest  # below two steps MuJoCo takes two
@@ -72,17 +72,17 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
-    """See `engines.tuning.Tuning.plan`."""
+    """See `loopcheck.engines.tuning.Tuning.plan`."""
     return as_is.plan(mechanism, motion)
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Any:
-    """See `engines.tuning.Tuning.prepared`."""
+    """See `loopcheck.engines.tuning.Tuning.prepared`."""
     return configured(compiled(mechanism), settings)
 
 
 def run(plan: Plan, prepared: Any, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`."""
+    """See `loopcheck.engines.tuning.Tuning.run`."""
     return simulate(plan, MujocoStepper(prepared), bandwidth, start=start, reads_joints=False)
 
 
@@ -111,7 +111,7 @@ def configured(model: Any, settings: Settings) -> Any:
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `engines.tuning.Tuning.files`: the MJCF and the parts it includes, but for these attributes as they are."""
+    """See `loopcheck.engines.tuning.Tuning.files`: the MJCF and its includes; only these attributes change."""
     model = compiled(mechanism)
     of_loops = {name: value for name, value in settings.items() if name in ("solref", "solimp")}
     closing = np.flatnonzero(model.eq_active0)
@@ -121,7 +121,7 @@ def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
 
 
 def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `engines.tuning.Tuning.seconds_per_step`.
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
 
     Args:
         mechanism: Robot.

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Batch, Causes, Engine, Faults
-from engines.tuning import Tuning
+from loopcheck.engines.contract import Audit, Batch, Causes, Engine, Faults
+from loopcheck.engines.tuning import Tuning
 
 
 class MujocoWarp(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "mujoco_warp"
     requires = "mujoco_warp"
@@ -20,36 +20,36 @@ class MujocoWarp(Engine):
     simulating = frozenset({"as_is"})
     single_precision = True
     on_request: ClassVar[Mapping[str, str]] = {
-        "as_is": "as a port of MuJoCo it is not an independent lineage, and on a CPU it compiles half a minute at first"
+        "as_is": "a port of MuJoCo, so not an independent code base; the first run on a CPU compiles for half a minute"
     }
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.mujoco_warp import audit
+        from loopcheck.engines.mujoco_warp import audit
 
         return audit
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.mujoco_warp import faults
+        from loopcheck.engines.mujoco_warp import faults
 
         return faults
 
     def causes(self) -> Causes:
         """See `Engine.causes`."""
-        from engines.mujoco_warp import causes
+        from loopcheck.engines.mujoco_warp import causes
 
         return causes
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""
-        from engines.mujoco_warp import tuning
+        from loopcheck.engines.mujoco_warp import tuning
 
         return tuning
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""
-        from engines.mujoco_warp import batch
+        from loopcheck.engines.mujoco_warp import batch
 
         return batch
 

@@ -8,10 +8,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco_warp._warp import mujoco_warp, warp
-from engines.refusal import want_representable
-from robots.arrays import AnyArray
-from robots.errors import EngineError
+from loopcheck.engines.mujoco_warp._warp import mujoco_warp, warp
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.arrays import AnyArray
+from loopcheck.robots.errors import EngineError
 
 NAME = "mujoco_warp"
 
@@ -41,7 +41,7 @@ def _dropped(model: Any) -> Iterator[str]:
     """What would act otherwise and is told by nobody."""
     if model.opt.disableactuator:
         groups = [str(group) for group in range(32) if model.opt.disableactuator >> group & 1]
-        yield f"option actuatorgroupdisable {' '.join(groups)} is dropped, so that these actuators act"
+        yield f"option actuatorgroupdisable {' '.join(groups)} (the disabled actuators would act)"
 
 
 def placed(model: Any, data: Any, *, worlds: int = 1) -> Any:

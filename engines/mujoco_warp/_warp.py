@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engines.silence import silenced
-from robots.errors import EngineError
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.errors import EngineError
 
 with silenced():  # that there is no driver of a GPU
     import warp

@@ -5,9 +5,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.mujoco.audit import inventory
-from engines.mujoco.loops import bias_of_rows
-from engines.mujoco.model import (
+from loopcheck.engines.mujoco.audit import inventory
+from loopcheck.engines.mujoco.loops import bias_of_rows
+from loopcheck.engines.mujoco.model import (
     apply_wrenches,
     build,
     constraint_jacobian,
@@ -15,19 +15,19 @@ from engines.mujoco.model import (
     own_actuators_off,
     wrench_forces,
 )
-from engines.mujoco.signatures import inertia_matrix
-from engines.mujoco_warp._model import NAME, placed, put, read_back
-from engines.mujoco_warp._warp import guarded, mujoco_warp
-from robots.arrays import Array
-from robots.inventory import Inventory, Matrices
-from robots.mechanism import Mechanism
+from loopcheck.engines.mujoco.signatures import inertia_matrix
+from loopcheck.engines.mujoco_warp._model import NAME, placed, put, read_back
+from loopcheck.engines.mujoco_warp._warp import guarded, mujoco_warp
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import Inventory, Matrices
+from loopcheck.robots.mechanism import Mechanism
 
 AUTO_RESET = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
-"""Asked of MuJoCo's own routes; MuJoCo Warp never resets a state, and knows no such flag."""
+"""Required by MuJoCo's own routes; MuJoCo Warp never resets a state and has no such flag."""
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -42,7 +42,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.

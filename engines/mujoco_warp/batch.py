@@ -5,17 +5,17 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from engines.contract import State, Worlds
-from engines.mujoco.batch import choices, controls, loaded, run_with, timestep
-from engines.mujoco_warp._model import placed, put
-from engines.mujoco_warp._warp import device, guarded, mujoco_warp, warp
-from engines.mujoco_warp.stepper import WarpStepper
-from engines.tuning import Settings
-from robots.arrays import Array
-from robots.efforts import AsIs
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.contract import State, Worlds
+from loopcheck.engines.mujoco.batch import choices, controls, loaded, run_with, timestep
+from loopcheck.engines.mujoco_warp._model import placed, put
+from loopcheck.engines.mujoco_warp._warp import device, guarded, mujoco_warp, warp
+from loopcheck.engines.mujoco_warp.stepper import WarpStepper
+from loopcheck.engines.tuning import Settings
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import AsIs
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 __all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
 
@@ -24,7 +24,7 @@ SOURCE = "mujoco_warp/as_is"
 
 
 def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `engines.contract.Batch.as_is`."""
+    """See `loopcheck.engines.contract.Batch.as_is`."""
     return run_with(WarpStepper, case, motion, settings)
 
 
@@ -54,11 +54,11 @@ class WarpWorlds:
             self._graph = self._captured() if warp.get_device().is_cuda else None
 
     def state(self) -> State:
-        """See `engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.contract.Worlds.state`."""
         return self._data.qpos.numpy().astype(float), self._data.qvel.numpy().astype(float)
 
     def run(self, tau: Array, steps: int) -> None:
-        """See `engines.contract.Worlds.run`.
+        """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
             tau: Efforts of the actuators [N or N m], shape (n, na).
@@ -85,5 +85,5 @@ class WarpWorlds:
 
 
 def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
-    """See `engines.contract.Batch.worlds`."""
+    """See `loopcheck.engines.contract.Batch.worlds`."""
     return WarpWorlds(mechanism, loaded(mechanism, settings), state)

@@ -2,17 +2,17 @@
 
 from collections.abc import Collection
 
-from engines.mujoco.causes import CAUSES, log_with
-from engines.mujoco_warp.stepper import WarpStepper
-from robots.log import Log
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.mujoco.causes import CAUSES, log_with
+from loopcheck.engines.mujoco_warp.stepper import WarpStepper
+from loopcheck.robots.log import Log
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 __all__ = ["CAUSES", "log"]
 
 
 def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
-    """See `engines.contract.Causes.log`; no tolerance of the solver is below 1e-6.
+    """See `loopcheck.engines.contract.Causes.log`; no tolerance of the solver is below 1e-6.
 
     Args:
         case: The case.

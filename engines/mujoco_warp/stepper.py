@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from engines.mujoco.as_is import RUNGE_KUTTA
-from engines.mujoco_warp._model import placed, put
-from engines.mujoco_warp._warp import guarded, mujoco_warp
-from robots.arrays import AnyArray, Array
-from robots.errors import EngineError
+from loopcheck.engines.mujoco.as_is import RUNGE_KUTTA
+from loopcheck.engines.mujoco_warp._model import placed, put
+from loopcheck.engines.mujoco_warp._warp import guarded, mujoco_warp
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import EngineError
 
 WRITTEN, WRITTEN_OF_ROWS = ("qpos", "qvel", "act", "actuator_force"), ("id", "pos", "force")
-"""What is read of each step: fields of the data, and of their rows of constraints."""
+"""Fields read after each step: of the data, and of their rows of constraints."""
 
 
 class WarpStepper:
@@ -33,14 +33,14 @@ class WarpStepper:
         self._data: Any = None
 
     def begin(self, data: Any) -> None:
-        """See `engines.mujoco.stepper.Stepper.begin`."""
+        """See `loopcheck.engines.mujoco.stepper.Stepper.begin`."""
         with guarded(self.source):
             self._data = placed(self.model, data)
         for name in ("qpos", "qvel", "act"):
             getattr(data, name)[:] = self._read(name)
 
     def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
-        """See `engines.mujoco.stepper.Stepper.step`.
+        """See `loopcheck.engines.mujoco.stepper.Stepper.step`.
 
         Args:
             data: MuJoCo's.
@@ -57,7 +57,9 @@ class WarpStepper:
             mujoco_warp.step(self.on_device, self._data)
             rows, room = int(self._read("nefc")), self._data.njmax
             if rows > room:
-                raise EngineError(f"{self.source}: {rows} rows of constraints, where it has room for {room}")
+                raise EngineError(
+                    f"{self.source}: must have at most {room} rows of constraints (allocated size), got {rows}"
+                )
             self._write(data, rows)
             if not reads_joints:
                 return None

@@ -2,28 +2,28 @@
 
 from functools import partial
 
-from engines.as_is import Record
-from engines.mujoco import batch, tuning
-from engines.mujoco.as_is import Plan, simulate
-from engines.mujoco.tuning import families, files, given, plan
-from engines.mujoco_warp.batch import worlds
-from engines.mujoco_warp.stepper import WarpStepper
-from engines.tuning import Settings
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.engines.as_is import Record
+from loopcheck.engines.mujoco import batch, tuning
+from loopcheck.engines.mujoco.as_is import Plan, simulate
+from loopcheck.engines.mujoco.tuning import families, files, given, plan
+from loopcheck.engines.mujoco_warp.batch import worlds
+from loopcheck.engines.mujoco_warp.stepper import WarpStepper
+from loopcheck.engines.tuning import Settings
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 __all__ = ["families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> WarpStepper:
-    """See `engines.tuning.Tuning.prepared`."""
+    """See `loopcheck.engines.tuning.Tuning.prepared`."""
     return WarpStepper(tuning.prepared(mechanism, settings))
 
 
 def run(plan: Plan, prepared: WarpStepper, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`."""
+    """See `loopcheck.engines.tuning.Tuning.run`."""
     return simulate(plan, prepared, bandwidth, start=start, reads_joints=False)
 
 
 seconds_per_step = partial(batch.seconds_per_step, worlds)
-"""See `engines.tuning.Tuning.seconds_per_step`."""
+"""See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""

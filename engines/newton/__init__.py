@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Batch, Causes, Engine, Faults
-from engines.tuning import Tuning
+from loopcheck.engines.contract import Audit, Batch, Causes, Engine, Faults
+from loopcheck.engines.tuning import Tuning
 
 
 class Newton(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "newton"
     requires = "newton"
@@ -22,40 +22,40 @@ class Newton(Engine):
     taken_apart = "as_is_mujoco"
     simulating = frozenset({"as_is_kamino", "as_is_mujoco", "as_is_steel"})
     on_request: ClassVar[Mapping[str, str]] = {
-        "kkt_single": "single precision settles nothing that others leave open, and Newton compiles for half a minute",
+        "kkt_single": "single precision resolves less than the default routes, and Newton compiles for half a minute",
         **dict.fromkeys(
             ("as_is_kamino", "as_is_mujoco", "as_is_steel"),
-            "there are no files of Newton's with drives to take as they are: it steps what we build",
+            "Newton has no model format with drives; the model is built by loopcheck",
         ),
     }
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.newton import audit
+        from loopcheck.engines.newton import audit
 
         return audit
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.newton import faults
+        from loopcheck.engines.newton import faults
 
         return faults
 
     def causes(self) -> Causes:
         """See `Engine.causes`."""
-        from engines.newton import causes
+        from loopcheck.engines.newton import causes
 
         return causes
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""
-        from engines.newton import batch
+        from loopcheck.engines.newton import batch
 
         return batch
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""
-        from engines.newton import tuning
+        from loopcheck.engines.newton import tuning
 
         return tuning
 

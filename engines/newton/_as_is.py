@@ -6,24 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 
-from engines.computed_torque import drive_matrices
-from engines.newton._companions import companions
-from engines.newton._equations import equations
-from engines.newton._model import Tree, build, guarded, numbers, poses_of
-from engines.newton._newton import device, newton
-from engines.newton._stepping import MAXIMAL, STEP, Stepping
-from engines.newton._support import want_simulated
-from engines.openings import opening
-from engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Reading, driven_by_own_drives
-from engines.projection import loop_motions
-from engines.silence import silenced
-from engines.wrenches import wrenches
-from robots.arrays import AnyArray, Array
-from robots.efforts import Deviation, EffortHistory, run_of
-from robots.errors import NotRepresentableError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.computed_torque import drive_matrices
+from loopcheck.engines.newton._companions import companions
+from loopcheck.engines.newton._equations import equations
+from loopcheck.engines.newton._model import Tree, build, guarded, numbers, poses_of
+from loopcheck.engines.newton._newton import device, newton
+from loopcheck.engines.newton._stepping import MAXIMAL, STEP, Stepping
+from loopcheck.engines.newton._support import want_simulated
+from loopcheck.engines.openings import opening
+from loopcheck.engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Reading, driven_by_own_drives
+from loopcheck.engines.projection import loop_motions
+from loopcheck.engines.silence import silenced
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, run_of
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 BANDWIDTHS: Mapping[str, float] = {
     "kamino": 0.5 / STEP,
@@ -31,9 +31,9 @@ BANDWIDTHS: Mapping[str, float] = {
     "mujoco_warp": 0.2 / STEP,
     "steel": 0.5 / STEP,
 }
-"""Of the drives under each solver, critically damped [rad/s]: stiffer ones open the loops of MuJoCo."""
+"""Bandwidths of the drives for each solver, critically damped [rad/s]: stiffer drives open the loops of MuJoCo."""
 EXPLICIT_SPRINGS = frozenset({"mujoco", "mujoco_warp"})
-"""Solvers in which the stiffness of a drive acts at the beginning of a step, its damping at the end."""
+"""Solvers with drive stiffness at the beginning of a step and drive damping at its end."""
 
 
 def drive_gains(mechanism: Mechanism, motion: Motion, bandwidth: float) -> Gains:
@@ -50,7 +50,10 @@ def drive_gains(mechanism: Mechanism, motion: Motion, bandwidth: float) -> Gains
     terms, k = equations(mechanism), len(motion.t) // 2
     loop = loop_motions(terms.jacobian(motion.q[k]), mechanism.rates_of(mechanism.drives))
     if len(loop.W) < len(mechanism.drives):
-        raise NotRepresentableError(f"newton: {len(mechanism.drives)} drives of {len(loop.W)} dof: they would fight")
+        raise NotRepresentableError(
+            f"newton: number of drives must not exceed the {len(loop.W)} degrees of freedom they move, got "
+            f"{len(mechanism.drives)}: redundant drives would act against each other"
+        )
     M = terms.tree_terms(motion.q[k], motion.qd[k])[0]
     inertia = np.diag(loop.D.T @ M @ loop.D)
     return Gains(stiffness=bandwidth**2 * inertia, damping=2 * bandwidth * inertia)
@@ -58,29 +61,29 @@ def drive_gains(mechanism: Mechanism, motion: Motion, bandwidth: float) -> Gains
 
 @dataclass(slots=True, kw_only=True)
 class NewtonDriven:
-    """See `engines.own_drives.Driven`."""
+    """See `loopcheck.engines.own_drives.Driven`."""
 
     gains: Gains
     """Of the drives."""
     tree: Tree
-    """The robot without drives, in whose joints states are told."""
+    """The robot without drives; its joints are the coordinates of states."""
     stepping: Stepping
     solver: Any
     control: Any
     states: list[Any]
     """Before and after a step."""
     dofs: tuple[int, ...]
-    """Those of the drives among the dofs of the model that is stepped."""
+    """Indices of the drives among the dofs of the simulated model."""
     places: tuple[int, ...]
-    """Where they stand among its positions."""
+    """Indices of the drives among its positions."""
     observables: Any
-    """What the solver reports of a step; None if nothing."""
+    """Report of the solver on a step; None without a report."""
     q: Array
     """Joint positions now [m or rad], shape (nq,)."""
     steps: int = 0
     """How many it has made [-]."""
     unsolved: int = 0
-    """At the end of how many its solver had not found what it looks for [-]."""
+    """Number of steps in which the solver did not converge [-]."""
     precision: type[np.floating] = np.float32
 
     @classmethod
@@ -120,12 +123,12 @@ class NewtonDriven:
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.own_drives.Driven.mechanism`."""
+        """See `loopcheck.engines.own_drives.Driven.mechanism`."""
         return self.tree.mechanism
 
     @property
     def step(self) -> float:
-        """See `engines.own_drives.Driven.step`."""
+        """See `loopcheck.engines.own_drives.Driven.step`."""
         return self.stepping.step
 
     @property
@@ -143,15 +146,15 @@ class NewtonDriven:
         if not self.unsolved:
             return ""
         most = self.stepping.most_iterations
-        return f"its solver stopped at its {most} iterations in {self.unsolved} of {self.steps} steps"
+        return f"the solver stopped at its limit of {most} iterations in {self.unsolved} of {self.steps} steps"
 
     @property
     def iterations(self) -> float:
-        """See `engines.own_drives.Driven.iterations`."""
+        """See `loopcheck.engines.own_drives.Driven.iterations`."""
         return self.stepping.iterations_of(self.solver)
 
     def state(self) -> tuple[Array, Array]:
-        """See `engines.own_drives.Driven.state`."""
+        """See `loopcheck.engines.own_drives.Driven.state`."""
         tree, state = self.tree, self.states[0]
         if self.stepping.solver not in MAXIMAL:
             return tree.joint_state(state)
@@ -165,11 +168,11 @@ class NewtonDriven:
         return q, qd
 
     def opening(self) -> Deviation:
-        """See `engines.own_drives.Driven.opening`."""
+        """See `loopcheck.engines.own_drives.Driven.opening`."""
         return opening(self.mechanism, poses_of(self.states[0]))
 
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        """See `engines.own_drives.Driven.drive`."""
+        """See `loopcheck.engines.own_drives.Driven.drive`."""
         before = self.states[0]
         positions = self._along_drives()[0]
         for values, places, orders in (
@@ -310,12 +313,11 @@ def _of_drives(mechanism: Mechanism, starts: AnyArray) -> tuple[int, ...]:
 READINGS: Mapping[str, Reading] = {
     APPLIED: Reading(
         effort=APPLIED,
-        reason="no solver of Newton's gives an effort out; the law at the velocity where the step ends acted",
+        reason="Newton's solvers report no effort; the drive law at the end-of-step velocity is the applied effort",
     ),
     REPORTED: Reading(
         effort=REPORTED,
-        reason="the multiplier that Kamino finds for a drive; the law is off by its stiffness times what its joints "
-        "are open",
+        reason="multiplier of Kamino for the drive; the drive law differs from it by stiffness times joint gap",
     ),
 }
 
@@ -356,7 +358,7 @@ def held_by_drives(source: str, case: Case, motion: Motion, stepping: Stepping) 
 
     settings = {
         "solver": stepping.description,
-        "precision": f"single, on {device()}: Newton has no other",
+        "precision": f"single, on {device()} (the only precision of Newton)",
         "loops": CLOSURES,
         **companions(stepping.solver),
     }
@@ -367,4 +369,4 @@ def held_by_drives(source: str, case: Case, motion: Motion, stepping: Stepping) 
     return replace(history, as_is=run, note="; ".join(filter(None, (history.note, robots[0].unsolved_in_words))))
 
 
-CLOSURES = "joints outside of the articulation: ball for connect, fixed for weld"
+CLOSURES = "joints outside the articulation: ball for connect, fixed for weld"

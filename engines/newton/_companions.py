@@ -5,7 +5,7 @@ from importlib.metadata import requires, version
 from packaging.requirements import Requirement
 
 SOLVERS = frozenset({"mujoco", "mujoco_warp"})
-"""Those that are MuJoCo's."""
+"""Packages of MuJoCo."""
 LIBRARIES = ("mujoco", "mujoco-warp")
 
 
@@ -25,4 +25,4 @@ def companions(solver: str) -> dict[str, str]:
         if demand.name in installed and not demand.specifier.contains(installed[demand.name])
     ]
     beside = ", ".join(f"{name} {number}" for name, number in installed.items())
-    return {"beside": f"{beside}; its extra sim asks for {' and '.join(others)}" if others else beside}
+    return {"beside": f"{beside}; the extra 'sim' of Newton requires {' and '.join(others)}" if others else beside}

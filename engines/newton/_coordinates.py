@@ -8,8 +8,8 @@ joint the velocity of the mass centre, where ours is that of the body's origin.
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 BALL_OR_FREE = ("ball", "free")
 

@@ -6,49 +6,49 @@ from functools import partial
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.differences import slope_along
-from engines.displacement import moved
-from engines.newton._coordinates import BALL_OR_FREE, rates, velocity_terms
-from engines.newton._model import Tree, build, numbers
-from engines.newton._newton import newton, warp
-from engines.openings import closure_rows, opening
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.mechanism import Mechanism
+from loopcheck.engines.differences import slope_along
+from loopcheck.engines.displacement import moved
+from loopcheck.engines.newton._coordinates import BALL_OR_FREE, rates, velocity_terms
+from loopcheck.engines.newton._model import Tree, build, numbers
+from loopcheck.engines.newton._newton import newton, warp
+from loopcheck.engines.openings import closure_rows, opening
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import Mechanism
 
 STEP = 0.1
-"""Largest change of a joint from one point of a difference to the next [rad or m]: round-off of single precision counts
-as much as truncation."""
+"""Largest change of a joint between two points of a difference [rad or m]: round-off of single precision counts as much
+as truncation."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewtonEquations:
-    """See `engines.equations.Equations`; in single precision."""
+    """See `loopcheck.engines.equations.Equations`; in single precision."""
 
     tree: Tree
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.equations.Equations.mechanism`."""
+        """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.tree.mechanism
 
     def jacobian(self, q: Array) -> Array:
-        """See `engines.equations.Equations.jacobian`, along the world's axes."""
+        """See `loopcheck.engines.equations.Equations.jacobian`, along the world's axes."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return closure_rows(self.mechanism, partial(_of_end, self.tree, _links(self.tree, q)))
 
     def opening(self, q: Array) -> Deviation:
-        """See `engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.Equations.opening`."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return opening(self.mechanism, self.tree.body_poses())
 
     def closure_bias(self, q: Array, qd: Array) -> Array:
-        """See `engines.equations.Equations.closure_bias`: Newton has no rate of a Jacobian, J q̇ is differenced."""
+        """See `loopcheck.engines.equations.Equations.closure_bias`: differences of J q̇ (Newton gives no rate)."""
         return slope_along(lambda move: self.jacobian(moved(self.mechanism, q, move)) @ qd, qd, STEP)
 
     def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-        """See `engines.equations.Equations.tree_terms`."""
+        """See `loopcheck.engines.equations.Equations.tree_terms`."""
         tree, nv = self.tree, self.mechanism.nv
         tree.put(q, qd)
         model = tree.model

@@ -12,13 +12,13 @@ from typing import Any, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates, rotation
-from engines.newton._newton import newton, warp
-from engines.newton._support import is_floating, want_carried
-from engines.own_drives import Gains
-from robots.arrays import AnyArray, Array
-from robots.errors import EngineError
-from robots.mechanism import POSITIONS, WORLD, ConnectClosure, Joint, Mechanism, RigidClosure, WeldClosure
+from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates, rotation
+from loopcheck.engines.newton._newton import newton, warp
+from loopcheck.engines.newton._support import is_floating, want_carried
+from loopcheck.engines.own_drives import Gains
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import POSITIONS, WORLD, ConnectClosure, Joint, Mechanism, RigidClosure, WeldClosure
 
 NOTHING = np.zeros(3)
 UNDAMPED: Mapping[str, float] = {"steel:rigid_body_angular_damping": 0.0}

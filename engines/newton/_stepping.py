@@ -6,25 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from engines.newton._newton import newton, warp
+from loopcheck.engines.newton._newton import newton, warp
 
 STEP = 2e-3
 """Step that its examples come near to: 60 to 100 Hz in 4 to 10 sub-steps [s]."""
 MAXIMAL = frozenset({"kamino"})
-"""Solvers whose state is that of the bodies."""
+"""Solvers with the states of bodies as state."""
 SETTINGS: Mapping[str, str] = {
-    "kamino": "SolverKamino as it comes{but}: PADMM to 1e-6, {iterations} iterations at most",
+    "kamino": "SolverKamino with default settings{but}: PADMM to 1e-6, at most {iterations} iterations",
     "mujoco": "SolverMuJoCo as it comes, {library}: implicitfast, loops as soft as by default",
     "mujoco_warp": "SolverMuJoCo as it comes, {library}: implicitfast, loops as soft as by default",
     "steel": "SolverSteel as it comes: projected Gauss-Seidel, {iterations} iterations, regularization 1e-6, "
     "Baumgarte 0.2",
 }
-"""What the solvers are, in words."""
+"""Description of each solver."""
 ITERATIONS: Mapping[str, int] = {"kamino": 200, "steel": 12}
 """Of the solvers as they come."""
 
 QUICK: Mapping[str, str] = {"solver": "kamino", "rho_0": "0.01", "alpha": "0.1"}
-"""With which Kamino comes to an end on planar loops, and shuts them in a tenth of the time that it takes otherwise."""
+"""Settings with which Kamino converges on planar loops, in a tenth of the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +32,15 @@ class Stepping:
     """A solver, and how it steps."""
 
     solver: str
-    """Its name; `mujoco` is MuJoCo's C library where there is no GPU, `mujoco_warp` never."""
+    """Its name; `mujoco` is MuJoCo's C library on machines without a GPU, `mujoco_warp` never."""
     step: float = STEP
     """How long a step is [s]."""
     iterations: int = 0
     """Of Kamino or Steel in a step, at most [-]; 0 for as many as they come with."""
     penalty: float = 0.0
-    """First penalty of Kamino's solver, its `rho_0` [-]; 0 for the one that it comes with, 1."""
+    """First penalty of Kamino's solver, its `rho_0` [-]; 0 for its default, 1."""
     shutting: float = 0.0
-    """Part of an opening that Kamino takes out of a loop in a step, its `alpha` [-]; 0 for what it comes with, .01."""
+    """Part of a loop gap that Kamino corrects in a step, its `alpha` [-]; 0 for its default, .01."""
 
     @property
     def most_iterations(self) -> int:

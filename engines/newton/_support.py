@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from engines.newton._coordinates import BALL_OR_FREE
-from engines.refusal import want_representable
-from robots.mechanism import WORLD, Body, Joint, Mechanism
+from loopcheck.engines.newton._coordinates import BALL_OR_FREE
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 
 PERPENDICULAR = 1e-6
-"""Largest cosine between axes of one joint of Newton's [-]: it takes what is not perpendicular for something else."""
+"""Largest cosine between axes of a compound joint [-]; Newton misreads axes that are not perpendicular."""
 SAME_POINT = 1e-9
-"""Largest distance of anchors that are one point [m]."""
+"""Largest distance of anchors that count as the same point [m]."""
 KAMINO_AXES = {(1, 0), (0, 1), (0, 2), (3, 0), (0, 3)}
-"""Numbers of slides and hinges that Kamino has as one joint."""
+"""Numbers of slides and hinges of Kamino's joint types."""
 
 
 def want_carried(mechanism: Mechanism) -> None:
@@ -37,7 +37,7 @@ def want_simulated(mechanism: Mechanism, solver: str) -> None:
     """
     want_carried(mechanism)
     reasons = {"kamino": _kamino, "mujoco": _mujoco, "mujoco_warp": _mujoco, "steel": _steel}[solver]
-    want_representable(f"newton, its solver {solver}", reasons(mechanism))
+    want_representable(f"newton, solver {solver}", reasons(mechanism))
 
 
 def is_floating(mechanism: Mechanism, body: int) -> bool:
@@ -59,19 +59,21 @@ def _axes(mechanism: Mechanism, body: int) -> tuple[int, int]:
 def _bodies(mechanism: Mechanism) -> Iterator[str]:
     for body in mechanism.bodies:
         if not body.mass:
-            yield f"body '{body.name}' without mass: its solvers take it for one that never moves"
+            yield f"body '{body.name}' without mass (treated as fixed by the solvers)"
 
 
 def _joints(mechanism: Mechanism) -> Iterator[str]:
     for joint in mechanism.joints:
         if joint.kind == "free" and (joint.armature or joint.damping or joint.stiffness):
-            yield f"rotor, damper or spring of free joint '{joint.name}', which Newton has at the mass centre or not"
+            yield f"rotor, damper or spring of free joint '{joint.name}' (unsupported, or only at the mass centre)"
     for body, own in zip(mechanism.bodies, mechanism.joints_of, strict=True):
         joints = [mechanism.joints[j] for j in own]
         if not any(joint.kind in BALL_OR_FREE for joint in joints):
             yield from _axes_of_one(body, joints)
         elif len(joints) > 1:
-            yield f"body '{body.name}' with a ball joint beside others: a ball is a joint of its own in Newton"
+            yield (
+                f"body '{body.name}' with a ball joint beside further joints (a ball must be the only joint of a body)"
+            )
 
 
 def _axes_of_one(body: Body, joints: Sequence[Joint]) -> Iterator[str]:
@@ -79,11 +81,11 @@ def _axes_of_one(body: Body, joints: Sequence[Joint]) -> Iterator[str]:
     slides = [joint for joint in joints if joint.kind == "slide"]
     hinges = [joint for joint in joints if joint.kind == "hinge"]
     if joints != [*slides, *hinges]:
-        yield f"body '{body.name}' with a hinge before a slide: a joint of Newton's slides before it turns"
+        yield f"body '{body.name}' with a hinge before a slide (slides must come before hinges)"
     if not (_perpendicular(slides) and _perpendicular(hinges)):
-        yield f"axes of body '{body.name}': those of one joint of Newton's are perpendicular"
+        yield f"axes of body '{body.name}' (must be perpendicular)"
     if any(np.linalg.norm(joint.anchor - hinges[0].anchor) > SAME_POINT for joint in hinges):
-        yield f"hinges of body '{body.name}' through different points: one joint of Newton's has one"
+        yield f"hinges of body '{body.name}' through different points (must have a common point)"
 
 
 def _perpendicular(joints: Sequence[Joint]) -> bool:
@@ -94,13 +96,13 @@ def _perpendicular(joints: Sequence[Joint]) -> bool:
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
     """What acts on several joints or between points."""
     for closure in mechanism.coordinate_closures:
-        yield f"equality '{closure.name}': built here are closures between bodies"
+        yield f"equality '{closure.name}' (only closures between bodies)"
     driven = [drive.name for drive in mechanism.drives if not drive.is_joint]
     loaded = [tendon.name for tendon in mechanism.tendons if tendon.armature or tendon.damping or tendon.stiffness]
     for name in dict.fromkeys([*driven, *loaded]):
-        yield f"tendon '{name}': its motors, springs and rotors are on single joints"
+        yield f"tendon '{name}' (motors, springs and rotors only on single joints)"
     for spring in mechanism.point_springs:
-        yield f"spring '{spring.name}': it has none between points of bodies"
+        yield f"spring '{spring.name}' (no springs between points of bodies)"
 
 
 def _kamino(mechanism: Mechanism) -> Iterator[str]:
@@ -109,10 +111,10 @@ def _kamino(mechanism: Mechanism) -> Iterator[str]:
             continue
         axes = _axes(mechanism, b)
         if axes != (0, 0) and axes not in KAMINO_AXES and not is_floating(mechanism, b):
-            yield f"{axes[0]} slides and {axes[1]} hinges of body '{body.name}': not one of its joints"
+            yield f"{axes[0]} slides and {axes[1]} hinges of body '{body.name}' (not a joint type of the solver)"
         loaded = [mechanism.joints[j] for j in mechanism.joints_of[b]]
         if is_floating(mechanism, b) and any(joint.armature or joint.damping for joint in loaded):
-            yield f"rotors and dampers of body '{body.name}', which floats there"
+            yield f"rotors and dampers of body '{body.name}' (floating base in this solver)"
     yield from _springs(mechanism)
 
 
@@ -127,4 +129,4 @@ def _mujoco(mechanism: Mechanism) -> Iterator[str]:
 def _springs(mechanism: Mechanism) -> Iterator[str]:
     for joint in mechanism.joints:
         if joint.stiffness:
-            yield f"spring of joint '{joint.name}', which it leaves out"
+            yield f"spring of joint '{joint.name}' (ignored by this solver)"

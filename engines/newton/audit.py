@@ -4,26 +4,26 @@ from typing import Any
 
 import numpy as np
 
-from engines.equations import equation_fields, matrices_along, names_of
-from engines.newton._coordinates import BALL_OR_FREE
-from engines.newton._equations import equations
-from engines.newton._model import Tree, guarded, numbers
-from engines.newton._newton import newton, warp
-from engines.silence import silenced
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.inventory import Inventory, Matrices, off_axis
-from robots.mechanism import Mechanism
+from loopcheck.engines.equations import equation_fields, matrices_along, names_of
+from loopcheck.engines.newton._coordinates import BALL_OR_FREE
+from loopcheck.engines.newton._equations import equations
+from loopcheck.engines.newton._model import Tree, guarded, numbers
+from loopcheck.engines.newton._newton import newton, warp
+from loopcheck.engines.silence import silenced
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import Mechanism
 
 REBUILT = {
     "force": "loads before each step",
     "moment": "loads before each step",
-    "transmission": "drives act on joints; gears are taken off their readings",
+    "transmission": "drives act on joints; readings are divided by the gears",
 }
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -56,7 +56,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.

@@ -3,21 +3,21 @@
 import warnings
 from collections.abc import Mapping
 
-from engines.contract import State, Worlds
-from engines.newton._as_is import held_by_drives, load
-from engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
-from engines.newton._model import build, builder_of, guarded, numbers
-from engines.newton._newton import device, newton, warp
-from engines.newton._stepping import MAXIMAL, QUICK, STEP, Stepping
-from engines.newton._support import is_floating, want_simulated
-from engines.refusal import want_representable
-from engines.silence import silenced
-from engines.tuning import Settings
-from robots.arrays import Array
-from robots.efforts import AsIs, run_of
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.contract import State, Worlds
+from loopcheck.engines.newton._as_is import held_by_drives, load
+from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
+from loopcheck.engines.newton._model import build, builder_of, guarded, numbers
+from loopcheck.engines.newton._newton import device, newton, warp
+from loopcheck.engines.newton._stepping import MAXIMAL, QUICK, STEP, Stepping
+from loopcheck.engines.newton._support import is_floating, want_simulated
+from loopcheck.engines.refusal import want_representable
+from loopcheck.engines.silence import silenced
+from loopcheck.engines.tuning import Settings
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import AsIs, run_of
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 __all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
 
@@ -26,7 +26,7 @@ SOURCE = "newton/batch"
 
 
 def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
-    """See `engines.contract.Batch.choices`: its solvers, and steps of those that are fast."""
+    """See `loopcheck.engines.contract.Batch.choices`: its solvers, and steps of those that are fast."""
     half, twice = ({"timestep": f"{STEP * factor:.6g}"} for factor in (0.5, 2))
     return {
         "MuJoCo Warp": {},
@@ -41,12 +41,12 @@ def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
 
 
 def timestep(mechanism: Mechanism, settings: Settings) -> float:
-    """See `engines.contract.Batch.timestep`."""
+    """See `loopcheck.engines.contract.Batch.timestep`."""
     return _stepping(settings).step
 
 
 def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `engines.contract.Batch.as_is`; drives have the same gains with all steps."""
+    """See `loopcheck.engines.contract.Batch.as_is`; drives have the same gains with all steps."""
     return run_of(held_by_drives(SOURCE, case, motion, _stepping(settings)))
 
 
@@ -67,7 +67,7 @@ class NewtonWorlds:
         want_simulated(mechanism, stepping.solver)
         if stepping.solver in MAXIMAL:
             names = [body.name for b, body in enumerate(mechanism.bodies) if is_floating(mechanism, b)]
-            want_representable("newton, worlds of its solver kamino", [f"body '{name}' that floats" for name in names])
+            want_representable("newton, batches of solver kamino", [f"floating body '{name}'" for name in names])
         self._mechanism, self._stepping, self._count = mechanism, stepping, len(state[0])
         self._tree = build(mechanism)
         self._tree.put(state[0][0], state[1][0])  # where closures are measured, which are the same in all
@@ -89,7 +89,7 @@ class NewtonWorlds:
         self._solver.step(*scratch, self._control, None, stepping.step)  # compiled before anything is timed
 
     def state(self) -> State:
-        """See `engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.contract.Worlds.state`."""
         nq, nv, state = self._mechanism.nq, self._mechanism.nv, self._states[0]
         if self._stepping.solver in MAXIMAL:
             newton.eval_ik(self._model, state, state.joint_q, state.joint_qd)
@@ -98,7 +98,7 @@ class NewtonWorlds:
         return own, own_velocities(self._mechanism, own, qd[:, :nv])
 
     def run(self, tau: Array, steps: int) -> None:
-        """See `engines.contract.Worlds.run`.
+        """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
             tau: Efforts of the actuators [N or N m], shape (n, na).
@@ -118,7 +118,7 @@ class NewtonWorlds:
 
 
 def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
-    """See `engines.contract.Batch.worlds`."""
+    """See `loopcheck.engines.contract.Batch.worlds`."""
     with guarded(SOURCE), silenced(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return NewtonWorlds(mechanism, _stepping(settings), state)

@@ -2,21 +2,21 @@
 
 from collections.abc import Collection
 
-from engines.newton import tuning
-from engines.own_drives_tuning import FINER, log_without
-from robots.log import Log
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.newton import tuning
+from loopcheck.engines.own_drives_tuning import FINER, log_without
+from loopcheck.robots.log import Log
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 CAUSES = {
     "step": f"solver.step(..., dt / {FINER})",
     "softness": "mj_model.eq_solref (2 dt, 1) and eq_solimp (0.9999, 0.9999) of the solver",
 }
-"""See `engines.contract.Causes`."""
+"""See `loopcheck.engines.contract.Causes`."""
 
 
 def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
-    """See `engines.contract.Causes.log`; the script of settings is run.
+    """See `loopcheck.engines.contract.Causes.log`; the script of settings is run.
 
     Args:
         case: The case.

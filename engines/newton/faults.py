@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
-from engines.newton.routes.as_is_kamino import NewtonAsIsKamino
-from engines.newton.routes.as_is_mujoco import NewtonAsIsMuJoCo
-from engines.newton.routes.as_is_steel import NewtonAsIsSteel
-from engines.own_drives import COMMANDED, REPORTED
-from robots.efforts import Fault, Source
+from loopcheck.engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
+from loopcheck.engines.newton.routes.as_is_kamino import NewtonAsIsKamino
+from loopcheck.engines.newton.routes.as_is_mujoco import NewtonAsIsMuJoCo
+from loopcheck.engines.newton.routes.as_is_steel import NewtonAsIsSteel
+from loopcheck.engines.own_drives import COMMANDED, REPORTED
+from loopcheck.robots.efforts import Fault, Source
 
 
 def _misread(route: type[Source]) -> dict[str, Fault]:
@@ -26,4 +26,4 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
     },
     "as_is_steel": _misread(NewtonAsIsSteel),
 }
-"""By route and kind of fault; a reaction is the effort where a joint has no rotor and no damper."""
+"""By route and kind of fault; a reaction equals the effort if a joint has neither rotor nor damper."""

@@ -8,28 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from engines.as_is import Record
-from engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading_of
-from engines.newton._model import guarded
-from engines.newton._stepping import QUICK, STEP, Stepping
-from engines.own_drives import Gains
-from engines.own_drives_tuning import TIMECONSTS, DrivesPlan
-from engines.silence import silenced
-from engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.engines.as_is import Record
+from loopcheck.engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading_of
+from loopcheck.engines.newton._model import guarded
+from loopcheck.engines.newton._stepping import QUICK, STEP, Stepping
+from loopcheck.engines.own_drives import Gains
+from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
+from loopcheck.engines.silence import silenced
+from loopcheck.engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 SCRIPT = "tuned_newton.py"
 """Name of the script."""
 GIVEN = {"solver": "mujoco", "solref": "0.02 1", "solimp": "0.9 0.95"}
-"""What people train with: Isaac Lab's Newton steps by MuJoCo."""
+"""Settings of common training tools: Isaac Lab's Newton steps by MuJoCo."""
 ITERATIONS_OF_KAMINO = 7
 """The fewest that were seen, on the Stewart platform [-]."""
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `engines.tuning.Tuning.given`."""
+    """See `loopcheck.engines.tuning.Tuning.given`."""
     return Given(
         step=STEP,
         stages=1,
@@ -40,7 +40,7 @@ def given(mechanism: Mechanism) -> Given:
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `engines.tuning.Tuning.families`: MuJoCo with hard loops, as it is and softer, Steel, and Kamino.
+    """See `loopcheck.engines.tuning.Tuning.families`: MuJoCo with hard loops, as it is and softer, Steel, and Kamino.
 
     Kamino as it comes takes a hundred iterations and more in a step: only that which ends sooner is searched.
     """
@@ -56,7 +56,7 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
-    """See `engines.tuning.Tuning.plan`."""
+    """See `loopcheck.engines.tuning.Tuning.plan`."""
     with guarded("newton"), silenced():
         gains = drive_gains(mechanism, motion, given(mechanism).bandwidth)
     return DrivesPlan(mechanism=mechanism, motion=motion, gains=gains, bandwidth=given(mechanism).bandwidth)
@@ -67,7 +67,7 @@ class Scripted(Stepping):
     """A solver as the script of settings makes it."""
 
     functions: Mapping[str, Any]
-    """What it defines."""
+    """Names that the file defines."""
 
     def made(self, model: Any) -> Any:
         """See `Stepping.made`."""
@@ -76,7 +76,7 @@ class Scripted(Stepping):
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Scripted:
-    """See `engines.tuning.Tuning.prepared`; the script itself is run."""
+    """See `loopcheck.engines.tuning.Tuning.prepared`; the script itself is run."""
     return Scripted(
         solver=settings.get("solver", GIVEN["solver"]),
         step=float(settings.get("timestep", STEP)),
@@ -86,7 +86,7 @@ def prepared(mechanism: Mechanism, settings: Settings) -> Scripted:
 
 
 def run(plan: DrivesPlan, prepared: Scripted, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`."""
+    """See `loopcheck.engines.tuning.Tuning.run`."""
     mechanism, reading = plan.mechanism, reading_of(plan.mechanism, prepared.solver)
 
     def put(gains: Gains, state: tuple[Array, Array]) -> NewtonDriven:
@@ -97,7 +97,7 @@ def run(plan: DrivesPlan, prepared: Scripted, bandwidth: float, start: int | Arr
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `engines.tuning.Tuning.files`: a script of calls."""
+    """See `loopcheck.engines.tuning.Tuning.files`: a script of calls."""
     return {mechanism.model.path.with_name(SCRIPT): script(settings).encode()}
 
 
@@ -116,7 +116,7 @@ def script(settings: Settings) -> str:
         "",
         "",
         "def solver(model, **options):",
-        '    """The solver of a model; `options` are those of its class."""',
+        '    """The solver of a model; `options` are options of its class."""',
     ]
     match settings.get("solver", GIVEN["solver"]):
         case "kamino":
@@ -147,7 +147,7 @@ def _of_loops(name: str, settings: Settings) -> list[str]:
 
 
 def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `engines.tuning.Tuning.seconds_per_step`.
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
 
     Args:
         mechanism: Robot.

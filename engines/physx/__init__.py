@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from engines.contract import Audit, Causes, Engine, Faults
-from engines.tuning import Tuning
+from loopcheck.engines.contract import Audit, Causes, Engine, Faults
+from loopcheck.engines.tuning import Tuning
 
 
 class Physx(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "physx"
     requires = "sapien"
@@ -21,30 +21,31 @@ class Physx(Engine):
     single_precision = True
     tells_terms = False
     on_request: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("as_is", "as_is_tgs"), "it computes in single precision, and there are no files of its own to take as they are"
+        ("as_is", "as_is_tgs"),
+        ("single precision, and PhysX has no model format with drives; the model is built by loopcheck"),
     )
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.physx import audit
+        from loopcheck.engines.physx import audit
 
         return audit
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.physx import faults
+        from loopcheck.engines.physx import faults
 
         return faults
 
     def causes(self) -> Causes:
         """See `Engine.causes`."""
-        from engines.physx import causes
+        from loopcheck.engines.physx import causes
 
         return causes
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""
-        from engines.physx import tuning
+        from loopcheck.engines.physx import tuning
 
         return tuning
 

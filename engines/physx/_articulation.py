@@ -14,16 +14,16 @@ from typing import Any, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.physx._sapien import physx, sapien
-from engines.physx._support import branches, is_floating, want_carried
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.errors import EngineError
-from robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
-from robots.size import size
+from loopcheck.engines.physx._sapien import physx, sapien
+from loopcheck.engines.physx._support import branches, is_floating, want_carried
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
+from loopcheck.robots.size import size
 
 NOTHING = 1e-7
-"""Mass of a link between joints, and least moment of inertia, over those of the body that it belongs to [-]."""
+"""Mass of a link between joints, and least moment of inertia, over the values of its body [-]."""
 UNLIMITED = 3e38
 """Strength of drives and ends of the range of joints: as good as the largest number of single precision."""
 KINDS = {"hinge": "revolute_unwrapped", "slide": "prismatic"}
@@ -41,7 +41,7 @@ class Stepping:
     position_iterations: int = 10
     velocity_iterations: int = 1
     friction: float | None = 0.0
-    """Of every joint [-]; None leaves what PhysX fills in."""
+    """Friction of every joint [-]; None keeps PhysX's default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Built:
     stepping: Stepping
     scene: Any
     articulations: tuple[Any, ...]
-    """One a branch."""
+    """One articulation per branch."""
     links: tuple[Any, ...]
     """PhysX's link of each body."""
     joints: Mapping[int, Any]
@@ -62,9 +62,9 @@ class Built:
     loops: tuple[tuple[Any, ...], ...]
     """The drives that close each rigid closure."""
     places: Mapping[int, int]
-    """Where a hinge or slide stands in PhysX's positions, those of one articulation after those of the other."""
+    """Index of each hinge or slide in PhysX's positions, articulation by articulation."""
     incoming: Mapping[int, int]
-    """Where the link behind it stands among PhysX's links, counted in the same way."""
+    """Index of the link behind each joint among PhysX's links, counted in the same way."""
 
     def put(self, q: Array, qd: Array) -> None:
         """Set the state.

@@ -1,16 +1,16 @@
 """PhysX as its user steps it, driven along a motion by the drives of its joints."""
 
-from engines.as_is import finite
-from engines.own_drives import Gains, driven_by_own_drives
-from engines.physx._articulation import Built, Stepping, build, guarded
-from engines.physx._readings import reading_of
-from engines.physx._sapien import physx
-from engines.physx._stepping import PhysxDriven
-from engines.physx._support import want_carried
-from engines.silence import silenced
-from robots.efforts import EffortHistory
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.as_is import finite
+from loopcheck.engines.own_drives import Gains, driven_by_own_drives
+from loopcheck.engines.physx._articulation import Built, Stepping, build, guarded
+from loopcheck.engines.physx._readings import reading_of
+from loopcheck.engines.physx._sapien import physx
+from loopcheck.engines.physx._stepping import PhysxDriven
+from loopcheck.engines.physx._support import want_carried
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 def efforts(source: str, case: Case, motion: Motion, stepping: Stepping) -> EffortHistory:
@@ -52,6 +52,6 @@ def _settings(built: Built) -> dict[str, str]:
         "PhysX": physx.version(),
         "precision": "single, on CPU",
         "friction": f"{friction} of every joint, {'set after building' if is_set else 'as PhysX fills it in'}",
-        "loops": "create_drive with limits 0, 0; each branch an articulation of its own",
+        "loops": "create_drive with limits 0, 0; each branch is a separate articulation",
         "damping": "of links 0",
     }

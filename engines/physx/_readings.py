@@ -9,15 +9,15 @@ together.
 
 from collections.abc import Iterator
 
-from engines.own_drives import APPLIED, REACTION, Reading
-from engines.physx._support import branches
-from robots.errors import NotRepresentableError
-from robots.mechanism import WORLD, Mechanism
+from loopcheck.engines.own_drives import APPLIED, REACTION, Reading
+from loopcheck.engines.physx._support import branches
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import WORLD, Mechanism
 
 ON_JOINT = "joint"
-"""Reading: the reaction of a joint along its axis, and what its rotor took to change its speed over the step."""
-PASSED_ON = "the force that the joint passes on along its axis, which is what acted over the step"
-TAKEN = "the force that the joint passes on along its axis, and what its rotor takes to change its speed over the step"
+"""Reading: the reaction of a joint along its axis, plus the effort that accelerates its rotor over the step."""
+PASSED_ON = "joint force along the axis, equal to the effort applied over the step"
+TAKEN = "joint force along the axis, plus the effort that accelerates the rotor over the step"
 
 
 def reading_of(mechanism: Mechanism, *, tgs: bool) -> Reading:
@@ -35,8 +35,8 @@ def reading_of(mechanism: Mechanism, *, tgs: bool) -> Reading:
         has_rotors = any(mechanism.joints[drive.joints[0]].armature for drive in mechanism.drives)
         return Reading(effort=ON_JOINT, reason=TAKEN) if has_rotors else Reading(effort=REACTION, reason=PASSED_ON)
     if tgs:
-        raise NotRepresentableError(f"physx/as_is_tgs: no reading is the effort: {reasons}")
-    return Reading(effort=APPLIED, reason=f"the law of the drive at the end of the step, as {reasons}")
+        raise NotRepresentableError(f"physx/as_is_tgs: not supported: no reading gives the effort: {reasons}")
+    return Reading(effort=APPLIED, reason=f"drive law at the end of the step, because {reasons}")
 
 
 def _lost(mechanism: Mechanism) -> Iterator[str]:
@@ -44,4 +44,7 @@ def _lost(mechanism: Mechanism) -> Iterator[str]:
     branch_of = {b: k for k, branch in enumerate(branches(mechanism)) for b in branch}
     for closure in mechanism.rigid_closures:
         if WORLD not in (closure.body1, closure.body2) and branch_of[closure.body1] == branch_of[closure.body2]:
-            yield f"forces on joints lack that of loop '{closure.name}', which joins two links of one articulation"
+            yield (
+                f"joint forces do not include the force of loop '{closure.name}' between 2 links of the same "
+                "articulation"
+            )

@@ -7,18 +7,18 @@ from typing import Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engines.openings import opening
-from engines.own_drives import REACTION, REPORTED, Gains
-from engines.physx._articulation import UNLIMITED, Built, Stepping, build
-from engines.physx._readings import ON_JOINT
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.mechanism import Mechanism
+from loopcheck.engines.openings import opening
+from loopcheck.engines.own_drives import REACTION, REPORTED, Gains
+from loopcheck.engines.physx._articulation import UNLIMITED, Built, Stepping, build
+from loopcheck.engines.physx._readings import ON_JOINT
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysxDriven:
-    """See `engines.own_drives.Driven`."""
+    """See `loopcheck.engines.own_drives.Driven`."""
 
     built: Built
     driven: Sequence[int]
@@ -47,29 +47,29 @@ class PhysxDriven:
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.own_drives.Driven.mechanism`."""
+        """See `loopcheck.engines.own_drives.Driven.mechanism`."""
         return self.built.mechanism
 
     @property
     def step(self) -> float:
-        """See `engines.own_drives.Driven.step`."""
+        """See `loopcheck.engines.own_drives.Driven.step`."""
         return self.built.stepping.step
 
     @property
     def iterations(self) -> float:
-        """See `engines.own_drives.Driven.iterations`: it makes all that it is told."""
+        """See `loopcheck.engines.own_drives.Driven.iterations`: it makes all that it is told."""
         return self.built.stepping.position_iterations + self.built.stepping.velocity_iterations
 
     def state(self) -> tuple[Array, Array]:
-        """See `engines.own_drives.Driven.state`."""
+        """See `loopcheck.engines.own_drives.Driven.state`."""
         return self.built.state()
 
     def opening(self) -> Deviation:
-        """See `engines.own_drives.Driven.opening`."""
+        """See `loopcheck.engines.own_drives.Driven.opening`."""
         return opening_of(self.built)
 
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        """See `engines.own_drives.Driven.drive`."""
+        """See `loopcheck.engines.own_drives.Driven.drive`."""
         for j, position, velocity in zip(self.driven, target, rate, strict=True):
             joint = self.built.joints[j]
             joint.set_drive_target(float(position - self.mechanism.joints[j].rest_position[0]))

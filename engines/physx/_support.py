@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engines.refusal import want_representable
-from robots.mechanism import WORLD, Mechanism
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.mechanism import WORLD, Mechanism
 
 
 def want_carried(mechanism: Mechanism) -> None:
@@ -46,21 +46,21 @@ def _joints(mechanism: Mechanism) -> Iterator[str]:
     driven = mechanism.actuated_joints
     for j, joint in enumerate(mechanism.joints):
         if joint.kind == "ball":
-            yield f"ball joint '{joint.name}': SAPIEN has hinges and slides, and three hinges are none where they align"
+            yield f"ball joint '{joint.name}' (only hinges and slides; three hinges instead are singular when aligned)"
         elif joint.kind == "free":
             if joint.armature or joint.damping or joint.stiffness:
-                yield f"rotor, damper or spring of free joint '{joint.name}', which is none in PhysX"
+                yield f"rotor, damper or spring of free joint '{joint.name}' (PhysX has no free joints)"
         elif j in driven and (joint.damping or joint.stiffness):
-            yield f"spring or damper of joint '{joint.name}', which is driven: a joint has one drive"
+            yield f"spring or damper of the driven joint '{joint.name}' (a joint has a single drive)"
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
     for closure in mechanism.coordinate_closures:
-        yield f"equality '{closure.name}': couplers of PhysX are springs"
+        yield f"equality '{closure.name}' (PhysX couples joints only by springs)"
     driven = [drive for drive in mechanism.drives if not drive.is_joint]
     loaded = [tendon for tendon in mechanism.tendons if tendon.armature or tendon.damping or tendon.stiffness]
     for name in dict.fromkeys([drive.name for drive in driven] + [tendon.name for tendon in loaded]):
-        yield f"tendon '{name}': its drives, springs and rotors are on single joints"
+        yield f"tendon '{name}' (drives, springs and rotors only on single joints)"
 
 
 def _loads(mechanism: Mechanism) -> Iterator[str]:

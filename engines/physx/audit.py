@@ -9,31 +9,31 @@ from typing import Any
 
 import numpy as np
 
-from engines.equations import names_of
-from engines.physx._articulation import Built, Stepping, build, guarded, position_and_axes
-from engines.physx._stepping import opening_of
-from engines.physx._support import branches, is_floating
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.errors import NotRepresentableError
-from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
-from robots.mechanism import WORLD, Mechanism, RigidClosure, WeldClosure
+from loopcheck.engines.equations import names_of
+from loopcheck.engines.physx._articulation import Built, Stepping, build, guarded, position_and_axes
+from loopcheck.engines.physx._stepping import opening_of
+from loopcheck.engines.physx._support import branches, is_floating
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import WORLD, Mechanism, RigidClosure, WeldClosure
 
 KINDS = {"revolute_unwrapped": "hinge", "prismatic": "slide"}
 """Kind of a joint by SAPIEN's name of it."""
 ROUND_OFF = 1e-6
 """Entries of rows below this part of the largest are its last digits [-]."""
 REBUILT = {
-    "J": "from axes, anchors and ends of loops as PhysX has them, welds as three points, all without play as asked for",
+    "J": "from axes, anchors and loop ends as read back from PhysX; welds as three points; no joint has play",
     "force": "loads before each step",
     "moment": "loads before each step",
-    "transmission": "drives act on joints; gears are taken off their readings",
+    "transmission": "drives act on joints; readings are divided by the gears",
 }
-FLOATING = {"rest_force": "by masses, mass centres and axes as PhysX has them, as a root floats"}
+FLOATING = {"rest_force": "from masses, mass centres and axes as read back from PhysX, because the root floats"}
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -73,14 +73,14 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.
         q: Joint positions that close the loops [m or rad], shape (nt, nq).
         qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
-    raise NotRepresentableError("physx: it tells no mass matrix; SAPIEN's is Pinocchio's")
+    raise NotRepresentableError("physx: reports no mass matrix (the matrix of SAPIEN is computed by Pinocchio)")
 
 
 def _bodies(built: Built) -> dict[str, Any]:

@@ -3,28 +3,28 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from engines.as_is import log_of
-from engines.own_drives import Gains, own_drives_run
-from engines.physx._articulation import guarded
-from engines.physx._readings import reading_of
-from engines.physx._stepping import PhysxDriven
-from engines.physx.routes.as_is import OWN
-from engines.silence import silenced
-from robots.log import Log
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.as_is import log_of
+from loopcheck.engines.own_drives import Gains, own_drives_run
+from loopcheck.engines.physx._articulation import guarded
+from loopcheck.engines.physx._readings import reading_of
+from loopcheck.engines.physx._stepping import PhysxDriven
+from loopcheck.engines.physx.routes.as_is import OWN
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.log import Log
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 FINER = 16
-"""How many steps take the place of one."""
+"""Number of steps that replace a single step."""
 CAUSES = {
     "step": f"scene.set_timestep(step / {FINER})",
     "solver": "articulation.set_solver_position_iterations(100), set_solver_velocity_iterations(4)",
 }
-"""See `engines.contract.Causes`; friction is set to none in the route itself."""
+"""See `loopcheck.engines.contract.Causes`; the route itself sets the friction to zero."""
 
 
 def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
-    """See `engines.contract.Causes.log`.
+    """See `loopcheck.engines.contract.Causes.log`.
 
     Args:
         case: The case.

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
-from engines.own_drives import APPLIED, REACTION
-from engines.physx.routes.as_is import PhysxAsIs
-from engines.physx.routes.as_is_tgs import PhysxAsIsTgs
-from robots.efforts import Fault
+from loopcheck.engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
+from loopcheck.engines.own_drives import APPLIED, REACTION
+from loopcheck.engines.physx.routes.as_is import PhysxAsIs
+from loopcheck.engines.physx.routes.as_is_tgs import PhysxAsIsTgs
+from loopcheck.robots.efforts import Fault
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "as_is": {

@@ -5,35 +5,35 @@ from pathlib import Path
 
 import numpy as np
 
-from engines.as_is import Record
-from engines.computed_torque import bandwidth
-from engines.own_drives import Gains
-from engines.own_drives_tuning import DrivesPlan
-from engines.physx._articulation import Stepping, build, guarded
-from engines.physx._readings import reading_of
-from engines.physx._stepping import PhysxDriven
-from engines.physx.routes.as_is import OWN
-from engines.silence import silenced
-from engines.tuning import Family, Given, Settings, best_seconds
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.engines.as_is import Record
+from loopcheck.engines.computed_torque import bandwidth
+from loopcheck.engines.own_drives import Gains
+from loopcheck.engines.own_drives_tuning import DrivesPlan
+from loopcheck.engines.physx._articulation import Stepping, build, guarded
+from loopcheck.engines.physx._readings import reading_of
+from loopcheck.engines.physx._stepping import PhysxDriven
+from loopcheck.engines.physx.routes.as_is import OWN
+from loopcheck.engines.silence import silenced
+from loopcheck.engines.tuning import Family, Given, Settings, best_seconds
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 SCRIPT = "tuned_physx.py"
 """Name of the script."""
 GIVEN = {"enable_tgs": "False", "position_iterations": "10", "velocity_iterations": "1", "friction": "0"}
-"""What the route has of what can be set."""
+"""Current values of the route's settings."""
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `engines.tuning.Tuning.given`."""
+    """See `loopcheck.engines.tuning.Tuning.given`."""
     step = OWN.step
     settings = {"timestep": f"{step:.6g}", **GIVEN}
     return Given(step=step, stages=1, bandwidth=bandwidth(step), timeconst=np.inf, settings=settings)
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `engines.tuning.Tuning.families`: many iterations, as many as come, and small steps."""
+    """See `loopcheck.engines.tuning.Tuning.families`: many iterations, as many as come, and small steps."""
     methods = {
         "many iterations": {"position_iterations": "100", "velocity_iterations": "4"},
         "small steps": {"enable_tgs": "True"},
@@ -47,13 +47,13 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
-    """See `engines.tuning.Tuning.plan`."""
+    """See `loopcheck.engines.tuning.Tuning.plan`."""
     gains = Gains.of_velocity(mechanism, motion, OWN.step)
     return DrivesPlan(mechanism=mechanism, motion=motion, gains=gains, bandwidth=given(mechanism).bandwidth)
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
-    """See `engines.tuning.Tuning.prepared`."""
+    """See `loopcheck.engines.tuning.Tuning.prepared`."""
     everything = {"timestep": f"{OWN.step!r}", **GIVEN, **settings}
     return Stepping(
         step=float(everything["timestep"]),
@@ -65,7 +65,7 @@ def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
 
 
 def run(plan: DrivesPlan, prepared: Stepping, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`."""
+    """See `loopcheck.engines.tuning.Tuning.run`."""
     put = partial(PhysxDriven.from_state, plan.mechanism, prepared)
     reading = reading_of(plan.mechanism, tgs=prepared.tgs)
     with guarded("physx/as_is"), silenced():
@@ -73,7 +73,7 @@ def run(plan: DrivesPlan, prepared: Stepping, bandwidth: float, start: int | Arr
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `engines.tuning.Tuning.files`: a script of calls."""
+    """See `loopcheck.engines.tuning.Tuning.files`: a script of calls."""
     return {mechanism.model.path.with_name(SCRIPT): script(settings).encode()}
 
 
@@ -91,7 +91,7 @@ def script(settings: Settings) -> str:
         "",
         "",
         "def configure():",
-        '    """Choose the solver of the scenes that are made from now on."""',
+        '    """Choose the solver of scenes created afterwards."""',
         "    config = physx.get_scene_config()",
         f"    config.enable_tgs = {everything['enable_tgs']}",
         "    physx.set_scene_config(config)",
@@ -102,7 +102,7 @@ def script(settings: Settings) -> str:
         f"    articulation.set_solver_position_iterations({everything['position_iterations']})",
         f"    articulation.set_solver_velocity_iterations({everything['velocity_iterations']})",
         "    for joint in articulation.active_joints:",
-        f"        joint.set_friction({everything['friction']})  # the builder drops the one that it is given",
+        f"        joint.set_friction({everything['friction']})  # the builder ignores its friction argument",
     ]
     if "timestep" in settings:
         lines.append(f"    scene.set_timestep({settings['timestep']})")
@@ -110,7 +110,7 @@ def script(settings: Settings) -> str:
 
 
 def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `engines.tuning.Tuning.seconds_per_step`.
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
 
     Args:
         mechanism: Robot.

@@ -1,10 +1,10 @@
 """Pinocchio, from a tree built through its API from the `Mechanism`."""
 
-from engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
+from loopcheck.engines.contract import Audit, Engine, Faults, FreeMotion, Refinements
 
 
 class Pinocchio(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "pinocchio"
     requires = "pinocchio"
@@ -17,25 +17,25 @@ class Pinocchio(Engine):
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.pinocchio import audit
+        from loopcheck.engines.pinocchio import audit
 
         return audit
 
     def refinements(self) -> Refinements:
         """See `Engine.refinements`."""
-        from engines.pinocchio import refinements
+        from loopcheck.engines.pinocchio import refinements
 
         return refinements
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.pinocchio import faults
+        from loopcheck.engines.pinocchio import faults
 
         return faults
 
     def free_motion(self) -> FreeMotion:
         """See `Engine.free_motion`."""
-        from engines.pinocchio import free_motion
+        from loopcheck.engines.pinocchio import free_motion
 
         return free_motion
 

@@ -5,41 +5,48 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from engines.pinocchio._loads import load_forces
-from engines.pinocchio._loops import Constraints, closure_bias, closure_jacobian, gathered, loop_constraints, opening
-from engines.pinocchio._tree import Tree, build
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.mechanism import Mechanism
+from loopcheck.engines.pinocchio._loads import load_forces
+from loopcheck.engines.pinocchio._loops import (
+    Constraints,
+    closure_bias,
+    closure_jacobian,
+    gathered,
+    loop_constraints,
+    opening,
+)
+from loopcheck.engines.pinocchio._tree import Tree, build
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
 class PinocchioEquations:
-    """See `engines.equations.Equations`."""
+    """See `loopcheck.engines.equations.Equations`."""
 
     tree: Tree
     loops: Constraints
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.equations.Equations.mechanism`."""
+        """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.tree.mechanism
 
     def jacobian(self, q: Array) -> Array:
-        """See `engines.equations.Equations.jacobian`, along the axes of the closures' first frames."""
+        """See `loopcheck.engines.equations.Equations.jacobian`, along the axes of the closures' first frames."""
         return closure_jacobian(self.tree, self.loops, q)
 
     def opening(self, q: Array) -> Deviation:
-        """See `engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.Equations.opening`."""
         closure_jacobian(self.tree, self.loops, q)  # puts the frames there
         return opening(self.tree, self.loops, q)
 
     def closure_bias(self, q: Array, qd: Array) -> Array:
-        """See `engines.equations.Equations.closure_bias`."""
+        """See `loopcheck.engines.equations.Equations.closure_bias`."""
         return closure_bias(self.tree, self.loops, q, qd)
 
     def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-        """See `engines.equations.Equations.tree_terms`."""
+        """See `loopcheck.engines.equations.Equations.tree_terms`."""
         x = self.tree.positions(q)
         M = np.array(pin.crba(self.tree.model, self.tree.data, x))
         bias = np.array(pin.nonLinearEffects(self.tree.model, self.tree.data, x, qd))

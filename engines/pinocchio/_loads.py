@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import pinocchio as pin
 
-from engines.pinocchio._tree import UNIVERSE, Tree
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.mechanism import Joint, Mechanism, Wrench
+from loopcheck.engines.pinocchio._tree import UNIVERSE, Tree
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Joint, Mechanism, Wrench
 
 
 def is_loaded(mechanism: Mechanism) -> bool:

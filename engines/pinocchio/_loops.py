@@ -10,10 +10,18 @@ from typing import Any, assert_never
 import numpy as np
 import pinocchio as pin
 
-from engines.pinocchio._tree import Tree
-from robots.arrays import Array
-from robots.efforts import Deviation, deviation_of
-from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, RigidClosure, WeldClosure
+from loopcheck.engines.pinocchio._tree import Tree
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, deviation_of
+from loopcheck.robots.mechanism import (
+    WORLD,
+    ConnectClosure,
+    Coordinate,
+    CoordinateClosure,
+    Mechanism,
+    RigidClosure,
+    WeldClosure,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,21 +8,21 @@ from typing import Any, TypeAlias
 import numpy as np
 import pinocchio as pin
 
-from engines.pinocchio._loads import is_loaded, load_forces
-from engines.pinocchio._loops import Constraints, gathered, loop_constraints, opening
-from engines.pinocchio._tree import Tree, build, lost_of_tree
-from engines.projection import RANK_TOLERANCE
-from engines.refusal import want_representable
-from engines.runge_kutta import RungeKutta
-from robots.arrays import AnyArray, Array
-from robots.efforts import Deviation
-from robots.mechanism import Coordinate, Mechanism
+from loopcheck.engines.pinocchio._loads import is_loaded, load_forces
+from loopcheck.engines.pinocchio._loops import Constraints, gathered, loop_constraints, opening
+from loopcheck.engines.pinocchio._tree import Tree, build, lost_of_tree
+from loopcheck.engines.projection import RANK_TOLERANCE
+from loopcheck.engines.refusal import want_representable
+from loopcheck.engines.runge_kutta import RungeKutta
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import Coordinate, Mechanism
 
 RUNGE_KUTTA, EULER = "Runge-Kutta", "semi-implicit Euler"
 FIRST = {"slide": 0, "hinge": 3}
-"""Where the axis of a joint stands in Pinocchio's motions and forces, which have the linear part first."""
+"""Index of a joint's axis in Pinocchio's motions and forces (linear part first)."""
 TURNING = {"ball": 0, "free": 3}
-"""Where the angular velocity stands among the dofs of a joint."""
+"""Indices of the angular velocity among the dofs of a joint."""
 
 Step: TypeAlias = Callable[[Array, Callable[[int], Array]], None]
 """Moves the state by a step: from its accelerations, and a function that gives them so many half steps later, (nv,)."""
@@ -37,7 +37,7 @@ class Solver:
     mu: float = 1e-6
     """Regularisation of a proximal iteration [1/kg or 1/(kg m²)]; without it redundant loops give NaN."""
     iterations: int = 5
-    """Proximal iterations, each of which takes away most of what the regularisation leaves."""
+    """Proximal iterations; each reduces the error of the regularization."""
     stiffness: float = 10.0
     """Feedback on the drift of loops and drives [1/s²]; for the loops, Pinocchio's own."""
     damping: float = 2 * 10**0.5
@@ -200,10 +200,10 @@ def want_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> None:
 
 def _not_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> Iterator[str]:
     for closure in mechanism.coordinate_closures:
-        yield f"equality '{closure.name}' of coordinates: its constraints hold points and frames"
+        yield f"equality '{closure.name}' of coordinates (constraints only on points and frames)"
     for drive in drives:
         if not drive.is_joint:
-            yield f"drive of tendon '{drive.name}': its constraints hold single joints"
+            yield f"drive of tendon '{drive.name}' (constraints only on single joints)"
 
 
 def _hold(tree: Tree, joint: int) -> Any:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from engines.refusal import want_representable
-from robots.arrays import AnyArray, Array
-from robots.errors import EngineError
-from robots.mechanism import WORLD, Body, Joint, Mechanism
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 
 UNIVERSE = 0
 """Pinocchio's number of the joint that is the world."""
@@ -51,9 +51,9 @@ class Tree:
     order: AnyArray
     """Our place in q at each place of Pinocchio's [-], shape (nq,)."""
     zero: Array
-    """Our position where Pinocchio's is zero [m or rad], shape (nq,)."""
+    """Our position at zero of Pinocchio's position [m or rad], shape (nq,)."""
     damping: Array
-    """Damping of joints and tendons, which Pinocchio knows nothing of [N s/m, N s or N m s/rad], shape (nv, nv)."""
+    """Damping of joints and tendons, absent from Pinocchio [N s/m, N s or N m s/rad], shape (nv, nv)."""
 
     def positions(self, q: Array) -> Array:
         """Joint positions as Pinocchio has them, quaternions of length one.
@@ -96,7 +96,7 @@ def lost_of_tree(mechanism: Mechanism) -> Iterator[str]:
     """
     for tendon in mechanism.tendons:
         if tendon.armature:
-            yield f"armature of tendon '{tendon.name}': its rotors are on single dofs"
+            yield f"armature of tendon '{tendon.name}' (rotors only on single degrees of freedom)"
 
 
 def build(mechanism: Mechanism) -> Tree:

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from engines.equations import equation_fields, matrices_along
-from engines.pinocchio._equations import PinocchioEquations, equations
-from engines.pinocchio._loads import joint_springs
-from engines.pinocchio._loops import bends
-from engines.pinocchio._simulation import Solver
-from engines.pinocchio._tree import Tree, guarded
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.inventory import Inventory, Matrices, off_axis
-from robots.mechanism import Mechanism
+from loopcheck.engines.equations import equation_fields, matrices_along
+from loopcheck.engines.pinocchio._equations import PinocchioEquations, equations
+from loopcheck.engines.pinocchio._loads import joint_springs
+from loopcheck.engines.pinocchio._loops import bends
+from loopcheck.engines.pinocchio._simulation import Solver
+from loopcheck.engines.pinocchio._tree import Tree, guarded
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import Mechanism
 
 EVEN = 1e-6
 """Singular values of the motions of a joint below this count as zero [-]."""
@@ -25,13 +25,13 @@ REBUILT = {
     "spring_reference": "springs as efforts on the joints",
     "force": "loads as efforts on the joints",
     "moment": "loads as efforts on the joints",
-    "transmission": "motors act on joints; gears are taken off their readings",
+    "transmission": "motors act on joints; readings are divided by the gears",
 }
 FREE = "free joints as a translation and a ball"
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -67,7 +67,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.

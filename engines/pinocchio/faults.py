@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 import pinocchio as pin
 
-from engines.pinocchio._simulation import Simulation, Solver
-from engines.pinocchio.routes.forward import PinocchioForward, Settings
-from robots.arrays import Array
-from robots.efforts import Fault
+from loopcheck.engines.pinocchio._simulation import Simulation, Solver
+from loopcheck.engines.pinocchio.routes.forward import PinocchioForward, Settings
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Fault
 
 REGULARISED = Solver(mu=1e-3, iterations=1)
-"""A single proximal iteration, what Pinocchio does by default, with a regularisation that it leaves in the answer."""
+"""A single proximal iteration, Pinocchio's default, with a regularization that remains in the answer."""
 
 
 class _WithoutVelocityTerm(Simulation):

@@ -2,24 +2,24 @@
 
 import numpy as np
 
-from engines.contract import State
-from engines.pinocchio._simulation import EULER, Simulation, Solver
-from engines.pinocchio._tree import guarded
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.engines.contract import State
+from loopcheck.engines.pinocchio._simulation import EULER, Simulation, Solver
+from loopcheck.engines.pinocchio._tree import guarded
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 EXAMPLE = Solver(integrator=EULER, mu=1e-10, iterations=1, stiffness=10.0, damping=2 * 10**0.5)
-"""What Pinocchio's example `simulation-closed-kinematic-chains.py` has; it has no defaults of its own."""
+"""Settings of Pinocchio's example `simulation-closed-kinematic-chains.py`; Pinocchio has no defaults."""
 STEP = 5e-3
 """The step of that example [s]."""
 TIGHT_STEPS = 1000
 """Steps of a tight simulation per second, at least; and ten times as many between two times."""
 
 SETTINGS = (
-    "default: the step, integrator and solver of its example of a closed chain; tight: "
-    "Runge-Kutta 4, steps of 1 ms or a hundredth of the span, a converged solver"
+    "default: step, integrator and solver of Pinocchio's example of a closed chain; tight: "
+    "Runge-Kutta 4, steps of 1 ms or 1/100 of the span, converged solver"
 )
-"""See `engines.contract.FreeMotion`."""
+"""See `loopcheck.engines.contract.FreeMotion`."""
 
 
 def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:

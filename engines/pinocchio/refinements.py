@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engines.ladder import Ladder, Level, Route, halvings, own_steps
-from engines.pinocchio._simulation import EULER, RUNGE_KUTTA, Solver
-from engines.pinocchio.routes.forward import FINEST, RUNGS, PinocchioForward, Settings
-from robots.motion import Motion
+from loopcheck.engines.ladder import Ladder, Level, Route, halvings, own_steps
+from loopcheck.engines.pinocchio._simulation import EULER, RUNGE_KUTTA, Solver
+from loopcheck.engines.pinocchio.routes.forward import FINEST, RUNGS, PinocchioForward, Settings
+from loopcheck.robots.motion import Motion
 
 COARSEST = 0.021
 """Upper bound of the steps of a ladder [s]."""
@@ -51,7 +51,7 @@ def _to_set(solver: Solver) -> str:
     own = solver.integrator == RUNGE_KUTTA
     return ", ".join(
         [
-            f"{'Runge-Kutta of your own' if own else 'semi-implicit Euler'} on constraintDynamics",
+            f"{'a Runge-Kutta integrator' if own else 'semi-implicit Euler'} on constraintDynamics",
             f"ProximalSettings(0, 0, mu {solver.mu:g}, max_iter {solver.iterations})",
             f"Baumgarte Kp {solver.stiffness:g}, Kd {solver.damping:g} of every constraint",
         ]

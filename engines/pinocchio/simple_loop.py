@@ -6,10 +6,10 @@ from typing import Any, assert_never
 import numpy as np
 import pinocchio as pin
 
-from engines.pinocchio._tree import Tree, build
-from robots.arrays import Array
-from robots.errors import NotRepresentableError
-from robots.mechanism import ConnectClosure, Mechanism, RigidClosure, WeldClosure
+from loopcheck.engines.pinocchio._tree import Tree, build
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import ConnectClosure, Mechanism, RigidClosure, WeldClosure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,9 @@ def simple_loop(mechanism: Mechanism) -> Loop:
         and not mechanism.coordinate_closures
     )
     if not simple:
-        raise NotRepresentableError(f"{mechanism.model.path}: the bench's loop in Pinocchio has hinges and slides only")
+        raise NotRepresentableError(
+            f"{mechanism.model.path}: joints must be hinges or slides for the speed benchmark in Pinocchio"
+        )
     tree = build(mechanism)
     ends = [
         (

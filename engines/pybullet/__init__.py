@@ -2,12 +2,12 @@
 
 from types import MappingProxyType
 
-from engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements
-from engines.tuning import Tuning
+from loopcheck.engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements
+from loopcheck.engines.tuning import Tuning
 
 
 class Pybullet(Engine):
-    """See `engines.contract.Engine`."""
+    """See `loopcheck.engines.contract.Engine`."""
 
     name = "pybullet"
     requires = "pybullet"
@@ -21,43 +21,43 @@ class Pybullet(Engine):
 
     def audit(self) -> Audit:
         """See `Engine.audit`."""
-        from engines.pybullet import audit
+        from loopcheck.engines.pybullet import audit
 
         return audit
 
     def refinements(self) -> Refinements:
         """See `Engine.refinements`."""
-        from engines.pybullet import refinements
+        from loopcheck.engines.pybullet import refinements
 
         return refinements
 
     def faults(self) -> Faults:
         """See `Engine.faults`."""
-        from engines.pybullet import faults
+        from loopcheck.engines.pybullet import faults
 
         return faults
 
     def free_motion(self) -> FreeMotion:
         """See `Engine.free_motion`."""
-        from engines.pybullet import free_motion
+        from loopcheck.engines.pybullet import free_motion
 
         return free_motion
 
     def causes(self) -> Causes:
         """See `Engine.causes`."""
-        from engines.pybullet import causes
+        from loopcheck.engines.pybullet import causes
 
         return causes
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""
-        from engines.pybullet import tuning
+        from loopcheck.engines.pybullet import tuning
 
         return tuning
 
     def plant(self) -> Plant:
         """See `Engine.plant`."""
-        from engines.pybullet import plant
+        from loopcheck.engines.pybullet import plant
 
         return plant
 

@@ -12,9 +12,17 @@ from typing import assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.refusal import want_representable
-from robots.arrays import Array
-from robots.mechanism import Closure, ConnectClosure, Coordinate, CoordinateClosure, Joint, Mechanism, WeldClosure
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import (
+    Closure,
+    ConnectClosure,
+    Coordinate,
+    CoordinateClosure,
+    Joint,
+    Mechanism,
+    WeldClosure,
+)
 
 LEAST_COSINE = 0.1
 """Smallest cosine of the second hinge that is carried [-]."""
@@ -31,7 +39,7 @@ class Turn:
     damping: float
     """Damping of the angular velocity [N m s/rad]."""
     rest: Array
-    """Orientation at which the spring is at rest, quaternion (w, x, y, z) [-], shape (4,)."""
+    """Rest orientation of the spring, quaternion (w, x, y, z) [-], shape (4,)."""
 
     def effort(self, angles: Array, rates: Array) -> Array:
         """What they do on the hinges [N m], shape (3,).
@@ -105,7 +113,7 @@ def far_turns(mechanism: Mechanism, q: Array) -> Iterator[str]:
             y = _angles(q[:, columns][:, -4:])[:, 1]
             if np.cos(y).min() < LEAST_COSINE:
                 worst = np.degrees(np.abs(y).max())
-                yield f"{joint.kind} joint '{joint.name}' turns by {worst:.1f}° about y: its angles are singular"
+                yield f"{joint.kind} joint '{joint.name}' turns by {worst:.1f}° about y (singular joint angles)"
 
 
 def in_angles(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:

@@ -7,26 +7,26 @@ from typing import TypeAlias
 
 import numpy as np
 
-from engines.as_is import Record
-from engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices
-from engines.projection import drives_along, loop_motions
-from engines.pybullet._angles import from_angles, in_angles
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import closure_bias, closure_jacobian
-from engines.pybullet._loads import apply_loads, set_state
-from engines.pybullet._loops import close_loops, follow_curves, geared, opening
-from engines.pybullet._world import World, inertial_poses, joint_state, opened
-from engines.pybullet.routes.kkt import mass_matrix, tree_forces
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.engines.as_is import Record
+from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices
+from loopcheck.engines.projection import drives_along, loop_motions
+from loopcheck.engines.pybullet._angles import from_angles, in_angles
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._jacobian import closure_bias, closure_jacobian
+from loopcheck.engines.pybullet._loads import apply_loads, set_state
+from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared, opening
+from loopcheck.engines.pybullet._world import World, inertial_poses, joint_state, opened
+from loopcheck.engines.pybullet.routes.kkt import mass_matrix, tree_forces
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 STEP = 1 / 240
 """PyBullet's default step [s]."""
 Prepare: TypeAlias = Callable[[World, tuple[int, ...]], None]
-"""Sets what is not left as it comes; called with PyBullet's numbers of the constraints."""
+"""Changes defaults; called with PyBullet's numbers of the constraints."""
 
 
 def nothing(world: World, loops: tuple[int, ...]) -> None:
@@ -42,7 +42,7 @@ class Stepping:
     bandwidth: float = bandwidth(STEP)
     """Of the controller, that of the default step whatever the step is [rad/s]."""
     prepare: Prepare = nothing
-    """Sets what is not left as it comes."""
+    """Changes defaults."""
 
 
 AS_IT_COMES = Stepping()
@@ -125,7 +125,7 @@ def simulate(
         drift = opening(world, np.array(angles), np.array(poses)) if finite else Deviation(np.inf, np.inf)
     x, xd, acted = np.array(angles), np.array(rates), np.array(efforts)
     if not (np.isfinite(x).all() and np.isfinite(xd).all() and np.isfinite(acted).all()):
-        raise EngineError("pybullet/as_is: the simulation is not finite any more")
+        raise EngineError("pybullet/as_is: the simulation diverged: its state is not finite")
     positions, velocities = from_angles(mechanism, x, xd)
     reported, reaction = np.array(read).transpose(1, 0, 2)
     return Record(

@@ -4,14 +4,22 @@ from typing import assert_never
 
 import numpy as np
 
-from engines.differences import slope_along
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._world import World
-from robots.arrays import Array
-from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, RigidClosure, WeldClosure
+from loopcheck.engines.differences import slope_along
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._world import World
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import (
+    WORLD,
+    ConnectClosure,
+    Coordinate,
+    CoordinateClosure,
+    Mechanism,
+    RigidClosure,
+    WeldClosure,
+)
 
 STEP = 4e-3
-"""Largest change of a joint from one point of the difference to the next [rad or m]: truncation is below round-off."""
+"""Largest change of a joint between two points of a difference [rad or m]: truncation is below round-off."""
 
 
 def closure_jacobian(world: World, q: Array) -> Array:

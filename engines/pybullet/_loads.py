@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import point_jacobian
-from engines.pybullet._world import World, body_pose, joint_state, place
-from robots.arrays import Array
-from robots.mechanism import WORLD, Wrench
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._jacobian import point_jacobian
+from loopcheck.engines.pybullet._world import World, body_pose, joint_state, place
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Wrench
 
 
 def load_forces(world: World, q: Array, qd: Array) -> Array:

@@ -5,19 +5,19 @@ from typing import TypeAlias, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import tangent
-from engines.pybullet._refusals import of_loops
-from engines.pybullet._world import World, body_frames
-from engines.refusal import want_representable
-from robots.arrays import Array
-from robots.efforts import Deviation, deviation_of
-from robots.mechanism import WORLD, Closure, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._jacobian import tangent
+from loopcheck.engines.pybullet._refusals import of_loops
+from loopcheck.engines.pybullet._world import World, body_frames
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, deviation_of
+from loopcheck.robots.mechanism import WORLD, Closure, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
 
 NONE = [0.0, 0.0, 0.0]
-"""The axis or anchor of a constraint that has none."""
+"""Value for an absent axis or anchor of a constraint."""
 NO_BODY = -1
-"""PyBullet's number of the body where the other end of a constraint is the world."""
+"""PyBullet's body number for the world as the other end of a constraint."""
 TINY = float(np.finfo(float).tiny)
 """Stands for a gear ratio of zero [-]."""
 

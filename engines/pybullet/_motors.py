@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import BPoly
 
-from engines.projection import RANK_TOLERANCE, null_space
-from engines.pybullet._angles import in_angles
-from engines.pybullet._jacobian import closure_jacobian
-from engines.pybullet._world import World
-from engines.refusal import want_representable
-from robots.arrays import Array
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Motion
+from loopcheck.engines.projection import RANK_TOLERANCE, null_space
+from loopcheck.engines.pybullet._angles import in_angles
+from loopcheck.engines.pybullet._jacobian import closure_jacobian
+from loopcheck.engines.pybullet._world import World
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Motion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Motors:
     ratios: Array
     """Effort on that coordinate per force of the motor at each sample [-, or per m], shape (nt, motors)."""
     stand_ins: bool
-    """Whether one takes the place of a tendon's."""
+    """Whether a motor replaces the motor of a tendon."""
 
 
 def motors(world: World, mechanism: Mechanism, motion: Motion, places: Sequence[int]) -> Motors:
@@ -59,7 +59,7 @@ def motors(world: World, mechanism: Mechanism, motion: Motion, places: Sequence[
     want_representable(
         "pybullet",
         (
-            f"tendon '{drive.name}' drives joints that move independently: each motor drives one joint"
+            f"tendon '{drive.name}' on independent joints (each motor drives a single joint)"
             for drive, stand_in in zip(drives, candidates, strict=True)
             if stand_in is None
         ),

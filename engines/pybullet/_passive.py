@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from engines.pybullet._angles import Turn
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.mechanism import Joint, Mechanism, PointSpring, Tendon, Wrench
+from loopcheck.engines.pybullet._angles import Turn
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Joint, Mechanism, PointSpring, Tendon, Wrench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

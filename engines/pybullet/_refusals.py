@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from engines.pybullet._angles import far_turns
-from engines.refusal import want_representable
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.engines.pybullet._angles import far_turns
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 
 def refuse(mechanism: Mechanism, q: Array | None = None, *, closed: bool) -> None:
@@ -34,10 +34,10 @@ def of_loops(mechanism: Mechanism) -> Iterator[str]:
     for closure in mechanism.coordinate_closures:
         for coordinate in (closure.follower, *filter(None, [closure.leader])):
             if len(coordinate.joints) != 1:
-                yield f"equality '{closure.name}' of tendon '{coordinate.name}': its gears couple two joints"
+                yield f"equality '{closure.name}' of tendon '{coordinate.name}' (gears couple only 2 joints)"
 
 
 def _of_tree(mechanism: Mechanism) -> Iterator[str]:
     for tendon in mechanism.tendons:
         if tendon.armature:
-            yield f"armature of tendon '{tendon.name}': rotors drive one joint"
+            yield f"armature of tendon '{tendon.name}' (rotors only on single joints)"

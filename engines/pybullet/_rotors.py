@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robots.arrays import Array, frozen
-from robots.mechanism import Joint, Mechanism
+from loopcheck.robots.arrays import Array, frozen
+from loopcheck.robots.mechanism import Joint, Mechanism
 
 Z = np.array([0.0, 0.0, 1.0])
 
@@ -24,7 +24,7 @@ class Rotor:
     joints: tuple[int, ...]
     """Indices of the joints in the mechanism without balls, of the first hinge on."""
     axes: Array
-    """Axes of the hinges, where none is turned [-], shape (joints, 3)."""
+    """Axes of the hinges in the unrotated pose [-], shape (joints, 3)."""
     inertia: float
     """Each principal moment of the last link [kg m²]."""
 

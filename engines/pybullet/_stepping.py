@@ -7,16 +7,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._loads import apply_loads, set_state
-from engines.pybullet._loops import close_loops, follow_curves, geared, opening
-from engines.pybullet._motors import Motors, targets
-from engines.pybullet._world import World, inertial_poses, joint_state, opened
-from robots.arrays import Array
-from robots.efforts import Rung, deviation_of
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._loads import apply_loads, set_state
+from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared, opening
+from loopcheck.engines.pybullet._motors import Motors, targets
+from loopcheck.engines.pybullet._world import World, inertial_poses, joint_state, opened
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Rung, deviation_of
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Driven:
     links: tuple[int, ...]
     """PyBullet's indices of them."""
     reference: Array
-    """Where they are when PyBullet counts zero [m or rad], shape (driven joints,)."""
+    """Positions at PyBullet's zero [m or rad], shape (driven joints,)."""
     dt: float
     """Length of a step [s]."""
 
@@ -45,9 +45,9 @@ class Driven:
 
 
 Prepare: TypeAlias = Callable[[World, tuple[int, ...]], None]
-"""Sets what is not left at PyBullet's defaults; called with PyBullet's numbers of the constraints."""
+"""Changes PyBullet's defaults; called with PyBullet's numbers of the constraints."""
 Drive: TypeAlias = Callable[[Driven, Array, Array], None]
-"""Commands the motors before a step, from where PyBullet has their joints to where they are to be at its end."""
+"""Commands the motors before a step, from the current joint positions to the targets at its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Run:
     """One simulation: its step, its start, and how PyBullet is set up and driven."""
 
     dt: float
-    """Step, which divides that of the motion [s]."""
+    """Step, a divisor of the step of the motion [s]."""
     lead: int
     """Number of steps before the span."""
     q: Array
@@ -63,11 +63,11 @@ class Run:
     qd: Array
     """Joint velocities that PyBullet starts with [m/s or rad/s], shape (nv,)."""
     motors: Motors
-    """Motors that are on; what else is driven is carried along at zero effort."""
+    """Active motors; all further driven joints move at zero effort."""
     prepare: Prepare
     drive: Drive
     patience: int = 1
-    """How many times as many iterations the first step may take, whose solver starts from no impulses at all [-]."""
+    """Factor on the iterations of the first step, because its solver starts without impulses [-]."""
 
 
 class Simulation(NamedTuple):
@@ -76,7 +76,7 @@ class Simulation(NamedTuple):
     rung: Rung
     """Efforts, and how well PyBullet kept to the motion, by its own poses and positions at the samples."""
     unconverged: float
-    """Fraction of the steps in which the solver stopped at its limit of iterations; 0 if it was not asked to tell."""
+    """Fraction of the steps in which the solver stopped at its limit of iterations; 0 if not measured."""
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
@@ -100,7 +100,9 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         log = _march(world, mechanism, motion, run, loops)
     q, poses, forces = np.array(log.q), np.array(log.poses), np.array(log.forces)
     if not all(np.isfinite(values).all() for values in (q, poses, forces)):
-        raise EngineError(f"pybullet: unstable at steps of {run.dt:g} s: its efforts or its state are not finite")
+        raise EngineError(
+            f"pybullet: the simulation with steps of {run.dt:g} s diverged: efforts or state are not finite"
+        )
     on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
     on_drives[:, run.motors.places] = run.motors.ratios * forces
     drives = world.mechanism.values_of(world.mechanism.drives, q)

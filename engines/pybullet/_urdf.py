@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from engines.pybullet._rotors import Rotor
-from robots.arrays import Array
-from robots.mechanism import WORLD, Body, Joint, Mechanism
+from loopcheck.engines.pybullet._rotors import Rotor
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 
 BASE = "base"
 """Name of the fixed link that all root bodies hang on: the world."""
 KINDS: Mapping[str, str] = {"hinge": "continuous", "slide": "prismatic"}
 """URDF's names of the joints."""
 FLAT = 8 * float(np.finfo(float).eps)
-"""By how much the largest principal moment of a body is kept below the sum of the others [-]."""
+"""Margin between the largest principal moment of a body and the sum of the two smaller moments [-]."""
 NOWHERE, UPRIGHT = np.zeros(3), np.eye(3)
 
 

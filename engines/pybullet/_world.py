@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.pybullet._angles import turns, without_balls
-from engines.pybullet._bullet import pybullet, silenced
-from engines.pybullet._passive import Passive, passive
-from engines.pybullet._refusals import refuse
-from engines.pybullet._rotors import Rotor, rotors
-from engines.pybullet._urdf import origin_of_link, principal, urdf
-from robots.arrays import AnyArray, Array
-from robots.errors import EngineError, NotRepresentableError
-from robots.mechanism import WORLD, Mechanism
+from loopcheck.engines.pybullet._angles import turns, without_balls
+from loopcheck.engines.pybullet._bullet import pybullet, silenced
+from loopcheck.engines.pybullet._passive import Passive, passive
+from loopcheck.engines.pybullet._refusals import refuse
+from loopcheck.engines.pybullet._rotors import Rotor, rotors
+from loopcheck.engines.pybullet._urdf import origin_of_link, principal, urdf
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import EngineError, NotRepresentableError
+from loopcheck.robots.mechanism import WORLD, Mechanism
 
 BASE_LINK = -1
-"""PyBullet's index of the base, which is the world here."""
+"""PyBullet's index of the base, here the world."""
 SAME = 1e-12
 """How far masses and inertias that are read back may be off, by round-off [-]."""
 
@@ -36,12 +36,12 @@ class World:
     mechanism: Mechanism
     """With hinges and slides only."""
     reference: Array
-    """Joint positions in which the bodies are given [m or rad], shape (nq,)."""
+    """Joint positions in the given poses of the bodies [m or rad], shape (nq,)."""
     inertial_frames: tuple[tuple[Array, Array], ...]
     """Origin [m], shape (3,), and axes as columns [-], shape (3, 3), of each body's inertial frame in the body frame.
 
-    The world's stand last, where the index `WORLD` finds them.
-    """
+    The world is the last entry, at the index `WORLD`.
+"""
     passive: Passive
     """Springs, dampers and loads that PyBullet does not have."""
     client: int
@@ -49,7 +49,7 @@ class World:
     tree: int
     """PyBullet's number of the multibody."""
     joints: tuple[int, ...]
-    """PyBullet's index of each joint, which is also that of the link behind it."""
+    """PyBullet's index of each joint, also the index of the link behind it."""
     rotors: tuple[tuple[int, int], ...]
     """PyBullet's indices of each rotor's hinge and of the joint it is geared to."""
     links: tuple[int, ...]
@@ -93,7 +93,7 @@ class World:
         """
         numbers = np.asarray(values, dtype=float)
         if not np.isfinite(numbers).all():
-            raise EngineError("pybullet: returned a force or a Jacobian that is not finite")
+            raise EngineError("pybullet: forces and Jacobians must be finite, got NaN or infinity")
         result = np.zeros((*numbers.shape[:-1], self.mechanism.nv))
         for place, j in enumerate(self.order):
             result[..., j] += numbers[..., place]
@@ -208,7 +208,7 @@ def _load(mechanism: Mechanism, own_rotors: Sequence[Rotor], acting: Passive, te
     count = pybullet.getNumJoints(tree, physicsClientId=client)
     infos = [pybullet.getJointInfo(tree, i, physicsClientId=client) for i in range(count)]
     if text.count("<joint ") != count:
-        raise EngineError(f"pybullet: want {text.count('<joint ')} joints from the URDF, got {count}")
+        raise EngineError(f"pybullet: must load {text.count('<joint ')} joints from the URDF, got {count}")
     index = {info[k].decode(): info[0] for info in infos for k in (1, 12)}  # by the names of joints and of links
     joints = tuple(index[f"joint{j}"] for j in range(len(mechanism.joints)))
     hinges = {index[f"rotor{k}.{i}"]: j for k, rotor in enumerate(own_rotors) for i, j in enumerate(rotor.joints)}
@@ -243,6 +243,6 @@ def want_as_given(world: World) -> None:
     model_values = np.column_stack([mass, np.linalg.eigvalsh(inertia)])
     for b in np.flatnonzero((np.abs(own_values - model_values) > SAME * model_values[:, [0, 3, 3, 3]]).any(axis=1)):
         raise NotRepresentableError(
-            f"pybullet: body '{bodies[b].name}': want mass {model_values[b, 0]:g} kg and principal moments "
+            f"pybullet: body '{bodies[b].name}': loaded mass must be {model_values[b, 0]:g} kg and principal moments "
             f"{model_values[b, 1:]} kg m², got {own_values[b, 0]:g} kg and {own_values[b, 1:]} kg m²"
         )

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.pybullet._angles import in_angles, rates_of_angles
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import closure_bias, closure_jacobian
-from engines.pybullet._loads import apply_loads, load_forces, springs
-from engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves, geared
-from engines.pybullet._refusals import refuse
-from engines.pybullet._world import World, body_pose, opened
-from engines.pybullet.routes.forward import OWN, prepare
-from robots.arrays import Array
-from robots.inventory import Inventory, Matrices, off_axis
-from robots.mechanism import WORLD, Mechanism
+from loopcheck.engines.pybullet._angles import in_angles, rates_of_angles
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._jacobian import closure_bias, closure_jacobian
+from loopcheck.engines.pybullet._loads import apply_loads, load_forces, springs
+from loopcheck.engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves, geared
+from loopcheck.engines.pybullet._refusals import refuse
+from loopcheck.engines.pybullet._world import World, body_pose, opened
+from loopcheck.engines.pybullet.routes.forward import OWN, prepare
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import WORLD, Mechanism
 
 STEP = 1e-2
-"""Step in which forces are measured [s]; they are the same at any step."""
+"""Step of the force measurement [s]; the forces do not depend on it."""
 TURNS, SLIDES = int(pybullet.JOINT_REVOLUTE), int(pybullet.JOINT_PRISMATIC)
 EVEN = 1e-6
 """Singular values of the axes of a joint's hinges below this count as zero [-]."""
@@ -34,13 +34,13 @@ REBUILT = {
     "spring_reference": "springs as loads before each step",
     "force": "loads before each step",
     "moment": "loads before each step",
-    "transmission": "motors act on joints; gears are taken off their readings",
+    "transmission": "motors act on joints; readings are divided by the gears",
 }
 BALLS = "ball and free joints as hinges and slides"
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -88,7 +88,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     In PyBullet ball joints are three hinges, so that its velocities x are others, qd = E x; M, J and forces are turned
     over by congruence.

@@ -2,27 +2,27 @@
 
 from collections.abc import Collection
 
-from engines.as_is import log_of
-from engines.pybullet._as_is import STEP, Stepping, demands, simulate
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._world import World
-from robots.log import Log
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.as_is import log_of
+from loopcheck.engines.pybullet._as_is import STEP, Stepping, demands, simulate
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._world import World
+from loopcheck.robots.log import Log
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 FINER = 16
-"""How many steps take the place of one."""
+"""Number of steps that replace a single step."""
 CAUSES = {
     "step": f"setTimeStep(1 / {240 * FINER})",
     "softness": "changeConstraint(erp=0.8), setPhysicsEngineParameter(erp=0.8)",
     "damping": "changeDynamics(linearDamping=0, angularDamping=0) on every link",
     "solver": "setPhysicsEngineParameter(numSolverIterations=500, solverResidualThreshold=1e-30)",
 }
-"""See `engines.contract.Causes`."""
+"""See `loopcheck.engines.contract.Causes`."""
 
 
 def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
-    """See `engines.contract.Causes.log`.
+    """See `loopcheck.engines.contract.Causes.log`.
 
     Args:
         case: The case.

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from engines.contract import State
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._loads import apply_loads, set_state
-from engines.pybullet._loops import close_loops
-from engines.pybullet._world import World, joint_state, opened
-from engines.pybullet.routes.forward import OWN, prepare
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.engines.contract import State
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._loads import apply_loads, set_state
+from loopcheck.engines.pybullet._loops import close_loops
+from loopcheck.engines.pybullet._world import World, joint_state, opened
+from loopcheck.engines.pybullet.routes.forward import OWN, prepare
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 STEP = 1 / 240
 """PyBullet's default step [s]."""
@@ -17,10 +17,10 @@ TIGHT_STEPS = 1000
 """Steps of a tight simulation per second, at least; and ten times as many between two times."""
 
 SETTINGS = (
-    "default: steps of 1/240 s, default damping; tight: steps of 1 ms or a hundredth of the "
-    "span, undamped, the solver converged"
+    "default: steps of 1/240 s, default damping; tight: steps of 1 ms or 1/100 of the "
+    "span, no damping, converged solver"
 )
-"""See `engines.contract.FreeMotion`."""
+"""See `loopcheck.engines.contract.FreeMotion`."""
 
 
 def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:

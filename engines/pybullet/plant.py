@@ -5,11 +5,11 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._loops import close_loops
-from engines.pybullet._world import World, opened
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._loops import close_loops
+from loopcheck.engines.pybullet._world import World, opened
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 
 class PybulletRobots:

@@ -9,19 +9,19 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
-from engines.extrapolation import divided
-from engines.ladder import Ladder, Level, Route, halvings
-from engines.pybullet.routes.forward import OWN, PybulletForward, Settings
-from robots.motion import Motion
+from loopcheck.engines.extrapolation import divided
+from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.engines.pybullet.routes.forward import OWN, PybulletForward, Settings
+from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.026, 0.3e-3
 """Bounds of the steps of a ladder [s]."""
 FIXED = replace(OWN, settled=inf)
 """The settings of the route, with as many steps as it begins with."""
 ONCE = replace(FIXED, parts=(1,))
-"""One simulation, nothing extrapolated."""
+"""A single simulation without extrapolation."""
 COARSE = replace(FIXED, parts=(1, 2, 4, 8))
-"""Steps twice as long as those of the route, which leave less than its tolerance."""
+"""Steps twice as long as in the route, with an error below its tolerance."""
 ITERATIVE = replace(COARSE, direct=False)
 AS_IT_COMES = replace(ONCE, direct=False, iterations=50, residual=1e-7, erp=0.2)
 """PyBullet's default solver."""
@@ -65,7 +65,7 @@ def _trial(report: float, value: float, dt: float, settings: Settings) -> Level:
 
 def _to_set(settings: Settings) -> str:
     """The settings by the names that PyBullet gives them."""
-    direct = "CONSTRAINT_SOLVER_LCP_DANTZIG if all closures are independent and to the world, else "
+    direct = "CONSTRAINT_SOLVER_LCP_DANTZIG for independent closures that all end on the world, otherwise "
     return ", ".join(
         [
             f"{direct if settings.direct else ''}CONSTRAINT_SOLVER_LCP_SI",

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
-from engines.as_is import Record
-from engines.computed_torque import Demand, bandwidth
-from engines.pybullet._as_is import STEP, Stepping, demands, leave_to_torques, push, simulate
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._loops import close_loops
-from engines.pybullet._world import World, opened
-from engines.tuning import Family, Given, Settings, best_seconds, functions_of
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.engines.as_is import Record
+from loopcheck.engines.computed_torque import Demand, bandwidth
+from loopcheck.engines.pybullet._as_is import STEP, Stepping, demands, leave_to_torques, push, simulate
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._loops import close_loops
+from loopcheck.engines.pybullet._world import World, opened
+from loopcheck.engines.tuning import Family, Given, Settings, best_seconds, functions_of
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 SCRIPT = "tuned_pybullet.py"
 SOLVED = {"numSolverIterations": "500", "solverResidualThreshold": "1e-30"}
@@ -41,7 +41,7 @@ class Plan:
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `engines.tuning.Tuning.given`."""
+    """See `loopcheck.engines.tuning.Tuning.given`."""
     return Given(
         step=STEP,
         stages=1,
@@ -52,7 +52,7 @@ def given(mechanism: Mechanism) -> Given:
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `engines.tuning.Tuning.families`: no damping and a solver that ends late, and either, and both with less."""
+    """See `loopcheck.engines.tuning.Tuning.families`: no damping, more solver iterations, and both."""
     late = [{**UNDAMPED, **SOLVED}, {**UNDAMPED, **SOLVED, **CORRECTED}, SOLVED]
     return [
         Family(method=method, stages=1, fixed=fixed)
@@ -62,23 +62,23 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
-    """See `engines.tuning.Tuning.plan`."""
+    """See `loopcheck.engines.tuning.Tuning.plan`."""
     return Plan(mechanism=mechanism, motion=motion, known=demands(mechanism, motion))
 
 
 def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
-    """See `engines.tuning.Tuning.prepared`; the script itself is run."""
+    """See `loopcheck.engines.tuning.Tuning.prepared`; the script itself is run."""
     return Stepping(step=float(settings.get("timestep", STEP)), prepare=_calls(settings))
 
 
 def run(plan: Plan, prepared: Stepping, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `engines.tuning.Tuning.run`."""
+    """See `loopcheck.engines.tuning.Tuning.run`."""
     stepping = replace(prepared, bandwidth=bandwidth)
     return simulate(plan.mechanism, plan.motion, plan.known, start=start, stepping=stepping)
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `engines.tuning.Tuning.files`: a script of calls."""
+    """See `loopcheck.engines.tuning.Tuning.files`: a script of calls."""
     return {mechanism.model.path.with_name(SCRIPT): script(settings).encode()}
 
 
@@ -117,7 +117,7 @@ def script(settings: Settings) -> str:
 
 
 def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `engines.tuning.Tuning.seconds_per_step`.
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
 
     Args:
         mechanism: Robot.

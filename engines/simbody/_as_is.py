@@ -4,13 +4,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from engines.simbody._equations import opening
-from engines.simbody._model import BALL_OR_FREE, Model, build
-from engines.simbody._opensim import opensim
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.errors import NotRepresentableError
-from robots.mechanism import Mechanism
+from loopcheck.engines.simbody._equations import opening
+from loopcheck.engines.simbody._model import BALL_OR_FREE, Model, build
+from loopcheck.engines.simbody._opensim import opensim
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import Mechanism
 
 STEP = 1e-3
 """How long an effort is held [s]; OpenSim's integrator chooses its own steps within."""
@@ -24,14 +24,18 @@ def want_scalar(mechanism: Mechanism) -> None:
     """
     for joint in mechanism.joints:
         if joint.kind in BALL_OR_FREE:
-            raise NotRepresentableError(f"simbody: as it is, {joint.kind} joint '{joint.name}' has angles")
+            raise NotRepresentableError(
+                f"simbody/as_is: not supported: {joint.kind} joint '{joint.name}' (represented by angles)"
+            )
     for drive in mechanism.drives:
         if not drive.is_joint:
-            raise NotRepresentableError(f"simbody: as it is, drive of tendon '{drive.name}': actuators act on joints")
+            raise NotRepresentableError(
+                f"simbody/as_is: not supported: drive of tendon '{drive.name}' (actuators only on joints)"
+            )
 
 
 class SimbodyStepped(NamedTuple):
-    """See `engines.as_is.Stepped`."""
+    """See `loopcheck.engines.as_is.Stepped`."""
 
     simbody: Model
     step: float = STEP
@@ -56,11 +60,11 @@ class SimbodyStepped(NamedTuple):
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.as_is.Stepped.mechanism`."""
+        """See `loopcheck.engines.as_is.Stepped.mechanism`."""
         return self.simbody.mechanism
 
     def state(self) -> tuple[Array, Array]:
-        """See `engines.as_is.Stepped.state`; of hinges and slides."""
+        """See `loopcheck.engines.as_is.Stepped.state`; of hinges and slides."""
         model, count = self.simbody, len(self.simbody.joints)
         model.model.realizePosition(model.state)
         x, u = (np.array(values.to_numpy()) for values in (model.state.getQ(), model.state.getU()))
@@ -68,11 +72,11 @@ class SimbodyStepped(NamedTuple):
         return q, u[[place for (place,) in model.places[:count]]]
 
     def opening(self) -> Deviation:
-        """See `engines.as_is.Stepped.opening`."""
+        """See `loopcheck.engines.as_is.Stepped.opening`."""
         return opening(self.simbody, self.simbody.state)
 
     def hold(self, force: Array, t: float) -> None:
-        """See `engines.as_is.Stepped.hold`; the state is where OpenSim's manager leaves it."""
+        """See `loopcheck.engines.as_is.Stepped.hold`; the state is where OpenSim's manager leaves it."""
         model = self.simbody
         for j in self.mechanism.actuated_joints:
             actuator = model.actuators[j]

@@ -6,11 +6,11 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from engines.simbody._model import Model, build
-from engines.simbody._opensim import matrix, opensim, vector
-from robots.arrays import Array
-from robots.efforts import Deviation, deviation_of
-from robots.mechanism import Closure, ConnectClosure, CoordinateClosure, Mechanism, WeldClosure
+from loopcheck.engines.simbody._model import Model, build
+from loopcheck.engines.simbody._opensim import matrix, opensim, vector
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, deviation_of
+from loopcheck.robots.mechanism import Closure, ConnectClosure, CoordinateClosure, Mechanism, WeldClosure
 
 ROWS: Mapping[type[Closure], int] = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1}
 """How many errors of position a closure has."""
@@ -18,31 +18,31 @@ ROWS: Mapping[type[Closure], int] = {ConnectClosure: 3, WeldClosure: 6, Coordina
 
 @dataclass(frozen=True, slots=True)
 class SimbodyEquations:
-    """See `engines.equations.Equations`."""
+    """See `loopcheck.engines.equations.Equations`."""
 
     simbody: Model
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `engines.equations.Equations.mechanism`."""
+        """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.simbody.mechanism
 
     def jacobian(self, q: Array) -> Array:
-        """See `engines.equations.Equations.jacobian`, the closures' rows of its own constraints."""
+        """See `loopcheck.engines.equations.Equations.jacobian`, the closures' rows of its own constraints."""
         model = self.simbody
         model.put(q, np.zeros(self.mechanism.nv))
         model.model.realizePosition(model.state)
         return constraint_matrix(model, model.state)[: model.loop_rows] @ model.rates(q)
 
     def opening(self, q: Array) -> Deviation:
-        """See `engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.Equations.opening`."""
         model = self.simbody
         model.put(q, np.zeros(self.mechanism.nv))
         model.model.realizePosition(model.state)
         return opening(model, model.state)
 
     def closure_bias(self, q: Array, qd: Array) -> Array:
-        """See `engines.equations.Equations.closure_bias`, as its own constraints have it."""
+        """See `loopcheck.engines.equations.Equations.closure_bias`, as its own constraints have it."""
         model = self.simbody
         model.put(q, qd)
         model.model.realizeVelocity(model.state)
@@ -51,7 +51,7 @@ class SimbodyEquations:
         return np.array(bias.to_numpy()).reshape(-1)[: model.loop_rows]
 
     def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-        """See `engines.equations.Equations.tree_terms`."""
+        """See `loopcheck.engines.equations.Equations.tree_terms`."""
         model = self.simbody
         model.put(q, qd)
         T, state, matter = model.rates(q), model.state, model.model.getMatterSubsystem()

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from engines.simbody._opensim import opensim, vec3
-from engines.wrenches import wrenches
-from robots.arrays import Array
-from robots.mechanism import WORLD, Mechanism, PointSpring, Tendon, Wrench
+from loopcheck.engines.simbody._opensim import opensim, vec3
+from loopcheck.engines.wrenches import wrenches
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Mechanism, PointSpring, Tendon, Wrench
 
 
 def add_loads(model: Any, mechanism: Mechanism, bodies: Sequence[Any], joints: Sequence[Any]) -> None:

@@ -5,10 +5,10 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from engines.simbody._opensim import fixed_angles, opensim, vec3
-from engines.simbody._support import is_linear
-from robots.arrays import Array
-from robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
+from loopcheck.engines.simbody._opensim import fixed_angles, opensim, vec3
+from loopcheck.engines.simbody._support import is_linear
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
 
 
 def add_loops(model: Any, mechanism: Mechanism, bodies: Sequence[Any], joints: Sequence[Any]) -> int:

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from engines.rotation import axes_along
-from engines.simbody._loads import add_actuator, add_efforts, add_loads
-from engines.simbody._loops import add_couplers, add_loops
-from engines.simbody._opensim import angles, fixed_angles, opensim, vec3, vector
-from engines.simbody._support import want_representable
-from robots.arrays import Array
-from robots.mechanism import WORLD, Coordinate, Joint, Mechanism, Tendon
+from loopcheck.engines.rotation import axes_along
+from loopcheck.engines.simbody._loads import add_actuator, add_efforts, add_loads
+from loopcheck.engines.simbody._loops import add_couplers, add_loops
+from loopcheck.engines.simbody._opensim import angles, fixed_angles, opensim, vec3, vector
+from loopcheck.engines.simbody._support import want_representable
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Coordinate, Joint, Mechanism, Tendon
 
 X, Z = np.eye(3)[0], np.eye(3)[2]
 NO_EFFORTS = np.zeros(0)
 BALL_OR_FREE = ("ball", "free")
 NEXT_TO_NOTHING = 1e-100
-"""Mass of bodies between joints of one body [kg]; OpenSim orders its tree by mass and refuses two zeros in a row."""
+"""Mass of bodies between joints of a body [kg]; OpenSim orders its tree by mass and rejects two zeros in sequence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Model:
 
     mechanism: Mechanism
     model: Any
-    """OpenSim's model, which owns all that is named here."""
+    """OpenSim's model, owner of all objects below."""
     state: Any
     """A state of it, to be set."""
     bodies: tuple[Any, ...]
@@ -54,15 +54,15 @@ class Model:
     rotor_coordinates: tuple[Any, ...]
     """OpenSim's coordinate of each rotor."""
     places: tuple[tuple[int, ...], ...]
-    """Where the coordinates of each joint, then of each rotor, stand among Simbody's velocities."""
+    """Indices of the coordinates of each joint, then of each rotor, among Simbody's velocities."""
     q_places: tuple[tuple[int, ...], ...]
     """The same among its positions."""
     actuators: Mapping[int, Any]
-    """OpenSim's actuator by the index of its joint, if it was asked for."""
+    """OpenSim's actuator by the index of its joint, if built with actuators."""
     drives: int
     """How many rows of Simbody's constraints are drives; they come first."""
     loop_rows: int
-    """How many are those of the closures; they come next."""
+    """Number of the closures' rows; they come next."""
 
     def rates(self, q: Array) -> Array:
         """Simbody's velocities per joint velocity [-, or m per rad], shape (nu, nv).
@@ -247,7 +247,7 @@ def coordinate_name(j: int, k: int = 0) -> str:
 
 
 STAND_IN = 1.0
-"""Inertia of the rotor of a driven tendon without armature; what it takes to move it is taken off [kg or kg m²]."""
+"""Inertia of the rotor of a driven tendon without armature; its effort is subtracted [kg or kg m²]."""
 
 
 def _rotors(mechanism: Mechanism, driven: Sequence[Coordinate]) -> list[Rotor]:

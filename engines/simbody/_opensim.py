@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from engines.silence import silenced
-from robots.arrays import Array
-from robots.errors import EngineError
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import EngineError
 
 with silenced():
     opensim: Any = import_module("opensim")

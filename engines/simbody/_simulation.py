@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from engines.simbody._equations import constraint_matrix, opening
-from engines.simbody._model import BALL_OR_FREE, Model, added_inertia, build, rotation
-from engines.simbody._opensim import angles, guarded, opensim
-from robots.arrays import Array
-from robots.efforts import Deviation, Rung, deviation_of
-from robots.errors import EngineError, NotRepresentableError
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Motion
+from loopcheck.engines.simbody._equations import constraint_matrix, opening
+from loopcheck.engines.simbody._model import BALL_OR_FREE, Model, added_inertia, build, rotation
+from loopcheck.engines.simbody._opensim import angles, guarded, opensim
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, Rung, deviation_of
+from loopcheck.robots.errors import EngineError, NotRepresentableError
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Motion
 
 DEGREE = 7
 PADDING, FARTHEST = 24, 0.08
@@ -27,7 +27,7 @@ PADDING, FARTHEST = 24, 0.08
 LEAST_COSINE = 0.1
 """Of the second angle of a ball or free joint: Simbody's rates of the angles are singular at zero [-]."""
 ANY_ERROR = 1.0
-"""Accuracy by which no step of the length that is asked for is refused [-]."""
+"""Accuracy with which no step of the prescribed length is rejected [-]."""
 SHORTEST = 1 / 4
 """Least part of a step that the integrator may take [-]."""
 
@@ -37,9 +37,9 @@ class Run:
     """One simulation."""
 
     dt: float
-    """Step, and distance of the knots of what is prescribed; it divides the step of the motion [s]."""
+    """Step, and distance of the spline knots; a divisor of the step of the motion [s]."""
     tolerance: float
-    """To which constraints on positions and velocities are met by projection [m, rad, or per s]."""
+    """Tolerance of the projection onto constraints on positions and velocities [m, rad, or per s]."""
     drives: tuple[int, ...]
     """Places of the driven coordinates that are driven."""
     degree: int = DEGREE
@@ -53,7 +53,7 @@ class _Record:
     multipliers: Array
     """[N or N m], shape (nt, drives that are driven)."""
     positions: Array
-    """Of what is driven, from where all joints are at their references [m or rad], shape (nt, drives driven)."""
+    """Positions of the driven coordinates relative to the joints' references [m or rad], shape (nt, drives driven)."""
     drift: Deviation
 
 
@@ -108,8 +108,8 @@ def want_regular(mechanism: Mechanism, motion: Motion) -> None:
             second = np.array([angles(rotation(x[-4:]))[1] for x in motion.q[:, columns]])
             if np.cos(second).min() < LEAST_COSINE:
                 raise NotRepresentableError(
-                    f"simbody: {joint.kind} joint '{joint.name}' turns by {np.degrees(np.abs(second).max()):.1f}° "
-                    "about its second axis, where the rates of its angles are singular"
+                    f"simbody: not supported: {joint.kind} joint '{joint.name}' turns by "
+                    f"{np.degrees(np.abs(second).max()):.1f}° about its second axis (singular angle rates)"
                 )
 
 
@@ -119,7 +119,7 @@ def _splines(motion: Motion, run: Run, rest: Array) -> list[Any]:
     knots = np.arange(-padding, round((motion.t[-1] - motion.t[0]) / run.dt) + padding + 1) * run.dt + motion.t[0]
     values = motion.law(knots).q[:, run.drives] - rest
     if not np.isfinite(values).all():
-        raise EngineError("simbody/forward: what is prescribed is not finite")
+        raise EngineError("simbody/forward: prescribed coordinates must be finite, got NaN or infinity")
     splines = []
     for column in values.T.tolist():
         spline = opensim.GCVSpline()

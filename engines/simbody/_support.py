@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from robots.errors import NotRepresentableError
-from robots.mechanism import CoordinateClosure, Mechanism
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import CoordinateClosure, Mechanism
 
 
 def want_representable(mechanism: Mechanism) -> None:
@@ -14,7 +14,7 @@ def want_representable(mechanism: Mechanism) -> None:
     """
     reasons = (*_on_joints(mechanism), *_curved(mechanism))
     if reasons:
-        raise NotRepresentableError(f"simbody: {'; '.join(reasons)}")
+        raise NotRepresentableError(f"simbody: not supported: {'; '.join(reasons)}")
 
 
 def _on_joints(mechanism: Mechanism) -> Iterator[str]:
@@ -22,15 +22,17 @@ def _on_joints(mechanism: Mechanism) -> Iterator[str]:
         if joint.kind in ("hinge", "slide"):
             continue
         if joint.armature:
-            yield f"armature of {joint.kind} joint '{joint.name}': rotors are coupled to single coordinates"
+            yield f"armature of {joint.kind} joint '{joint.name}' (rotors only on single coordinates)"
         if joint.stiffness or joint.damping:
-            yield f"spring or damper of {joint.kind} joint '{joint.name}': only hinges and slides get one"
+            yield (
+                f"spring or damper of {joint.kind} joint '{joint.name}' (springs and dampers only on hinges and slides)"
+            )
 
 
 def _curved(mechanism: Mechanism) -> Iterator[str]:
     for closure in mechanism.coordinate_closures:
         if not is_linear(closure) and not (closure.follower.is_joint and closure.leader and closure.leader.is_joint):
-            yield f"equality '{closure.name}': a polynomial couples two joints, and no sums of them"
+            yield f"equality '{closure.name}' (polynomials couple 2 joints, not sums of joints)"
 
 
 def is_linear(closure: CoordinateClosure) -> bool:

@@ -5,26 +5,26 @@ from typing import Any
 
 import numpy as np
 
-from engines.equations import equation_fields, matrices_along, names_of
-from engines.simbody._equations import equations
-from engines.simbody._model import Model
-from engines.simbody._opensim import guarded, opensim, pose
-from robots.arrays import Array
-from robots.inventory import FREEDOM, Inventory, Matrices, off_axis
-from robots.mechanism import Mechanism
+from loopcheck.engines.equations import equation_fields, matrices_along, names_of
+from loopcheck.engines.simbody._equations import equations
+from loopcheck.engines.simbody._model import Model
+from loopcheck.engines.simbody._opensim import guarded, opensim, pose
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.mechanism import Mechanism
 
 KINDS = {"PinJoint": "hinge", "SliderJoint": "slide", "BallJoint": "ball", "FreeJoint": "free"}
 """Kind of a joint by OpenSim's name of it."""
 AXES = {"hinge": 2, "slide": 0}
-"""Which axis of its frames a joint moves along."""
+"""Index of the frame axis along which a joint moves."""
 REBUILT = {
-    "armature": "wheels on the ground, coupled to their coordinates",
-    "transmission": "drives act on coordinates; gears are taken off their multipliers",
+    "armature": "rotors as wheels on the ground, coupled to the coordinates of the joints",
+    "transmission": "drives act on coordinates; multipliers are divided by the gears",
 }
 
 
 def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `engines.audit`.
+    """See `loopcheck.engines.audit`.
 
     Args:
         mechanism: Robot.
@@ -56,7 +56,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
 
 
 def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `engines.matrices`.
+    """See `loopcheck.engines.matrices`.
 
     Args:
         mechanism: Robot.

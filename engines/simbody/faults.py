@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from engines.simbody.routes.forward import Settings, SimbodyForward
-from robots.efforts import Fault
+from loopcheck.engines.simbody.routes.forward import Settings, SimbodyForward
+from loopcheck.robots.efforts import Fault
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "forward": {"cubic splines": lambda peak: SimbodyForward(Settings(degree=3))},  # accelerations are polygons

@@ -4,20 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from engines.contract import State
-from engines.simbody._equations import opening
-from engines.simbody._model import BALL_OR_FREE, Model, build
-from engines.simbody._opensim import guarded, opensim
-from robots.arrays import Array
-from robots.errors import NotRepresentableError
-from robots.mechanism import Mechanism
+from loopcheck.engines.contract import State
+from loopcheck.engines.simbody._equations import opening
+from loopcheck.engines.simbody._model import BALL_OR_FREE, Model, build
+from loopcheck.engines.simbody._opensim import guarded, opensim
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import Mechanism
 
 ACCURACY = 1e-10
 """Of a tight simulation, relative for velocities and absolute for positions; constraints are met to it too [-]."""
 SETTINGS = (
     f"default: the integrator and accuracy of OpenSim's Manager; tight: Runge-Kutta-Merson, accuracy {ACCURACY:g}"
 )
-"""See `engines.contract.FreeMotion`."""
+"""See `loopcheck.engines.contract.FreeMotion`."""
 
 
 def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
@@ -33,7 +33,7 @@ def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, 
     for joint in mechanism.joints:
         if joint.kind in BALL_OR_FREE:
             raise NotRepresentableError(
-                f"simbody: free motion of {joint.kind} joint '{joint.name}': it has angles there"
+                f"simbody: not supported: free motion of {joint.kind} joint '{joint.name}' (represented by angles)"
             )
     with guarded("simbody"):
         model = build(mechanism, efforts=mechanism.selection.T @ effort)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engines.ladder import Ladder, Level, Route, halvings, own_steps
-from engines.simbody.routes.forward import FINEST, OWN, RUNGS, Settings, SimbodyForward
-from robots.motion import Motion
+from loopcheck.engines.ladder import Ladder, Level, Route, halvings, own_steps
+from loopcheck.engines.simbody.routes.forward import FINEST, OWN, RUNGS, Settings, SimbodyForward
+from loopcheck.robots.motion import Motion
 
 COARSEST = 0.021
 """Upper bound of the steps of a ladder [s]."""
@@ -30,5 +30,5 @@ def _to_set(settings: Settings) -> str:
     """The settings by the names that OpenSim gives them."""
     return (
         "Manager: IntegratorMethod_RungeKuttaMerson, setIntegratorMaximumStepSize with accuracy 1, "
-        f"setIntegratorConstraintTolerance {settings.tolerance:g}; GCVSpline of degree 7 with a knot a step"
+        f"setIntegratorConstraintTolerance {settings.tolerance:g}; GCVSpline of degree 7 with a knot per step"
     )

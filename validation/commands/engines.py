@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 import click
 
+from loopcheck.validation.studies.options import Command
 
-@click.group(invoke_without_command=True)
+
+@click.group(invoke_without_command=True, short_help="List, add, update and remove engines.")
 @click.pass_context
 def command(context: click.Context) -> int:
     """List, add, update and remove engines, each in an environment of its own.
 
-    An engine that cannot be imported here runs in its environment: in another Python, beside other versions of the
-    same packages. All commands use it as if it were here. Environments are made by uv.
+    An engine that cannot be imported by this Python runs in an environment with another Python and other package
+    versions. All commands use it as if it were installed here. uv makes the environments.
 
     \b
     Examples:
@@ -30,50 +32,66 @@ def _status(status: int) -> int:
     return status
 
 
-@command.command("list")
+@command.command("list", cls=Command, short_help="List the engines.")
 def _list_command() -> int:
-    """Say which engines there are, here or in environments, and what those that are missing would add."""
+    """List the engines: installed here, in environments, or missing."""
     return _list()
 
 
-@command.command("add")
+@command.command("add", cls=Command, short_help="Make the environment of an engine.")
 @click.argument("requirement", metavar="ENGINE[==VERSION]")
 @click.option(
-    "--python", default="", metavar="PATH|VERSION", help="Python to use; default: one that it has wheels for."
+    "--python",
+    default="",
+    metavar="PATH|VERSION",
+    help="Python to use.  [default: a version with wheels of the engine]",
 )
-@click.option(
-    "--find-links", default="", metavar="FOLDER", help="Folder of wheels to take all from, without a network."
-)
+@click.option("--find-links", default="", metavar="FOLDER", help="Folder of wheels, for machines without a network.")
 def _add(requirement: str, python: str, find_links: str) -> int:
-    """Make the environment of an ENGINE; an unfinished one is made anew."""
-    from validation.execution.environment_making import add
+    """Make the environment of an ENGINE; an incomplete environment is made again.
+
+    \b
+    Example:
+      loopcheck engines add pybullet==3.2.6 --python 3.11
+    """
+    from loopcheck.validation.execution.environment_making import add
 
     environment = add(requirement, python=python, find_links=find_links)
     click.echo(f"{environment.name}: added; Python {environment.python}, {environment.size / 1e6:.0f} MB")
     return 0
 
 
-@command.command("update")
+@command.command("update", cls=Command, short_help="Update environments.")
 @click.argument("requirement", metavar="[ENGINE[==VERSION]]", default="")
 def _update(requirement: str) -> int:
-    """Make environments again with the newest packages: all, or those of an ENGINE. A version that was named stays."""
-    from robots.errors import HarnessError
-    from validation.execution.environment_making import asked_for, update
+    """Update the packages of all environments, or of an ENGINE. A version in the environment's name stays.
+
+    \b
+    Example:
+      loopcheck engines update
+    """
+    from loopcheck.robots.errors import HarnessError
+    from loopcheck.validation.execution.environment_making import asked_for, update
 
     chosen = asked_for(requirement)
     for environment in chosen:
         name = update(environment).name
         click.echo(f"{environment.name}: updated{'' if name == environment.name else f', now {name}'}")
     if not chosen:
-        raise HarnessError("no environment to update: loopcheck engines add ENGINE makes one")
+        raise HarnessError("no environment to update. Make an environment with: loopcheck engines add ENGINE")
     return 0
 
 
-@command.command("remove")
+@command.command("remove", cls=Command, short_help="Remove environments.")
 @click.argument("requirement", metavar="ENGINE[==VERSION]")
 def _remove(requirement: str) -> int:
-    """Remove the environments of an ENGINE, or of one of its versions."""
-    from validation.execution.environment_making import remove
+    """Remove the environments of an ENGINE, or of a version.
+
+    \b
+    Example:
+      loopcheck engines remove pybullet==3.2.6
+    """
+    from loopcheck.validation.execution.environment_making import remove
 
     for name in remove(requirement):
         click.echo(f"{name}: removed")
@@ -81,8 +99,8 @@ def _remove(requirement: str) -> int:
 
 
 def _list() -> int:
-    from validation.execution.environments import environments_folder
-    from validation.report.terminal import show, table
+    from loopcheck.validation.execution.environments import environments_folder
+    from loopcheck.validation.report.terminal import show, table
 
     columns = ["engine", "package", "version", "Python", "MB", "state", "adds"]
     show([table(columns, list(_rows()), title="engines"), f"environments: {environments_folder()}"])
@@ -91,10 +109,10 @@ def _list() -> int:
 
 def _rows() -> Iterator[list[str]]:
     """Each engine here, in each of its environments, unfinished or missing."""
-    import engines
-    from validation.execution.environment_making import engine_of_folder
-    from validation.execution.environments import broken_environments, environment_of, environments
-    from validation.execution.uv import THIS
+    from loopcheck import engines
+    from loopcheck.validation.execution.environment_making import engine_of_folder
+    from loopcheck.validation.execution.environments import broken_environments, environment_of, environments
+    from loopcheck.validation.execution.uv import THIS
 
     versions, whole, broken = engines.versions(), environments(), broken_environments()
     for name in engines.engine_names():

@@ -1,65 +1,83 @@
 """`loopcheck list`."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
-from validation.studies.options import folders_option
+from loopcheck.validation.studies.options import Command, format_option, targets_argument
 
 
-@click.command()
-@folders_option
-def command(folders: tuple[Path, ...]) -> int:
-    """List robots, modes, variants and sources, and which engines are installed.
+@click.command(cls=Command, short_help="List robots, modes, variants, sources and engines.")
+@targets_argument
+@format_option
+def command(targets: tuple[str, ...], format: str) -> int:
+    """List robots with their variants, modes, configurations, actuators and sources, and the installed engines.
+
+    Without a TARGET: all catalogue robots.
 
     \b
     Examples:
       loopcheck list
-      loopcheck list --robots my_robots
+      loopcheck list my_robot.xml
     """
-    for line in (*_robots(folders), *_engines()):
-        click.echo(line)
+    robots, engines = dict(_robots(targets)), dict(_engines())
+    if format == "json":
+        click.echo(json.dumps({"schema": "loopcheck.list/1", "robots": robots, "engines": engines}))
+        return 0
+    for name, entries in robots.items():
+        click.echo(f"{name}: {entries['title']}")
+        for kind, values in entries.items():
+            if kind != "title":
+                click.echo(f"  {kind + ':':16}{', '.join(values)}")
+    click.echo("engines:")
+    for name, lines in engines.items():
+        for k, line in enumerate(lines):
+            click.echo(f"  {name + ':' if k == 0 else '':16}{line}")
     return 0
 
 
-def _robots(folders: Sequence[Path]) -> Iterator[str]:
-    """Each robot with its variants, modes, configurations, actuators and sources."""
-    from analytic.motion.configurations import load_configured
-    from robots.robot import configurations, modes, names
-    from validation.judge import sources
+def _robots(targets: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Name and properties of each robot."""
+    from loopcheck.robots.catalogue import names, want_targets
+    from loopcheck.robots.robot import configurations, modes
+    from loopcheck.validation.judge import sources
+    from loopcheck.validation.judge.targets import robot_of
 
-    for name in names(folders):
-        robot = load_configured(name, folders)
+    want_targets(targets)
+    for target in targets or names():
+        robot = robot_of(target)
         mechanism = robot.mechanism()
-        yield f"{name}: {robot.title}"
         units = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
-        for kind, known in {
-            "variants": robot.variant_names,
-            "modes": modes(mechanism),
-            "configurations": configurations(robot, mechanism),
-            "actuators": [f"{actuator.name} [{unit}]" for actuator, unit in units],
-            "sources": sources.names(robot),
-        }.items():
-            yield f"  {kind + ':':16}{', '.join(known)}"
+        yield (
+            robot.name,
+            {
+                "title": robot.title,
+                "variants": list(robot.variant_names),
+                "modes": list(modes(mechanism)),
+                "configurations": list(configurations(robot, mechanism)),
+                "actuators": [f"{actuator.name} [{unit}]" for actuator, unit in units],
+                "sources": list(sources.names(robot)),
+            },
+        )
 
 
-def _engines() -> Iterator[str]:
-    """Each engine with its version, and its environment where it has one, or what brings it."""
-    import engines
-    from robots.errors import EngineNotInstalledError
-    from validation.execution.environments import used_environments
+def _engines() -> Iterator[tuple[str, list[str]]]:
+    """Each engine with its version, its environment or the command that installs it, and its routes on request."""
+    from loopcheck import engines
+    from loopcheck.validation.execution.environments import used_environments
 
-    yield "engines:"
     versions, environments = engines.versions(), used_environments()
     for engine in engines.engine_names():
-        state = versions.get(engine) or str(EngineNotInstalledError(engine, engines.extra(engine))).split("is ", 1)[1]
+        state = versions.get(engine) or f"not installed: loopcheck engines add {engine}"
         if environment := environments.get(engine):
             state = f"{environment.version} in the environment {environment.name}, Python {environment.python}"
-        yield f"  {engine + ':':16}{state}"
         reasons: dict[str, list[str]] = {}
         for name in engines.names():
             if name.startswith(f"{engine}/") and (reason := engines.on_request(name)):
                 reasons.setdefault(reason, []).append(f"--source {name}")
-        for reason, routes in reasons.items():
-            yield f"  {'':16}on request ({' '.join(routes)}): {reason}"
+        yield (
+            engine,
+            [state, *(f"on request ({' '.join(routes)}): {reason}" for reason, routes in reasons.items())],
+        )

@@ -4,26 +4,36 @@ from pathlib import Path
 
 import click
 
+from loopcheck.validation.studies.options import Command, actuated_option, names_of, option
 
-@click.command()
+
+@click.command(cls=Command, short_help="Make the folder of a robot from a model file.")
 @click.argument("name", metavar="NAME")
-@click.argument("model", metavar="MODEL.xml", type=click.Path(path_type=Path))
-@click.option("--actuated", default="", help="Actuated joints, as J1,J2, instead of the file's actuators.")
-@click.option("--robots", type=click.Path(path_type=Path), help="Folder of the robots; default: the catalogue.")
-def command(name: str, model: Path, actuated: str, robots: Path | None) -> int:
-    """Add MODEL.xml to the robots as NAME: from then on it is part of list, run and the test suite.
+@click.argument("model", metavar="TARGET", type=click.Path(path_type=Path))
+@actuated_option
+@option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    help="Folder to put the folder NAME into.  [default: the current folder]",
+)
+def command(name: str, model: Path, actuated: str, out: Path) -> int:
+    """Make the folder NAME with a copy of a model file and a robot.toml; the folder is a TARGET of every command.
 
-    The model is copied with the parts it includes; source and licence are left to fill in.
+    Files that the model includes are copied too. Complete the title and source in robot.toml and the licence in
+    README.md. A robot in the folder `robots` of a checkout is part of the catalogue and of the test suite.
 
     \b
     Examples:
       loopcheck new gripper my_gripper.xml
-      loopcheck new leg leg.xml --actuated hip,knee --robots my_robots
+      loopcheck new leg leg.xml --actuated hip,knee --out my_robots
     """
-    from robots import robot
-    from validation.new_robot import add_robot
+    from loopcheck.robots.catalogue import want_targets
+    from loopcheck.validation.new_robot import add_robot
 
-    joints = tuple(joint.strip() for joint in actuated.split(",") if joint.strip())
-    folder = add_robot(name, model, catalogue=robots or robot.CATALOGUE, actuated=joints)
-    click.echo(f"{folder}: added; fill in title and source in robot.toml, and source and licence in README.md")
+    want_targets([model])
+    folder = add_robot(name, model, catalogue=out, actuated=names_of(actuated))
+    click.echo(f"{folder}: added; complete title and source in robot.toml, and source and licence in README.md")
+    click.echo(f"next: loopcheck check {folder}")
     return 0

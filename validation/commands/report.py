@@ -4,19 +4,23 @@ from pathlib import Path
 
 import click
 
+from loopcheck.validation.studies.options import Command
 
-@click.command()
+
+@click.command(cls=Command, short_help="Write the report of a results folder again.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def command(folder: Path) -> int:
-    """Rebuild the page of any study from the tables in DIR; the exit status is the study's.
+    """Write the report of a check or study again, from the tables in its output folder DIR.
+
+    The exit status is that of the check or study.
 
     \b
     Example:
       loopcheck report results
     """
-    from validation.execution.tables import read_record
-    from validation.report.terminal import show
-    from validation.studies.study import exit_status, rebuild
+    from loopcheck.validation.execution.tables import read_record
+    from loopcheck.validation.report.terminal import show
+    from loopcheck.validation.studies.study import exit_status, rebuild
 
     conclusion = rebuild(folder, say=show)
     return exit_status(conclusion.verdicts, read_record(folder))

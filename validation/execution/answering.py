@@ -7,14 +7,14 @@ import sys
 import threading
 import time
 
-from robots.errors import HarnessError
-from validation.execution.errors import internal_error
-from validation.execution.frames import dumps, loads, read_frame, write_frame
+from loopcheck.robots.errors import HarnessError
+from loopcheck.validation.execution.errors import internal_error
+from loopcheck.validation.execution.frames import dumps, loads, read_frame, write_frame
 
 RESULT, OURS, FAILURE = "result", "an error of ours", "failure"
-"""What an answer is: what the call returned, an error of ours that it raised, or why it has none of both, in words."""
+"""Kinds of answers: result of the call, loopcheck error that it raised, or reason for the failure in words."""
 PERIOD = 1.0
-"""How often it is looked whether the parent is there, where the system does not tell [s]."""
+"""Interval between checks of the parent process, on systems without notification [s]."""
 DEATH_SIGNAL = 1
 """Linux's `PR_SET_PDEATHSIG`."""
 

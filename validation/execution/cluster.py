@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
-import engines
-from robots.errors import HarnessError
-from validation.execution.environments import environment_of
-from validation.execution.interpreter import HERE, LostCallError, call
-from validation.execution.journal import Task
-from validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck import engines
+from loopcheck.robots.errors import HarnessError
+from loopcheck.validation.execution.environments import environment_of
+from loopcheck.validation.execution.interpreter import HERE, LostCallError, call
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
 
 AHEAD = 2
-"""Tasks that are handed out for each worker."""
+"""Number of submitted tasks per worker."""
 PATIENCE = 10.0
-"""How long a scheduler may take to answer [s]."""
+"""Longest wait for an answer of the scheduler [s]."""
 RETRIES = 3
-"""How often a cluster computes again what a worker died over, or left behind."""
+"""Number of attempts after the death or loss of a worker."""
 _ONE_AT_A_TIME = Lock()
-"""Held while a worker's process computes: a worker may have several threads."""
+"""Lock during a computation: a worker may have several threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ClusterExecutor:
     client: Any
 
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
-        """See `validation.execution.workers.Executor.outcomes`."""
+        """See `loopcheck.validation.execution.workers.Executor.outcomes`."""
         executor = self.client.get_executor(pure=False, retries=RETRIES)
         waiting = deque(enumerate(tasks))
         running: dict[Future[Any], int] = {}
@@ -61,7 +61,7 @@ def computed(task: Task, time_limit: float) -> Any:
         try:
             return call(python, task.function, task.args, time_limit)
         except TimeoutError:
-            return WorkerFailure(f"it did not come to an end within {time_limit:g} s")
+            return WorkerFailure(f"timeout after {time_limit:g} s")
         except LostCallError as error:
             return WorkerFailure(str(error))
 
@@ -72,7 +72,7 @@ def _result(future: Future[Any]) -> Any:
     except Exception as error:
         if type(error).__name__ != "KilledWorker":  # of distributed, which need not be installed
             raise
-        return WorkerFailure("workers died over it")
+        return WorkerFailure("its workers died during the task")
 
 
 @contextmanager
@@ -110,13 +110,13 @@ def cluster(address: str) -> Iterator[ClusterExecutor]:
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise HarnessError(f"scheduler {address}: cannot be reached: {_line(error)}") from error
+        raise HarnessError(f"scheduler {address}: must be a running Dask scheduler: {_line(error)}") from error
     try:
         client.wait_for_workers(1, timeout=60)
         _want_same_versions(client, address)
         yield ClusterExecutor(client)
     except (OSError, TimeoutError, CancelledError) as error:
-        raise HarnessError(f"scheduler {address}: lost it or its workers: {_line(error)}") from error
+        raise HarnessError(f"scheduler {address}: connection to it or its workers lost: {_line(error)}") from error
     finally:
         client.close()
 
@@ -132,7 +132,7 @@ def _want_same_versions(client: Any, address: str) -> None:
     mine = versions()
     for worker, theirs in client.run(versions).items():
         if theirs != mine:
-            raise HarnessError(f"scheduler {address}: worker {worker}: want {_named(mine)}, got {_named(theirs)}")
+            raise HarnessError(f"scheduler {address}: worker {worker}: must have {_named(mine)}, got {_named(theirs)}")
 
 
 def _named(digests: dict[str, str]) -> str:

@@ -14,26 +14,24 @@ from filelock import FileLock, Timeout
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-import engines
-from robots.errors import HarnessError, NotFoundError
-from validation.execution import uv
-from validation.execution.environments import (
+from loopcheck import engines
+from loopcheck.robots.errors import HarnessError, NotFoundError
+from loopcheck.validation.execution import uv
+from loopcheck.validation.execution.environments import (
     Environment,
     broken_environments,
     environments,
     environments_folder,
     interpreter_in,
 )
-from validation.execution.interpreter import COMPILED, LostCallError, call, end
+from loopcheck.validation.execution.interpreter import COMPILED, LostCallError, call, end
 
-UNNEEDED = frozenset(
-    {"click", "jinja2", "junitparser", "markupsafe", "matplotlib", "pillow", "plotly", "pyarrow", "tabulate"}
-)
-"""What only pages, tables and command lines need, and our workers do not."""
+UNNEEDED = frozenset({"click", "jinja2", "junitparser", "markupsafe", "matplotlib", "pillow", "pytest", "tabulate"})
+"""Requirements of pages, tables and the command line only; workers do not import them."""
 DRAFT = "making-"
-"""How the folder of an environment begins until it is whole."""
+"""Prefix of the folder of an incomplete environment."""
 FIRST_CALL = 600.0
-"""How long the first import in an environment may take, where everything is compiled [s]."""
+"""Longest first import in an environment, including compilation [s]."""
 
 
 def add(requirement: str, *, python: str = "", find_links: str = "") -> Environment:
@@ -117,14 +115,14 @@ def parsed(requirement: str) -> tuple[str, str]:
     try:
         want = Requirement(requirement)
     except InvalidRequirement as error:
-        raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'") from error
+        raise HarnessError(f"engine must be ENGINE or ENGINE==VERSION, got '{requirement}'") from error
     packages = {engines.distribution(engine): engine for engine in engines.engine_names()}
     name = packages.get(want.name, want.name.replace("-", "_"))  # or as a package index writes what Python imports
     if name not in engines.engine_names():
         raise NotFoundError("engine", want.name, engines.engine_names())
     version = next(iter(want.specifier)).version if want.specifier else ""
     if requirement.replace(" ", "") != f"{want.name}{'==' if version else ''}{version}" or "*" in version:
-        raise HarnessError(f"want ENGINE or ENGINE==VERSION, got '{requirement}'")
+        raise HarnessError(f"engine must be ENGINE or ENGINE==VERSION, got '{requirement}'")
     return name, version
 
 
@@ -196,10 +194,10 @@ def chosen_python(engine: str, version: str, options: Sequence[str], folder: Pat
                     return python
     except uv.UvError as error:
         if uv.NO_VERSION in str(error):
-            raise HarnessError(f"{want}: there is no such version") from error
+            raise HarnessError(f"{want}: the package index has no such version") from error
         raise _without(engine, version, f"{want}: {error}", "--find-links FOLDER") from error
     if not suited:
-        raise HarnessError(f"{want}: it has no wheels for Python {', '.join(uv.PYTHONS)} on this machine")
+        raise HarnessError(f"{want}: no wheels for Python {', '.join(uv.PYTHONS)} on this machine")
     return suited[0]
 
 
@@ -235,7 +233,7 @@ def _options(request: Mapping[str, str]) -> list[str]:
     if not request["find_links"]:
         return []
     if not Path(request["find_links"]).is_dir():
-        raise HarnessError(f"{request['find_links']}: want a folder of wheels, there is none")
+        raise HarnessError(f"--find-links must be a folder of wheels, got '{request['find_links']}'")
     return ["--offline", "--no-index", "--find-links", request["find_links"]]
 
 
@@ -251,7 +249,9 @@ def _install(draft: Path, engine: str, python: str, request: Mapping[str, str], 
     try:
         uv.uv((*making, "--python", python, str(draft)), draft.parent)
     except uv.UvError as error:
-        reason = str(error) if Path(python).exists() else f"none is found here, and uv brings none: {_begin(error)}"
+        reason = (
+            str(error) if Path(python).exists() else f"not installed here, and uv cannot install it: {_begin(error)}"
+        )
         raise _without(engine, request["version"], f"Python {python}: {reason}", "--python PATH") from error
     packages = packages_with(engine, request["version"], _needs())
     target = ("--python", str(interpreter_in(draft)))
@@ -329,7 +329,7 @@ def _begin(error: uv.UvError) -> str:
 def _without(engine: str, version: str, reason: str, option: str) -> HarnessError:
     """Why there is no environment, and the command that mends it."""
     asked = f"{engine}=={version}" if version else engine
-    return HarnessError(f"{reason}; mended by: loopcheck engines add {asked} {option}")
+    return HarnessError(f"{reason}; remedy: loopcheck engines add {asked} {option}")
 
 
 def _as_asked(environment: Environment) -> str:
@@ -345,6 +345,8 @@ def _locked() -> Iterator[Path]:
         with FileLock(folder / ".lock", blocking=False):
             yield folder
     except Timeout as error:
-        raise HarnessError(f"{folder}: another loopcheck makes or removes environments there; wait") from error
+        raise HarnessError(
+            f"{folder}: another loopcheck process changes environments there. Wait for its end"
+        ) from error
     except OSError as error:
         raise HarnessError(f"{error.filename}: cannot be written: {error.strerror}") from error

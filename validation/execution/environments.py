@@ -13,15 +13,15 @@ from pathlib import Path
 
 from packaging.version import Version
 
-import engines
-from validation.execution.user_folder import data_folder
+from loopcheck import engines
+from loopcheck.validation.execution.user_folder import data_folder
 
 PLACE = "LOOPCHECK_ENGINES"
-"""Variable of the system that names another folder for environments."""
+"""Environment variable with the folder of the environments."""
 MARKER = "environment.json"
-"""What describes an environment; it is there only when all else is."""
+"""Description of an environment; it exists only if the environment is complete."""
 METADATA = ("*.dist-info", "*.egg-info")
-"""Names of the folders that say which version of a package is there."""
+"""Names of folders that contain the version of a package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +32,15 @@ class Environment:
     engine: str
     """Name of the engine."""
     version: str
-    """Of the package that brings it."""
+    """Name of its package in the package index."""
     python: str
     """Version of its Python."""
     numpy: str
     """Version of its numpy."""
     size: int
-    """What its files take [byte]; those that the cache of uv shares count too."""
+    """Size of its files on disk [byte], including files shared with the cache of uv."""
     request: Mapping[str, str]
-    """What was asked for when it was made: version, Python and folder of wheels, where they were named."""
+    """Version, Python and folder of wheels, as requested by the user."""
 
     @property
     def name(self) -> str:

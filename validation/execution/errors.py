@@ -5,11 +5,11 @@ import re
 import traceback
 from collections.abc import Iterable
 
-from robots.errors import INTERNAL
-from validation.execution.user_folder import user_folder
+from loopcheck.robots.errors import INTERNAL
+from loopcheck.validation.execution.user_folder import user_folder
 
-WHOLE = "the whole of it"
-"""What a note on an error of our own says last, and where that is."""
+WHOLE = "traceback"
+"""Before the path of the traceback, at the end of the note on an internal error."""
 
 
 def internal_error(error: BaseException) -> str:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from robots.errors import OutputError
+from loopcheck.robots.errors import OutputError
 
 RECORD = "run.json"
 LOCK = ".lock"
 DRAFTS = ".writing"
-"""Where files are written before they take their places."""
+"""Folder of files that are not yet complete."""
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def locked(folder: Path) -> Iterator[None]:
             finally:
                 (folder / LOCK).unlink(missing_ok=True)
     except Timeout as error:
-        raise OutputError(f"{folder}: another loopcheck is writing there; want another folder, or wait") from error
+        raise OutputError(f"{folder}: another loopcheck process writes there. Wait, or name another folder") from error
     except (OSError, sqlite3.Error) as error:
         raise OutputError(f"{getattr(error, 'filename', None) or folder}: cannot be written: {error}") from error
     finally:
@@ -56,7 +56,7 @@ def want_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
-        raise OutputError(f"{folder}: want a folder that can be written: {nearest}: {error.strerror}") from error
+        raise OutputError(f"{folder}: must be a writable folder: {nearest}: {error.strerror}") from error
 
 
 @contextmanager

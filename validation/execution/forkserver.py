@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-ROOT = Path(__file__).parents[2]
+import loopcheck
+
+HOUSE = Path(loopcheck.__file__).parents[1]
+"""Parent folder of `loopcheck`: a checkout or an installation."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Variables of the system that let linear algebra use one thread: idle ones would take the cores from other workers."""
+"""Environment variables that limit linear algebra to one thread; idle threads would slow other workers down."""
 
 
 def worker_context(preload: Sequence[str] = ()) -> Any:
@@ -31,7 +34,7 @@ def worker_context(preload: Sequence[str] = ()) -> Any:
     context = multiprocessing.get_context("forkserver")
     if preload:  # of a process that is there already nothing changes
         context.set_forkserver_preload([*preload])
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(HOUSE), os.environ.get("PYTHONPATH")]))
     settings = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", **ONE_THREAD}  # a user may have packages of the same names
     with patch.dict(os.environ, settings), _without_interrupts():
         forkserver.ensure_running()

@@ -11,11 +11,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from robots.arrays import AnyArray
+from loopcheck.robots.arrays import AnyArray
 
 PROTOCOL = 5
 LENGTH = 8
-"""Of what says how long a frame is [byte]."""
+"""Size of the length field of a frame [byte]."""
 
 
 class _Pickler(pickle.Pickler):

@@ -15,19 +15,18 @@ from pathlib import Path
 from threading import Event, Timer
 from typing import Any
 
-from robots.probe import exit_reason
-from validation.execution.answering import FAILURE, OURS
-from validation.execution.forkserver import ONE_THREAD
-from validation.execution.frames import dumps, loads, read_frame, write_frame
+from loopcheck.robots.probe import exit_reason
+from loopcheck.validation.execution.answering import FAILURE, OURS
+from loopcheck.validation.execution.forkserver import HOUSE, ONE_THREAD
+from loopcheck.validation.execution.frames import dumps, loads, read_frame, write_frame
 
-ROOT = Path(__file__).parents[2]
 HERE = Path(sys.executable)
-"""The Python that runs now."""
-PACKAGES = ("robots", "analytic", "engines", "validation")
+"""The running Python."""
+PACKAGES = ("loopcheck",)
 COMPILED = "compiled"
-"""Folder in an environment for what its Python compiles, so that nothing of it is written beside our own files."""
+"""Folder in an environment for its compiled files, so that its Python writes nothing beside the loopcheck sources."""
 ENDING = 5.0
-"""How long a process may take to end when it says nothing any more [s]."""
+"""Longest time from the last answer of a process to its end [s]."""
 BEGIN = """
 import sys
 from importlib.machinery import PathFinder
@@ -35,12 +34,12 @@ root, parent, *packages = sys.argv[1:]
 class Packages:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        return PathFinder.find_spec(name, [root]) if name in packages else None
+        return PathFinder.find_spec(name, [root]) if name in packages and path is None else None
 sys.meta_path.insert(0, Packages)
-from validation.execution.answering import answer
+from loopcheck.validation.execution.answering import answer
 answer(int(parent))
 """
-"""Finds our own packages where they are, and nothing else there: beside them may lie those of another Python."""
+"""Finds only the loopcheck packages in their folder, as the folder may contain packages of another Python."""
 
 
 class LostCallError(Exception):
@@ -106,7 +105,7 @@ def _process(python: Path) -> "subprocess.Popen[bytes]":
         return process
     end(python)
     prefix = () if python == HERE else ("-X", f"pycache_prefix={python.parent.parent / COMPILED}")
-    command = [str(python), "-I", *prefix, "-c", BEGIN, str(ROOT), str(os.getpid()), *PACKAGES]
+    command = [str(python), "-I", *prefix, "-c", BEGIN, str(HOUSE), str(os.getpid()), *PACKAGES]
     try:
         process = subprocess.Popen(
             command,

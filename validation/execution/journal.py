@@ -24,20 +24,20 @@ import joblib
 from diskcache import Cache, Disk
 from diskcache.core import MODE_PICKLE
 
-from robots.errors import OutputError
-from validation.execution.environments import digest_of_packages, environment_of
-from validation.execution.user_folder import user_folder
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.environments import digest_of_packages, environment_of
+from loopcheck.validation.execution.user_folder import user_folder
 
 JOURNAL = ".journal"
 SIZE_LIMIT = 2**30
-"""How large the journal of a folder may be once its command has ended: what was used longest ago is removed [bytes]."""
+"""Largest size of the journal of a folder after its command [bytes]; the least recently used results are removed."""
 SIGNATURE = hashlib.sha256().digest_size
-"""Length of a signature, and of the secret that makes it [byte]."""
+"""Length of a signature and of its secret key [byte]."""
 ROOT = Path(__file__).parents[2]
 COMPUTING = ("robots", "analytic", "engines")
-"""Packages of which every task depends on every file: engines, laws and papers are found by name."""
+"""Packages with an effect on every task: engines, laws and papers are imported by name."""
 DATA = frozenset({".py", ".toml", ".xml"})
-"""Kinds of files that tasks depend on."""
+"""Kinds of files with an effect on tasks."""
 
 
 def is_no_error(result: Any) -> bool:
@@ -51,13 +51,13 @@ class Task(NamedTuple):
     function: Callable[..., Any]
     args: tuple[Any, ...]
     on_failure: Callable[[str], Any] | None = None
-    """What stands for the result where there is none, given the reason; without it, the failure itself does."""
+    """Replacement of a missing result, from the reason; by default the failure."""
     files: tuple[Path, ...] = ()
-    """Files that it reads besides those of the packages."""
+    """Files that the task reads outside of the packages."""
     is_kept: Callable[[Any], bool] = is_no_error
-    """Whether a result is worth keeping: one that says that something failed is not, so that it is tried again."""
+    """Whether to keep a result; results with a failure are computed again."""
     engine: str = ""
-    """The engine that it needs, in whose environment it is computed where the engine cannot be imported here."""
+    """Required engine; its environment computes the task if the engine cannot be imported here."""
 
 
 class NoPickles(Disk):  # type: ignore[misc]
@@ -82,8 +82,13 @@ class Journal:
         """Number and result of each key whose result is there and is the user's own."""
         for k, key in enumerate(keys):
             content = self._cache.get(key)
-            if self._is_own(key, content):
-                yield k, pickle.loads(content[SIGNATURE:])
+            if not self._is_own(key, content):
+                continue
+            try:
+                result = pickle.loads(content[SIGNATURE:])
+            except ImportError:  # kept while a package was installed that is gone, such as pyarrow
+                continue
+            yield k, result
 
     def keep(self, key: str, result: Any) -> None:
         """Put a result on disk.
@@ -183,7 +188,7 @@ def _code_of_all() -> bytes:
 
 def _files(module: str) -> set[Path]:
     """The files that a module's functions depend on besides."""
-    if not module.startswith("validation."):
+    if not module.startswith("loopcheck.validation."):
         return set()
     return {*map(_source, _imported(module)), *(ROOT / "validation/judge").glob("*.toml")}
 
@@ -209,12 +214,12 @@ def _imports(module: str) -> list[str]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return [name for name in names if name.startswith("validation.") and _source(name).is_file()]
+    return [name for name in names if name.startswith("loopcheck.validation.") and _source(name).is_file()]
 
 
 def _source(module: str) -> Path:
     """The file of a module or package; it is not there where the name is that of a function or class."""
-    path = ROOT.joinpath(*module.split("."))
+    path = ROOT.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 

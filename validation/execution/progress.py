@@ -1,47 +1,67 @@
-"""How far a study is: bars on a terminal, and without one a line now and then, so that no log is silent for long."""
+"""Progress of a study: bars on a terminal, else a line every two minutes, so that no log is silent for long.
 
+Texts and bars share one console: rich prints texts above the bars only if both belong to the same console.
+"""
+
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol, TypeVar
 
 from rich.console import Console, RenderableType
 from rich.progress import Progress
 
 PERIOD = 120.0
-"""Time between two lines where there is no terminal [s]."""
+"""Interval between two lines without a terminal [s]."""
+PIPED = 160
+"""Width of tables in a file or log [characters]."""
 T = TypeVar("T")
 
 
+@cache
+def text_console() -> Console:
+    """Console of all texts on stdout, and of the bars if stdout is a terminal."""
+    return Console(width=None if sys.stdout.isatty() else PIPED, emoji=False, highlight=False)
+
+
 class Display(Protocol):
-    """Where it is shown how far a study is."""
+    """Display of a study's progress."""
 
     @property
     def is_live(self) -> bool:
-        """Whether what is shown may change."""
+        """Whether the display can replace the results that it shows."""
 
     def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterable[T]:
         """What comes, counted."""
 
-    def show(self, above: RenderableType | None) -> None:
-        """Put something above what is counted, instead of what was there; nothing is shown where that is not live."""
+    def show(self, results: RenderableType | None) -> None:
+        """Replace the results below the bars; a display that is not live ignores them."""
 
 
 class Bars(Progress):
-    """Bars on a terminal, below what is known so far."""
+    """Bars on a terminal, above the results so far."""
 
     is_live = True
-    above: RenderableType | None = None
+    results: RenderableType | None = None
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """What is shown, from above."""
-        return [*([self.above] if self.above else []), *super().get_renderables()]
+        """Return the bars of unfinished work and the results, of which a low terminal shows the first lines."""
+        yield self.make_tasks_table([task for task in self.tasks if not task.finished] or self.tasks[-1:])
+        if self.results:
+            yield self.results
 
-    def show(self, above: RenderableType | None) -> None:
+    def show(self, results: RenderableType | None) -> None:
         """See `Display.show`."""
-        self.above = above
+        self.results = results
+
+    def stop(self) -> None:
+        """Erase bars and results, also after an error; rich cannot erase lines that have left a low terminal."""
+        self.results = None
+        super().stop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +70,7 @@ class Lines:
 
     console: Console
     period: float
-    """Time between two lines [s]."""
+    """Interval between two lines [s]."""
     is_live: bool = False
 
     def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterator[T]:
@@ -72,7 +92,7 @@ class Lines:
         finally:
             ended.set()
 
-    def show(self, above: RenderableType | None) -> None:
+    def show(self, results: RenderableType | None) -> None:
         """See `Display.show`."""
 
 
@@ -85,16 +105,18 @@ class NoDisplay:
         """See `Display.track`."""
         return sequence
 
-    def show(self, above: RenderableType | None) -> None:
+    def show(self, results: RenderableType | None) -> None:
         """See `Display.show`."""
 
 
 @contextmanager
 def display() -> Iterator[Display]:
-    """Bars on the terminal of stderr, or lines where it is none."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield Lines(console, PERIOD)
+    """Bars on the terminal of stdout, else on that of stderr, else lines on stderr."""
+    consoles = (text_console(), Console(stderr=True))
+    live = next((console for console in consoles if console.file.isatty() and not console.is_dumb_terminal), None)
+    if live is None:
+        yield Lines(consoles[-1], PERIOD)
         return
-    with Bars(console=console, transient=True) as bars:
+    redirected = {f"redirect_{name}": getattr(sys, name).isatty() for name in ("stdout", "stderr")}
+    with Bars(console=live, transient=True, **redirected) as bars:
         yield bars

@@ -4,21 +4,18 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from robots.errors import OutputError
-from validation.execution.files import RECORD, drafts
-
-if TYPE_CHECKING:
-    import pandera.pandas as pa
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.files import RECORD, drafts
 
 CSV, PARQUET = "csv", "parquet"
 FORMULA = r"'*(?:[=+@\t\r]|-.)"
-"""How a text begins that a spreadsheet would compute, or that would look so without an apostrophe."""
+"""First characters of texts that a spreadsheet computes, or that would look so without an apostrophe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,54 +27,77 @@ class Column:
     unit: str = ""
     """Of a number."""
     known: tuple[str, ...] = ()
-    """The only texts that it may hold, where there are some."""
+    """Allowed texts; by default all."""
     nullable: bool = False
-    """Whether an entry may be missing."""
+    """Whether entries may be missing."""
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: the schema is kept in its dictionary
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableSpec:
     """What a table is."""
 
     columns: Mapping[str, Column]
-    """By name, in their order."""
-    files: tuple[str, ...] = (CSV,)
-    """Kinds of files that it is written to; it is read from the first."""
+    """Columns by name, in order."""
+    parquet: bool = False
+    """Whether to write Parquet too, if pyarrow is installed; the table is read from the CSV file."""
     optional: bool = False
-    """Whether it is written only if it has rows."""
+    """Whether to omit the file of an empty table."""
 
     @property
     def units(self) -> Mapping[str, str]:
         """Unit of each number, `[-]` for one without."""
         return {name: column.unit for name, column in self.columns.items() if column.unit}
 
-    @cached_property
-    def schema(self) -> "pa.DataFrameSchema":
-        """What checks a table; its library is imported for that alone, so that no worker and no start waits for it."""
-        import pandera.pandas as pa
-
-        columns = {
-            name: pa.Column(
-                column.kind, pa.Check.isin(column.known) if column.known else None, nullable=column.nullable
-            )
-            for name, column in self.columns.items()
-        }
-        return pa.DataFrameSchema(columns, strict=True, ordered=True, coerce=True)
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Formats of its files."""
+        return (CSV, PARQUET) if self.parquet and parquet_is_installed() else (CSV,)
 
     def frame(self, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
-        """A table of these rows, its columns and their types checked."""
+        """A table of these rows, converted to the types of its columns.
+
+        Raises:
+            ValueError: If names or order of the columns differ, or an entry does not fit its column.
+        """
         frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(self.columns))
-        return self.schema.validate(frame)
+        if list(frame.columns) != list(self.columns):
+            raise ValueError(f"columns must be {', '.join(self.columns)}, got {', '.join(map(str, frame.columns))}")
+        return frame.assign(**{name: _converted(frame[name], column) for name, column in self.columns.items()})
 
 
-def table_of(columns: Mapping[str, Column], *files: str) -> TableSpec:
+def _converted(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
+    """Entries in the type of their column; missing ones stay missing."""
+    missing = values.isna()
+    if missing.any() and not column.nullable:
+        raise ValueError(f"column '{values.name}' must have an entry in each row, row {missing.argmax() + 1} is empty")
+    converted = values.astype(column.kind)
+    if column.kind is str and missing.any():
+        converted = converted.where(~missing, values)  # pandas 2 makes them texts
+    unknown = ~converted.isin(column.known) & ~missing
+    if column.known and unknown.any():
+        known, got = ", ".join(column.known), converted[unknown].iloc[0]
+        raise ValueError(f"column '{values.name}' must hold {known}, got '{got}' in row {unknown.argmax() + 1}")
+    return converted
+
+
+def parquet_is_installed() -> bool:
+    """Whether Parquet can be read and written: with the extra `parquet`."""
+    return find_spec("pyarrow") is not None
+
+
+def bulk_format() -> str:
+    """Format of large data sets: Parquet where it is installed, CSV otherwise."""
+    return PARQUET if parquet_is_installed() else CSV
+
+
+def table_of(columns: Mapping[str, Column], *, parquet: bool = False) -> TableSpec:
     """A table with these columns, in this order.
 
     Args:
         columns: By name, as `text` and the like make them.
-        files: Kinds of files that it is written to, by default CSV.
+        parquet: Whether it is also written as Parquet where pyarrow is installed.
     """
-    return TableSpec(columns=columns, files=files or (CSV,))
+    return TableSpec(columns=columns, parquet=parquet)
 
 
 def text(known: Sequence[str] = (), *, nullable: bool = False) -> Column:
@@ -111,11 +131,12 @@ def write_tables(
     try:
         with drafts(folder) as draft:
             for name, spec in specs.items():
-                for kind in spec.files if len(frames[name]) or not spec.optional else ():
-                    _write(frames[name], draft / f"{name}.{kind}")
+                for kind in spec.formats if len(frames[name]) or not spec.optional else ():
+                    write_table(frames[name], draft / f"{name}.{kind}")
             (draft / RECORD).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            optional = [f"{name}.{kind}" for name, spec in specs.items() if spec.optional for kind in spec.files]
-            for name in (RECORD, *optional):
+            optional = [f"{name}.{CSV}" for name, spec in specs.items() if spec.optional]
+            exports = [f"{name}.{PARQUET}" for name, spec in specs.items() if spec.parquet]
+            for name in (RECORD, *optional, *exports):
                 (folder / name).unlink(missing_ok=True)  # tables of two runs must never pass for one
     except OSError as error:
         raise OutputError(f"{folder}: cannot write the results: {error.strerror}") from error
@@ -130,7 +151,7 @@ def write_csv(folder: Path, frames: Mapping[str, pd.DataFrame]) -> None:
     try:
         with drafts(folder) as draft:
             for name, frame in frames.items():
-                _write(frame, draft / f"{name}.{CSV}")
+                write_table(frame, draft / f"{name}.{CSV}")
     except OSError as error:
         raise OutputError(f"{folder}: cannot write {', '.join(frames)}: {error.strerror}") from error
 
@@ -178,9 +199,9 @@ def read_record(folder: Path) -> Mapping[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise OutputError(f"{path}: want what a study of loopcheck has written: {error}") from error
+        raise OutputError(f"{path}: must be the record of a loopcheck study: {error}") from error
     if not isinstance(record, dict):
-        raise OutputError(f"{path}: want the record of a study, got {type(record).__name__}")
+        raise OutputError(f"{path}: must be the record of a loopcheck study, got {type(record).__name__}")
     return record
 
 
@@ -190,31 +211,41 @@ def read_tables(folder: Path, specs: Mapping[str, TableSpec]) -> dict[str, pd.Da
     Raises:
         OutputError: If a table is missing or not what it should be.
     """
-    return {name: _read(folder / f"{name}.{spec.files[0]}", spec) for name, spec in specs.items()}
+    return {name: read_table(folder / f"{name}.{CSV}", spec) for name, spec in specs.items()}
 
 
-def _write(frame: pd.DataFrame, path: Path) -> None:
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table in the format of the suffix.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
     if path.suffix == f".{PARQUET}":
         frame.to_parquet(path, index=False)
     else:
         to_csv(frame, path)
 
 
-def _read(path: Path, spec: TableSpec) -> pd.DataFrame:
-    from pandera.errors import SchemaError
+def read_table(path: Path, spec: TableSpec) -> pd.DataFrame:
+    """Read a table in the format of the suffix.
 
+    Raises:
+        OutputError: If it is missing, cannot be read, or does not have the columns of the specification.
+    """
     if spec.optional and not path.exists():
         return spec.frame([])
+    if path.suffix == f".{PARQUET}" and not parquet_is_installed():
+        raise OutputError(f"{path}: reading Parquet requires pyarrow: pip install 'loopcheck[parquet]'")
     try:
-        return spec.schema.validate(pd.read_parquet(path) if path.suffix == f".{PARQUET}" else _read_csv(path, spec))
-    except (OSError, ValueError, SchemaError) as error:
+        return spec.frame(pd.read_parquet(path) if path.suffix == f".{PARQUET}" else _read_csv(path, spec))
+    except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise OutputError(f"{path}: want a table of a study of loopcheck: {reason}") from error
+        raise OutputError(f"{path}: must be a table of a loopcheck study: {reason}") from error
 
 
 def _read_csv(path: Path, spec: TableSpec) -> pd.DataFrame:
     """What a CSV holds: an empty cell is NaN among numbers, and no text among texts."""
     numbers = [name for name, column in spec.columns.items() if column.kind is float]
     types: dict[str, Any] = dict.fromkeys(numbers, float)
-    types |= {name: str for name, column in spec.columns.items() if column.kind in (str, object)}
+    types |= {name: str for name, column in spec.columns.items() if column.kind is str}
     return read_csv(path, dtype=types, keep_default_na=False, na_values={name: [""] for name in numbers})

@@ -8,16 +8,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from robots.errors import HarnessError
+from loopcheck.robots.errors import HarnessError
 
 THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
-"""Version of the Python that runs now."""
+"""Version of the running Python."""
 PYTHONS = tuple(dict.fromkeys((THIS, "3.11", "3.12", "3.13", "3.14")))
-"""Those that engines may have wheels for, the one that runs now first."""
+"""Python versions with possible wheels of engines, beginning with the running version."""
 NO_WHEELS = re.compile(r"no (usable )?wheels")
-"""What uv says where a package has none for a Python."""
+"""Message of uv if a package has no wheels for a Python."""
 NO_VERSION = "there is no version of"
-"""What uv says where a package has no such version."""
+"""Message of uv if a package does not have the version."""
 
 
 class UvError(HarnessError):

@@ -18,17 +18,17 @@ from joblib import cpu_count
 from pebble import ProcessExpired, ProcessPool
 from threadpoolctl import threadpool_limits
 
-from robots.errors import HarnessError
-from robots.probe import exit_reason, main_left_out
-from validation.execution.environments import Environment, environment_of
-from validation.execution.errors import internal_error
-from validation.execution.forkserver import worker_context
-from validation.execution.interpreter import ENDING, LostCallError, call
-from validation.execution.journal import Journal, Task, keys
-from validation.execution.progress import Display, display
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.probe import exit_reason, main_left_out
+from loopcheck.validation.execution.environments import Environment, environment_of
+from loopcheck.validation.execution.errors import internal_error
+from loopcheck.validation.execution.forkserver import worker_context
+from loopcheck.validation.execution.interpreter import ENDING, LostCallError, call
+from loopcheck.validation.execution.journal import Journal, Task, keys
+from loopcheck.validation.execution.progress import Display, display
 
 TIME_LIMIT = 1800.0
-"""How long a task may take unless something else is said [s]; the slowest of the catalogue takes two minutes."""
+"""Default time limit of a task [s]; the slowest task of the catalogue needs two minutes."""
 INTERRUPTED = "interrupted"
 
 
@@ -37,9 +37,9 @@ class Workers:
     """How many worker processes there are, and what holds for them."""
 
     jobs: int | None = None
-    """How many; by default one for each core."""
+    """Number of processes, by default one per core."""
     time_limit: float = TIME_LIMIT
-    """How long a task may take before its process is stopped [s]."""
+    """Longest duration of a task before its process is stopped [s]."""
 
     @property
     def count(self) -> int:
@@ -76,13 +76,13 @@ class TaskLog:
     """What has become of the tasks so far."""
 
     computed: int = 0
-    """How many have been computed."""
+    """Number of computed tasks."""
     known: int = 0
-    """How many the journal held."""
+    """Number of results from the journal."""
     failures: list[WorkerFailure] = field(default_factory=list)
-    """Of all tasks whose place something else has taken."""
+    """Reasons of all tasks with a replacement for their result."""
     interrupted: bool = False
-    """Whether no task is computed any more."""
+    """Whether the user stopped the computation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +92,10 @@ class WorkerPool:
     executor: Executor
     progress: Display
     time_limit: float
-    """How long a task may take [s]."""
+    """Longest duration of a task [s]."""
     journal: Journal | None = None
     count: int = 1
-    """How many workers there are."""
+    """Number of workers."""
     log: TaskLog = field(default_factory=TaskLog)
 
     def results(self, tasks: Sequence[Task], description: str, meanwhile: Callable[[], None] = nothing) -> list[Any]:
@@ -235,7 +235,7 @@ def _result(future: Future[Any], time_limit: float) -> Any:
     except LostCallError as error:
         return WorkerFailure(str(error))
     except TimeoutError:
-        return WorkerFailure(f"it did not come to an end within {time_limit:g} s")
+        return WorkerFailure(f"timeout after {time_limit:g} s")
     except HarnessError:
         raise
     except Exception as error:  # a bug of ours must not take the results of the other tasks along

@@ -6,37 +6,37 @@ from math import comb
 
 import numpy as np
 
-from analytic.logs.closed_log import ClosedLog, closed_log
-from analytic.logs.evaluation import evaluate
-from analytic.logs.filters import Filter, step_filter
-from analytic.logs.residual import MARGIN, evenly, residual_efforts
-from robots.arrays import AnyArray, Array
-from robots.efforts import AsIs
-from robots.errors import HarnessError
-from robots.log import Held, Log
-from robots.mechanism import Mechanism
-from validation.judge.readings import differences
+from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
+from loopcheck.analytic.logs.evaluation import evaluate
+from loopcheck.analytic.logs.filters import Filter, step_filter
+from loopcheck.analytic.logs.residual import MARGIN, evenly, residual_efforts
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import AsIs
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.log import Held, Log
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.validation.judge.readings import differences
 
 FOLLOWS = 0.05
-"""Largest distance of a drive from the motion, over its stroke, at which a controller follows it [-]."""
+"""Largest distance of a drive from the prescribed motion, over its stroke, of a working controller [-]."""
 TENTH = 0.1
-"""What a start changes counts as nothing from this part of the error that is left on [-]."""
+"""The initial transient ends when the change it causes is below this part of the remaining error [-]."""
 LEAST = 1e-6
-"""It is never looked for below this, over the scale [-]."""
+"""Smallest considered change by the initial transient, over the scale [-]."""
 SAME = 1e-9
-"""Readings that are nearer to the effort are the effort [-]."""
+"""Readings closer to the effort are equal to the effort [-]."""
 AT_ONCE = 2000
-"""Steps that are evaluated at once: thirty bodies with as many dofs take 100 kB each."""
+"""Steps per evaluation: thirty bodies with as many dofs need 100 kB each."""
 FEWEST = 6
-"""Samples that must be left after the start."""
+"""Fewest samples after the initial transient."""
 ORDER = 6
-"""Of the differences in time that leave of a start nothing, and of round-off all."""
+"""Order of the time differences that cancel the initial transient and keep all round-off."""
 FEWEST_DIFFERENCES = 20
-"""Samples by which round-off is known."""
+"""Fewest samples for an estimate of round-off."""
 NAMED = 4
-"""Actuators at an end of their range that are named."""
+"""Largest number of named actuators at a limit of their range."""
 SCALED = 60
-"""Samples by which the scale of what is judged is known."""
+"""Fewest samples for the scale of the judged window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,21 +46,21 @@ class Series:
     t: Array
     """Times [s], shape (n,)."""
     residual: Array
-    """What acted less what the closed loop needs [N or N m], shape (n, na)."""
+    """Applied effort minus the effort required by the closed loop [N or N m], shape (n, na)."""
     needed: Array
-    """What the closed loop needs [N or N m], shape (n, na)."""
+    """Effort required by the closed loop [N or N m], shape (n, na)."""
     scale: Array
-    """What errors of each actuator are divided by [N or N m], shape (na,)."""
+    """Scale of the errors of each actuator [N or N m], shape (na,)."""
     floor: Array
-    """Below this a root mean square tells nothing [N or N m], shape (na,)."""
+    """Noise floor of the root mean square [N or N m], shape (na,)."""
     floor_of_largest: Array
-    """Below this the largest tells nothing [N or N m], shape (na,)."""
+    """Noise floor of the largest value [N or N m], shape (na,)."""
     chatter: Array
-    """The largest that what alternates from step to step makes [N or N m], shape (na,)."""
+    """Largest contribution of oscillation from step to step [N or N m], shape (na,)."""
     own: Array
-    """What of it actuators must do beside contacts, limits and dry friction [N or N m], shape (n, na)."""
+    """Required effort without contacts, limits and dry friction [N or N m], shape (n, na)."""
     left_out: Array
-    """Largest effort that would do what contacts, limits and dry friction did, taken on trust, shape (na,)."""
+    """Largest effort equivalent to reported contacts, limits and dry friction, not checked, shape (na,)."""
 
     def relative(self, effort: Array) -> Array:
         """Efforts over the scales of their actuators [-], shape (n, na); zero where nothing acts.
@@ -80,22 +80,22 @@ class Settled:
     largest: Array
     """The largest [N or N m], shape (na,)."""
     floor: Array
-    """Below this a root mean square tells nothing [N or N m], shape (na,)."""
+    """Noise floor of the root mean square [N or N m], shape (na,)."""
     floor_of_largest: Array
-    """Below this the largest tells nothing [N or N m], shape (na,)."""
+    """Noise floor of the largest value [N or N m], shape (na,)."""
     scale: Array
-    """What errors of each actuator are divided by [N or N m], shape (na,), by the motion that is judged."""
+    """Scale of the errors of each actuator, from the judged motion [N or N m], shape (na,)."""
     peak: Array
-    """Largest effort that the motion needs of an actuator in the window, beside what contacts, limits and dry friction
-    do [N or N m], shape (na,)."""
+    """Largest required effort of an actuator in the window, without reported contacts, limits and dry friction
+    [N or N m], shape (na,)."""
     start_peak: Array
     """Largest residual effort before the window [N or N m], shape (na,)."""
     window: float
-    """How long the start can be seen [s]; infinite if to the end."""
+    """Duration of the visible initial transient [s]; infinite if it lasts to the end."""
     reason: str = ""
-    """Why it cannot be judged: it does not follow, or does not settle; empty if it can."""
+    """Reason of a missing verdict: not followed or not settled; empty with a verdict."""
     note: str = ""
-    """What a reader of the figures must know."""
+    """Remark for the reader of the numbers."""
 
 
 def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
@@ -263,7 +263,7 @@ def _not_followed(as_is: AsIs) -> str:
     worst = float(as_is.following.max())
     limits = f", with {_at_limits(as_is)}" if as_is.at_limits else ""
     name = f"'{as_is.drives[int(np.argmax(as_is.following))]}'" if as_is.drives else "a drive"
-    return f"not followed: {name} is off the motion by {worst:.2g} of its stroke, want at most {FOLLOWS:g}{limits}"
+    return f"not followed: {name} must stay within {FOLLOWS:g} of its stroke from the motion, got {worst:.2g}{limits}"
 
 
 def follows(as_is: AsIs) -> bool:
@@ -274,13 +274,13 @@ def follows(as_is: AsIs) -> bool:
 def _at_limits(as_is: AsIs) -> str:
     most = sorted(as_is.at_limits.items(), key=lambda item: -item[1])
     named = ", ".join(f"{name} {count}" for name, count in most[:NAMED]) + (", ..." if len(most) > NAMED else "")
-    return f"{sum(as_is.at_limits.values())} controls or forces at the end of their range ({named})"
+    return f"{sum(as_is.at_limits.values())} controls or forces at a limit of their range ({named})"
 
 
 def _not_settled(as_is: AsIs) -> str:
     half = (as_is.log.t[-1] - as_is.log.t[0]) / 2
     times = f", {half / as_is.timeconst:.3g} time constants of its loops" if np.isfinite(as_is.timeconst) else ""
-    return f"not settled: a start is still seen after half of the motion ({half:.3g} s{times})"
+    return f"not settled: the initial transient is still visible after half of the motion ({half:.3g} s{times})"
 
 
 def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting: Sequence[str]) -> str:
@@ -288,12 +288,16 @@ def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting
     if np.isfinite(window):
         times = f" ({window / as_is.timeconst:.3g} time constants of its loops)" if np.isfinite(as_is.timeconst) else ""
         before = float(series.relative(start_peak).max())
-        parts.append(f"judged from {window:.3g} s on{times}; before, its start is off by up to {before:.2g}")
+        parts.append(
+            f"judged from {window:.3g} s on{times}; largest error before, in the initial transient: {before:.2g}"
+        )
         if lasting:
-            parts.append(f"the error of {', '.join(lasting)} is so small beside the others that the start lasts in it")
+            parts.append(f"the initial transient lasts longer in the much smaller error of {', '.join(lasting)}")
     if series.left_out.any():
         size = float(series.relative(series.left_out).max())
-        parts.append(f"contacts, limits and dry friction, up to {size:.2g} of the scale, are as reported")
+        parts.append(
+            f"contacts, limits and dry friction are taken from the engine unchecked, up to {size:.2g} of the scale"
+        )
     if as_is.at_limits and not _not_followed(as_is):  # which says so itself
         parts.append(_at_limits(as_is))
     return "; ".join(parts)
@@ -304,7 +308,7 @@ def _other_readings(log: Log, scale: Array) -> str:
     others = {kind: values for kind, values in log.readings.items() if kind != "left_out"}
     off = {kind: size for kind, size in differences(log.effort, others, scale).items() if size > SAME}
     figures = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())
-    return f"readings that are not the effort that acted, by rms over the scale: {figures}" if off else ""
+    return f"readings that differ from the applied effort, rms difference over the scale: {figures}" if off else ""
 
 
 def _nothing(na: int, reason: str) -> Settled:

@@ -16,29 +16,29 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-import engines
-from analytic.dynamics.lagrange import LagrangeModel, lagrange_model
-from robots.arrays import Array
-from robots.errors import HarnessError, NotRepresentableError
-from robots.inventory import Inventory
-from robots.motion import Motion
-from robots.robot import Case
-from validation.execution.errors import internal_error
-from validation.judge import sources, tiers
-from validation.judge.model_inventory import expected_inventory
-from validation.judge.tiers import QuantityCheck
-from validation.judge.tolerances import audits, registered
-from validation.judge.verdicts import CASE, FILE, SEVERITY, Key
+from loopcheck import engines
+from loopcheck.analytic.dynamics.lagrange import LagrangeModel, lagrange_model
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError, NotRepresentableError
+from loopcheck.robots.inventory import Inventory
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.errors import internal_error
+from loopcheck.validation.judge import sources, tiers
+from loopcheck.validation.judge.model_inventory import expected_inventory
+from loopcheck.validation.judge.tiers import QuantityCheck
+from loopcheck.validation.judge.tolerances import audits, registered
+from loopcheck.validation.judge.verdicts import CASE, FILE, SEVERITY, Key
 
 TIERS = ("static", "instantaneous", "trajectory")
 EFFORT = "effort, "
-"""Begins the quantity of an effort; what follows is the route."""
+"""Prefix of the quantity of an effort, before the route."""
 POSES = (0.43, 0.17, 0.79)
-"""Where along the motion the states are, not where a periodic one rests; the first is that of the static tier [-]."""
+"""States along the motion, away from the rest states of a periodic motion; the static tier uses the first [-]."""
 ALL = "all"
-"""The quantity of an engine that could not be audited."""
+"""Quantity of an engine without an audit."""
 TERMS = "terms of the equations"
-"""The quantity of an engine that tells none of them."""
+"""Quantity of an engine that does not report the terms of its equations."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -48,15 +48,15 @@ class ExpectedTerms:
     """What all engines are held against in a case."""
 
     q: Array
-    """Joint positions at some states of the motion [m or rad], shape (nt, nq)."""
+    """Joint positions at the audited states [m or rad], shape (nt, nq)."""
     qd: Array
-    """Joint velocities there [m/s or rad/s], shape (nt, nv)."""
+    """Joint velocities at the audited states [m/s or rad/s], shape (nt, nv)."""
     qdd: Array
-    """Joint accelerations there [m/s² or rad/s²], shape (nt, nv)."""
+    """Joint accelerations at the audited states [m/s² or rad/s²], shape (nt, nv)."""
     inventory: Inventory
-    """The model's own, in the first of the poses."""
+    """Inventory of the model in the first pose."""
     terms: LagrangeModel
-    """The model's own, in all of the states."""
+    """Terms of the model in all states."""
 
 
 def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
@@ -98,8 +98,8 @@ def doubts(rows: Iterable[Row]) -> Mapping[Key, str]:
         if row["engine"] == FILE and row["verdict"] == "disagree":
             robot, variant, mode, configuration = (str(row[name]) for name in CASE)
             unit = "" if row["unit"] == "-" else f" {row['unit']}"
-            values = f"the model has {row['wanted']:.17g}, the file {row['found']:.17g}{unit}"
-            reason = f"the model file says otherwise: {row['quantity']} of {row['element']}: {values}"
+            values = f"{row['wanted']:.17g} in the model, {row['found']:.17g}{unit} in the file"
+            reason = f"the model differs from its file: {row['quantity']} of {row['element']} is {values}"
             reasons.setdefault((robot, variant, mode, configuration), reason)
     return reasons
 
@@ -144,7 +144,7 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
             return
         tier = "instantaneous"
         if not engines.engine(engine).tells_terms:
-            note = f"{engine} tells no terms of its equations: its efforts alone show them"
+            note = f"{engine} does not report the terms of its equations; the audit covers its efforts"
             yield {**failed_row(case.key, engine, "not comparable", note, tier=tier), "quantity": TERMS}
             return
         positions, velocities = np.concatenate([want.q, want.q]), np.concatenate([want.qd, 0 * want.qd])
@@ -204,6 +204,6 @@ def failed_row(key: Key, engine: str, verdict: str, note: str, *, tier: str = "s
 def _reason(row: Row) -> str:
     if row["verdict"] != "disagree":
         return f"not audited: {row['note']}"
-    values = f"want {row['wanted']:.17g}, got {row['found']:.17g} {row['unit']}".removesuffix(" -")
+    values = f"must be {row['wanted']:.17g}, got {row['found']:.17g} {row['unit']}".removesuffix(" -")
     note = f" ({row['note']})" if row["note"] else ""
-    return f"{row['engine']} simulates another robot: {row['quantity']} of {row['element']}: {values}{note}"
+    return f"{row['engine']} simulates a different robot: {row['quantity']} of {row['element']} {values}{note}"

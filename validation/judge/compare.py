@@ -1,10 +1,10 @@
 """Compares every source with the reference, actuator by actuator, and says what follows.
 
 A comparison fails closed: whatever did not run, compared nothing or is not a number can never read `agree`. Errors are
-divided by the scale of their own actuator (`analytic.dynamics.powers.effort_scale`), never by what another one carries.
+divided by the scale of the same actuator (`loopcheck.analytic.dynamics.powers.effort_scale`), never of another one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from robots.arrays import Array
-from robots.efforts import EffortHistory
-from robots.motion import Motion
-from robots.size import size
-from validation.judge import sources
-from validation.judge.evaluate import Outcome
-from validation.judge.resolution import Resolution, measure_resolution
-from validation.judge.results import table
-from validation.judge.tolerances import Tolerance, registered
-from validation.judge.verdicts import CASE, FILE, Key
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.size import size
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.evaluate import Outcome
+from loopcheck.validation.judge.resolution import Resolution, measure_resolution
+from loopcheck.validation.judge.results import table
+from loopcheck.validation.judge.tolerances import Tolerance, registered
+from loopcheck.validation.judge.verdicts import CASE, FILE, NO_LOAD, NOT_SUPPORTED, Key
 
 TELLING = 3.0
-"""An error tells of the engine if it is more than so many times what its route resolves [-]."""
+"""Smallest ratio of error to resolution of the route for a verdict on the engine [-]."""
 CANCELLED = 0.01
-"""Part of an actuator's peak from which on a limit in its unit is worth a note [-]."""
+"""Smallest part of the peak of an actuator, for a limit with a unit, that gets a note [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +34,15 @@ class Evidence:
     """What is known besides the efforts themselves when verdicts are given."""
 
     tolerances: Mapping[str, Tolerance] = field(default_factory=registered)
-    """By name of the source."""
+    """Tolerances by source."""
     blocking_reasons: Mapping[tuple[Key, str], str] = field(default_factory=dict)
-    """Why nothing of an engine can be compared, by case and engine, as `audit.lost` says."""
+    """Reasons against any comparison with an engine, by case and engine, from `audit.lost`."""
     doubts: Mapping[Key, str] = field(default_factory=dict)
-    """Why the reference is in doubt, by case, as `audit.doubts` says."""
+    """Doubts about the reference by case, from `audit.doubts`."""
+    requested: Sequence[frozenset[str]] | None = None
+    """Groups of sources requested by the user, an exact name or the routes of a pattern; None: all by name."""
     resolutions: Mapping[tuple[Key, str], Resolution] = field(default_factory=dict)
-    """What sources resolve, by case and source, as far as it was measured; `unexplained` says where to."""
+    """Measured resolution by case and source; see `unexplained`."""
 
     def with_cases_beside(self, beside: Mapping[Key, Key]) -> "Evidence":
         """The same for cases beside others, which have no audits of their own.
@@ -67,10 +69,23 @@ def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> 
     """
     evidence = Evidence() if evidence is None else evidence
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
+    unsupported: dict[Key, set[str]] = {}
+    for outcome in outcomes:
+        if outcome.failure == NOT_SUPPORTED:
+            unsupported.setdefault(outcome.case.key, set()).add(outcome.source)
     rows: list[Mapping[str, Any]] = []
     for outcome in outcomes:
-        rows += verdict_rows(outcome, references[outcome.case.key], evidence)
+        is_required = _is_required(outcome, evidence.requested, unsupported.get(outcome.case.key, set()))
+        counted = replace(outcome, failure="not comparable") if is_required else outcome
+        rows += verdict_rows(counted, references[outcome.case.key], evidence)
     return table("summary", rows)
+
+
+def _is_required(outcome: Outcome, requested: Sequence[frozenset[str]] | None, unsupported: Collection[str]) -> bool:
+    """Whether an unsupported source counts: the user has named it, or a pattern without any supported route."""
+    if outcome.failure != NOT_SUPPORTED:
+        return False
+    return requested is None or any(outcome.source in group and group <= set(unsupported) for group in requested)
 
 
 def unexplained(summary: pd.DataFrame) -> list[tuple[Key, str]]:
@@ -205,7 +220,7 @@ def _is_undetermined(outcome: Outcome, tolerance: Tolerance | None, numbers: Map
 def _undetermined(outcome: Outcome, numbers: Mapping[str, float]) -> str:
     """Why an error beyond its limit says nothing: the closures themselves leave the effort open."""
     return (
-        f"below what the model determines: its redundant closures fit only to {outcome.contradiction:.2g}, "
+        f"below the accuracy of the model: its redundant closures differ by {outcome.contradiction:.2g}, "
         f"error {numbers['max_error']:.3g}, scale {numbers['scale']:.3g}"
     )
 
@@ -288,9 +303,12 @@ def _judged_by_own_motion(reason: str, floor: float, numbers: Mapping[str, float
     if reason:
         return "not comparable", ""  # the note has it
     if not np.isfinite(numbers["relative_error"]):
-        return "not comparable", "nothing acts: no force has any power where this actuator moves"
+        return "not comparable", NO_LOAD
     if floor > limit * numbers["scale"]:
-        return "not comparable", f"below what its log tells: floor {floor:.3g}, limit {limit * numbers['scale']:.3g}"
+        return (
+            "not comparable",
+            f"below the noise floor of its log: floor {floor:.3g}, limit {limit * numbers['scale']:.3g}",
+        )
     return judge_effort(numbers["max_error"], limit * numbers["scale"], floor / TELLING)
 
 
@@ -299,9 +317,9 @@ def _judged(
 ) -> tuple[str, str]:
     """Verdict on the numbers of one actuator; `beyond` is that on all limits but that of the error."""
     if numbers["scale"] == 0:
-        return "not comparable", "nothing acts: no force has any power where this actuator moves"
+        return "not comparable", NO_LOAD
     if not np.isfinite(numbers["relative_error"]):
-        return "not comparable", "no effort of this actuator on the reference's time grid, or one that is no number"
+        return "not comparable", "no finite effort of this actuator on the time grid of the reference"
     if beyond[1]:
         return beyond
     return judge_effort(numbers["max_error"], limit * numbers["scale"], resolution)
@@ -320,10 +338,10 @@ def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[
     if resolution is None:
         return "disagree", ""
     if np.isnan(resolution):
-        return "disagree", "what this route resolves could not be measured"
+        return "disagree", "the resolution of this route could not be measured"
     figures = f"error {error:.3g}, resolution {resolution:.3g}, limit {limit:.3g}"
     if error <= TELLING * resolution:
-        return "not comparable", f"below what this route resolves: {figures}"
+        return "not comparable", f"below the resolution of this route: {figures}"
     return "disagree", figures
 
 
@@ -340,9 +358,9 @@ def _beyond(outcome: Outcome, tolerance: Tolerance, resolution: Resolution | Non
             continue
         if value is None or not value <= TELLING * resolved:
             got = "not reported" if value is None else f"{value:.3g}"
-            return "disagree", f"{words} {got}, want at most {limit:g}"
+            return "disagree", f"{words} must be at most {limit:g}, got {got}"
         figures = f"{words} {value:.3g}, resolution {resolved:.3g}, limit {limit:g}"
-        unresolved = f"below what this route resolves: {figures}"
+        unresolved = f"below the resolution of this route: {figures}"
     off = _off_the_motion(outcome, tolerance)
     return ("disagree", off) if off else ("not comparable", unresolved)
 
@@ -356,10 +374,10 @@ def _off_the_motion(outcome: Outcome, tolerance: Tolerance) -> str:
             continue
         words = name.replace("_", " ")
         if deviation is None:
-            return f"{words} not reported, want at most {limit:g} rad, or of the size"
+            return f"{words} must be at most {limit:g} rad, or {limit:g} of the robot's size, but is not reported"
         figures = (deviation.length, limit * length, "m"), (deviation.angle, limit, "rad")
         got, most, unit = next(figure for figure in figures if not figure[0] <= figure[1])
-        return f"{words} {got:.3g} {unit}, want at most {most:.3g} {unit}"
+        return f"{words} must be at most {most:.3g} {unit}, got {got:.3g} {unit}"
     return ""
 
 
@@ -372,10 +390,10 @@ def _kept_to_motion(history: EffortHistory | None) -> dict[str, float | None]:
 
 def _balance(outcome: Outcome) -> str:
     if outcome.at_rest:
-        return "no motion, no balance to take"
+        return "at rest: no power balance"
     if outcome.power_imbalance is None:
         return ""
-    return f"power balance {outcome.power_imbalance:.1e} of the powers at work"
+    return f"power imbalance {outcome.power_imbalance:.1e} of the acting powers"
 
 
 def _cancellation(tolerance: Tolerance | None, numbers: Mapping[str, float]) -> str:

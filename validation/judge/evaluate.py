@@ -6,25 +6,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytic.dynamics.energy import power_imbalance
-from analytic.dynamics.powers import effort_scale
-from analytic.kinematics.redundancy import contradiction, moving_part, undriven_dofs
-from analytic.motion.prescribe import depends_on_gravity, prescribe
-from robots.arrays import Array
-from robots.efforts import EffortHistory
-from robots.errors import HarnessError, NotRepresentableError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
-from robots.size import size_in_motion
-from validation.execution.errors import internal_error
-from validation.judge import sources
-from validation.judge.as_is import Settled, settled
+from loopcheck.analytic.dynamics.energy import power_imbalance
+from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.kinematics.redundancy import contradiction, moving_part, undriven_dofs
+from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.errors import HarnessError, NotRepresentableError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.robots.size import size_in_motion
+from loopcheck.validation.execution.errors import internal_error
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.as_is import Settled, settled
+from loopcheck.validation.judge.verdicts import NOT_SUPPORTED
 
-START = "positions, velocities and accelerations of our own dynamics (analytic); the simulation is its own from there"
-"""Where a simulation starts in dofs that nothing drives."""
+START = "positions, velocities and accelerations of the analytic dynamics; the simulation is independent afterwards"
+"""Source of the initial state of unactuated dofs in a simulation."""
 MOST_UNFORCED = 1e-6
-"""Largest error of logged accelerations of dofs that nothing drives, relative to the largest acceleration [-]."""
+"""Largest error of logged accelerations of unactuated dofs, relative to the largest acceleration [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,27 +35,27 @@ class Outcome:
     case: Case
     source: str
     history: EffortHistory | None
-    """The efforts; None if there are none."""
+    """The efforts; None after a failure."""
     projected: EffortHistory | None = None
-    """The part of an engine's efforts that moves the robot, where it is redundantly actuated."""
+    """The part of the engine's efforts that moves the robot, for redundant actuation."""
     failure: str = ""
-    """The verdict if there are no efforts: `not run` or `not comparable`."""
+    """The verdict without efforts: `not run` or `not comparable`."""
     note: str = ""
-    """Why there are none, or what a reader of the numbers must know."""
+    """Reason of the failure, or remark for the reader of the numbers."""
     wall_time: float | None = None
-    """Time it took [s]."""
+    """Wall time [s]."""
     power_imbalance: float | None = None
-    """Power in less rate of change of energy, relative to the powers at work [-]; analytic sources in motion only."""
+    """Power minus rate of change of energy, relative to the acting powers [-]; only of analytic sources in motion."""
     at_rest: bool = False
-    """Whether nothing moves, so that an analytic source has no power to balance."""
+    """Whether the robot is at rest, without a power balance of analytic sources."""
     scale: Array | None = None
-    """What errors of each actuator are divided by [N or N m], shape (na,); the reference only."""
+    """Scale of the errors of each actuator [N or N m], shape (na,); the reference only."""
     settled: Settled | None = None
-    """What is left of the error of a simulation as it is when its start is over; it is judged by that."""
+    """Remaining error of an unmodified simulation after its initial transient, the basis of its verdict."""
     contradiction: float = 0.0
-    """How far redundant closures are from following from the others [-]; found with the reference."""
+    """Contradiction between redundant closures [-], found with the reference."""
     size: float | None = None
-    """Size of the robot in its motion [m]; by default that of its links alone."""
+    """Size of the robot in its motion [m]; by default the size of its links."""
     term_sum: float | None = None
     """Largest distance of the efforts from the signed sum of their terms, over the scale [-]; the reference only."""
 
@@ -68,12 +69,12 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
     """Compute the efforts of a source, and turn whatever goes wrong into an outcome that says so."""
     if motion.unforced > MOST_UNFORCED and sources.simulates(source):
         note = (
-            "the logged motion is not one that this robot makes by itself in this configuration: accelerations of dofs "
-            f"that nothing drives are off by {motion.unforced:.2g} of the largest, so a simulation goes elsewhere"
+            "the logged motion must satisfy the equations of the unactuated dofs in this configuration, but their "
+            f"accelerations differ by {motion.unforced:.2g} of the largest; a simulation would leave the motion"
         )
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
     if motion.contradiction and sources.simulates(source):
-        note = f"the log contradicts itself, so that no simulation can follow it: {motion.contradiction}"
+        note = f"the log contradicts itself; no simulation can follow it: {motion.contradiction}"
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
     outcome = outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
     return _with_origin_of_start(outcome, motion) if sources.simulates(source) else outcome
@@ -84,8 +85,8 @@ def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:
     history = outcome.history
     if history is None or not undriven_dofs(outcome.case.mechanism, motion.q[0]):
         return outcome
-    settings = {**history.settings, "start of what nothing drives": START}
-    note = "; ".join(filter(None, (outcome.note, f"what nothing drives starts with {START}")))
+    settings = {**history.settings, "initial state of unactuated dofs": START}
+    note = "; ".join(filter(None, (outcome.note, f"initial state of unactuated dofs: {START}")))
     return replace(outcome, history=replace(history, settings=settings), note=note)
 
 
@@ -128,7 +129,7 @@ def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Ou
     try:
         history = compute()
     except NotRepresentableError as error:
-        return Outcome(case=case, source=source, history=None, failure="not comparable", note=str(error))
+        return Outcome(case=case, source=source, history=None, failure=NOT_SUPPORTED, note=str(error))
     except HarnessError as error:
         return Outcome(case=case, source=source, history=None, failure="not run", note=str(error))
     except Exception as error:  # a bug of ours or of an engine is a result too: the other rows must not be lost
@@ -156,8 +157,8 @@ def _internal(case: Case, history: EffortHistory, projected: EffortHistory | Non
     internal = float(np.abs(history.effort - projected.effort).max())
     moving, weighed = float(np.abs(projected.effort).max()), weighting(case.mechanism)
     return (
-        "redundantly actuated: given and compared is the part of the efforts that moves the robot; its own split has "
-        f"an internal part of up to {internal:.3g}, against {moving:.3g}{'; ' * bool(weighed)}{weighed}"
+        "redundant actuation: only the part of the efforts that moves the robot is compared; the engine also has "
+        f"an internal part of up to {internal:.3g}, compared with {moving:.3g}{'; ' * bool(weighed)}{weighed}"
     )
 
 
@@ -166,7 +167,7 @@ def weighting(mechanism: Mechanism) -> str:
     if (mechanism.effort_scales == 1).all():
         return "1 N m weighs as 1 N" if len(set(mechanism.actuator_units)) > 1 else ""
     scales = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
-    return "of equal weight are " + ", ".join(f"{a.effort_scale:g} {unit} of {a.name}" for a, unit in scales)
+    return "efforts of equal weight: " + ", ".join(f"{a.effort_scale:g} {unit} of {a.name}" for a, unit in scales)
 
 
 def motion_key(case: Case) -> tuple[str, str, str, str]:

@@ -6,15 +6,15 @@ weight does work along stay as the model has them.
 
 import numpy as np
 
-from analytic.dynamics.noc import needed_efforts
-from analytic.kinematics.state import State
-from analytic.logs.residual import Residual
-from robots.arrays import Array, root_mean_square
-from robots.mechanism import Mechanism
-from robots.robot import Case, configurations
+from loopcheck.analytic.dynamics.noc import needed_efforts
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.logs.residual import Residual
+from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.robot import Case, configurations
 
 EXPLAINED = 0.1
-"""Largest part of a residual that a gravity which explains it leaves [-]."""
+"""Largest remaining part of a residual that a different gravity explains [-]."""
 
 
 def gravity_in_words(case: Case, residual: Residual) -> str:
@@ -35,10 +35,10 @@ def gravity_in_words(case: Case, residual: Residual) -> str:
         for name, gravity in configurations(case.robot, mechanism).items()
     }
     fitted = np.linalg.lstsq(A, missing, rcond=1e-9)[0]
-    for words, change in {**named, "is the robot mounted otherwise": fitted}.items():
+    for words, change in {**named, "is the robot mounted differently": fitted}.items():
         if change.any() and root_mean_square(missing - A @ change) <= enough:
             fitting, modelled = (_vector(gravity) for gravity in (mechanism.gravity + change, mechanism.gravity))
-            return f"gravity {fitting} m/s² in place of {modelled} explains it: {words}?"
+            return f"gravity {fitting} m/s² instead of {modelled} explains the residual: {words}?"
     return ""
 
 

@@ -11,35 +11,35 @@ each thing that can be shared; a source that does not notice it must have said s
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-import engines
-from analytic.dynamics.lagrange import Lagrange
-from analytic.papers import Paper
-from validation.judge import sources
-from validation.judge.results import Results
-from validation.judge.verdicts import CaseVerdict, Key, case_verdicts
+from loopcheck import engines
+from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.papers import Paper
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.verdicts import CaseVerdict, Key, case_verdicts
 
 CLOSED_FORM = "closed form"
-"""Lineage of the models that are taken from a paper."""
+"""Code base of the models from papers."""
 OURS = "loopcheck"
-"""Lineage of the reference."""
+"""Code base of the reference."""
 
 Shared: TypeAlias = Literal[
     "geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity", "velocity term", "ranks"
 ]
-"""What a source can have in common with the reference, beside the motion that is asked for."""
+"""Inputs that a source can share with the reference, beside the prescribed motion."""
 FROM_FILES: tuple[Shared, ...] = get_args(Shared)[:8]
-"""Numbers of the robot's files: a fault in one is noticed where the files are read past our own reading."""
+"""Numbers of the robot's files; an independent reading of the files detects a fault in these numbers."""
 IN_WORDS: Mapping[str, str] = {
     "geometry": "frames, axes and closure points",
     "inertia": "masses, mass centres and inertias",
-    "gears": "what actuators drive, and their gears",
+    "gears": "actuated joints and their gears",
     "springs": "springs",
     "dampers": "dampers",
     "rotors": "inertia of rotors",
     "loads": "external wrenches",
     "gravity": "gravity",
     "velocity term": "J̇v of the loops",
-    "ranks": "how many dofs are driven",
+    "ranks": "number of driven dofs",
 }
 OF_OURS: Mapping[str, tuple[Shared, ...]] = {
     Lagrange.name: (*FROM_FILES, "ranks"),
@@ -53,7 +53,7 @@ class Basis(NamedTuple):
     closed_form: bool
     """Whether the closed form of the paper agrees with the reference."""
     lineages: tuple[str, ...]
-    """Lineages besides ours of which a source agrees with the reference and none disagrees."""
+    """Other code bases with a source that agrees with the reference and no source that disagrees."""
 
     @property
     def is_independent(self) -> bool:
@@ -65,10 +65,10 @@ class Basis(NamedTuple):
         """In words."""
         form = [CLOSED_FORM] if self.closed_form else []
         if len(self.lineages) > 1:
-            return "; ".join([*form, f"{len(self.lineages)} lineages: {', '.join(self.lineages)}"])
+            return "; ".join([*form, f"{len(self.lineages)} code bases: {', '.join(self.lineages)}"])
         if form:
             return "; ".join([*form, *self.lineages])
-        return f"agreement only: {', '.join(self.lineages) or OURS}"
+        return f"no independent confirmation: only {', '.join(self.lineages) or OURS}"
 
 
 def lineage(source: str) -> str:

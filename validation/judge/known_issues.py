@@ -8,11 +8,11 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, field_validator, model_validator
 
-from validation.execution.environments import engine_versions
+from loopcheck.validation.execution.environments import engine_versions
 
 LEDGER = Path(__file__).with_name("known_issues.toml")
 REPRODUCED_BY = "tests/engines/test_known_issues.py"
-"""Where every entry is measured."""
+"""Tests that measure every entry."""
 
 
 class Issue(BaseModel):
@@ -21,29 +21,29 @@ class Issue(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     key: str = Field(pattern=r"^[a-z0-9-]+$")
-    """Name of the entry, and of the test that reproduces it."""
+    """Name of the entry, and of its test."""
     title: str
     engine: str
     versions: str
-    """Versions of the engine it is known of, as a specifier of Python packages."""
+    """Affected versions of the engine, as a specifier of Python packages."""
     sources: tuple[str, ...] = ()
-    """Sources that show it; none if every route avoids it."""
+    """Affected sources; empty if every route avoids the issue."""
     robots: tuple[str, ...] = ()
-    """Robots it was seen on; none if it depends on a feature that any robot may have."""
+    """Affected robots; empty if the issue depends on a feature of any robot."""
     feature: str
-    """What a robot or a simulation must have to meet it."""
+    """Feature of the robot or simulation that causes the issue."""
     quantity: str
-    """What is measured."""
+    """Measured quantity."""
     unit: str
     size: tuple[float, float]
-    """Between which values the measurement lies [unit]."""
+    """Lowest and highest measured value [unit]."""
     cause: str
     remedy: str
-    """What the routes do about it."""
+    """Remedy, as applied by the routes."""
     stand_in: str = ""
-    """What is measured in place of an older version; empty if it is the one installed."""
+    """Measured substitute for an older version; empty for the installed version."""
     link: HttpUrl | None = None
-    """Where it is documented or discussed upstream."""
+    """Documentation or discussion upstream."""
 
     @field_validator("versions")
     @classmethod
@@ -54,13 +54,13 @@ class Issue(BaseModel):
     @model_validator(mode="after")
     def _is_ordered(self) -> "Issue":
         if not self.size[0] <= self.size[1]:
-            raise ValueError(f"{self.key}: want a size from low to high, got {self.size}")
+            raise ValueError(f"{self.key}: size must be (low, high) in increasing order, got {self.size}")
         return self
 
     @property
     def reproduce(self) -> str:
         """The command that measures it."""
-        return f'uv run pytest {REPRODUCED_BY} -k "{self.key}"'
+        return f'uv run --group dev pytest {REPRODUCED_BY} -k "{self.key}"'
 
     def applies(self, version: str) -> bool:
         """Whether it is known of a version of the engine."""

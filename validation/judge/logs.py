@@ -11,42 +11,64 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analytic.logs.closed_log import ClosedLog, closed_log
-from analytic.logs.noise import stuck_codes
-from analytic.logs.parameters import Fit, fit
-from analytic.logs.rates import wrong_rates
-from analytic.logs.residual import Residual, half_step_lag, residual_efforts
-from analytic.motion.laws import RECORDED
-from robots.arrays import Array, root_mean_square
-from robots.errors import SingularityError
-from robots.log import Held, Instantaneous, Log
-from robots.log_description import in_text
-from robots.robot import Case, MotionSpec
-from validation.judge import sources
-from validation.judge.gravity import gravity_in_words
-from validation.judge.readings import in_words, reading_of
+from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
+from loopcheck.analytic.logs.noise import stuck_codes
+from loopcheck.analytic.logs.parameters import Fit, fit
+from loopcheck.analytic.logs.rates import wrong_rates
+from loopcheck.analytic.logs.residual import Residual, half_step_lag, residual_efforts
+from loopcheck.analytic.motion.laws import RECORDED
+from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.robots.errors import SingularityError, ToleranceError
+from loopcheck.robots.log import EffortTime, Held, Instantaneous, Log
+from loopcheck.robots.log_description import in_text
+from loopcheck.robots.robot import Case, MotionSpec
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.gravity import gravity_in_words
+from loopcheck.validation.judge.readings import in_words, reading_of
+from loopcheck.validation.judge.verdicts import NO_LOAD
 
 ACCURACY = 1e-3
-"""Largest residual over the scale of its actuator that agrees, unless another is asked for [-]."""
+"""Default largest residual over the scale of its actuator for the verdict `agree` [-]."""
 TELLING = 2.0
-"""A residual tells something if it is more than so many floors [-]; a fault of three is beyond that."""
+"""Smallest ratio of residual to noise floor for a verdict; a fault of three floors is larger [-]."""
 UNDECLARED = 0.9
-"""Longest hold that is looked for where nobody says one, over the step of the log [-]; beyond, it is that step."""
+"""Longest estimated hold over the step of the log; a longer estimate is replaced by one step [-]."""
 CHANGING = 1.5
-"""How many times as often as a hold allows efforts change if they are not held so long [-]."""
+"""Ratio of changes of the efforts to the stated holds that contradicts the statement [-]."""
 LEFT = 10.0
-"""Force left over where nothing drives, over what the accuracy allows, from which it is named [-]."""
+"""Smallest force at unactuated joints with a note, over the accuracy [-]."""
 KNOWN_GAINS = {
-    -1.0: "the other sign",
+    -1.0: "opposite sign",
     2.0: "given twice",
-    0.5: "half of it",
-    1e3: "N mm or mN for N m or N",
-    1e-3: "kN m or kN for N m or N",
-    180 / np.pi: "degrees for radians",
+    0.5: "half of the effort",
+    1e3: "N mm or mN instead of N m or N",
+    1e-3: "kN m or kN instead of N m or N",
+    180 / np.pi: "degrees instead of radians",
 }
-"""What efforts that are a multiple of what is needed come from."""
+"""Possible causes of efforts that are a multiple of the required efforts."""
 NEAR_GAIN = 0.05
-"""How far a gain may be from one of these [-]."""
+"""Largest distance of a gain from a known gain [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How logs are to be judged."""
+
+    accuracy: float = ACCURACY
+    """Largest residual over the scale of its actuator for the verdict `agree` [-]."""
+    effort_time: EffortTime | None = None
+    """Time of application of the efforts, instead of the statement in the log."""
+    start: float = -np.inf
+    """Samples before this time are ignored [s]."""
+    fitted: tuple[str, ...] = ()
+    """Fitted terms, `friction` or `mass:BODY`; the verdict is on the residual after the fit."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.accuracy < np.inf:
+            raise ToleranceError(f"accuracy must be positive and finite, got {self.accuracy:g}")
+        if not self.start < np.inf:
+            raise ToleranceError(f"from must be a finite time in s, got {self.start:g}")
+        object.__setattr__(self, "fitted", tuple(dict.fromkeys(self.fitted)))  # twice the same is told from nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +76,18 @@ class JudgedLog:
     """What was found of a log."""
 
     case: Case
-    """Whose mode has the name of the log: its motion is its own."""
+    """Case with the name of the log as its mode, and its motion."""
     log: Log
     residuals: tuple[Residual, ...]
-    """Under each assumption of when the efforts acted, what is assumed first; none where there is no verdict."""
+    """Residuals for each assumed time of the efforts, the basis of the verdict first; empty after a failure."""
     lags: tuple[Array, ...] = ()
-    """What positions half a step late make of each residual, rms [N or N m], each of shape (na,)."""
+    """Effect on each residual of positions half a step late, rms [N or N m], each of shape (na,)."""
     fits: tuple[Fit, ...] = ()
-    """What was fitted under each assumption, if anything: the residuals are what it leaves."""
+    """Fit for each assumption; the residuals are its remainders."""
     doubts: tuple[str, ...] = ()
-    """What is wrong with the log, a phrase each."""
+    """Defects of the log, a phrase for each."""
     failure: str = ""
-    """Why there are no residuals."""
+    """Reason for missing residuals."""
 
     @property
     def source(self) -> str:
@@ -117,8 +139,8 @@ def _wrong_hold(log: Log) -> Iterator[str]:
     changes = int(np.any(np.diff(log.effort, axis=0) != 0, axis=1).sum())
     if changes > CHANGING * (span / when.seconds + 1):
         yield (
-            f"efforts are said to be held for {when.seconds:g} s and change every {span / changes:.3g} s: that of each "
-            f"row is taken to have acted for {log.dt:.3g} s"
+            f"stated hold of efforts: {when.seconds:g} s, but they change every {span / changes:.3g} s: "
+            f"each row is judged as applied for {log.dt:.3g} s"
         )
 
 
@@ -164,7 +186,7 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
         verdict, reason = _verdict(first, k, accuracy)
         other = [(when, _verdict(when, k, accuracy)[0]) for when in others]
         if any(another != verdict for _, another in other):
-            verdict, reason = "not comparable", "it hangs on when the efforts acted, which nobody says: --effort-time"
+            verdict, reason = "not comparable", "depends on the time of application of the efforts: state --effort-time"
         if left_over and verdict in ("agree", "disagree"):
             verdict, reason = "not comparable", left_over
         parts = (
@@ -253,9 +275,9 @@ def sampling_that_would_do(residual: Residual, actuator: int, accuracy: float) -
     floor, dt = residual.floor, residual.motion.dt
     excess = float(floor.largest[actuator]) / (accuracy * float(residual.scale[actuator]))
     if floor.noise[actuator] > floor.truncation[actuator]:
-        return f"a log every {dt / excess**2:.2g} s would do, or columns {excess:.2g} times as fine"
+        return f"sample every {dt / excess**2:.2g} s, or log with {excess:.2g} times the resolution"
     order = 2 if isinstance(residual.effort_time, Held) and residual.effort_time.seconds > 0.999 * dt else 4
-    return f"a log every {dt / excess ** (1 / order):.2g} s would do"
+    return f"sample every {dt / excess ** (1 / order):.2g} s"
 
 
 def _is_scalar(log: Log) -> bool:
@@ -270,11 +292,11 @@ def _verdict(residual: Residual, k: int, accuracy: float) -> Verdict:
     """By the root mean square and the largest, against the limit and the floor of each."""
     limit = accuracy * float(residual.scale[k])
     if not limit:
-        return Verdict("not comparable", "nothing acts: no force has any power where this actuator moves")
+        return Verdict("not comparable", NO_LOAD)
     pairs = [(residual.rms, residual.floor.rms), (residual.largest, residual.floor.largest)]
     sizes = [(float(value[k]), float(floor[k])) for value, floor in pairs]
     sizes_in_words = ", ".join(
-        f"{name} {value / limit * accuracy:.2g} with a floor of {floor / limit * accuracy:.2g}"
+        f"{name} {value / limit * accuracy:.2g} with a noise floor of {floor / limit * accuracy:.2g}"
         for name, (value, floor) in zip(("rms", "largest"), sizes, strict=True)
     )
     figures = f"residual over the scale: {sizes_in_words}"
@@ -283,26 +305,27 @@ def _verdict(residual: Residual, k: int, accuracy: float) -> Verdict:
     if all(value <= limit and floor <= limit for value, floor in sizes):
         return Verdict("agree", figures)
     if all(floor <= limit for _, floor in sizes):
-        return Verdict("not comparable", f"too near the floor: {figures}")
+        return Verdict("not comparable", f"too close to the noise floor: {figures}")
     would = sampling_that_would_do(residual, k, accuracy)
-    return Verdict("not comparable", f"below what the log can tell: {figures}; {would}")
+    return Verdict("not comparable", f"below the noise floor of the log: {figures}; {would}")
 
 
 def _fitted(judged: JudgedLog) -> Iterator[str]:
     """What was fitted, a phrase each, and what it explains."""
     for of_one in judged.fits[:1]:
         for estimate in of_one.estimates:
-            unseen = "" if estimate.is_seen else ", not to be told from none"
-            alike = f", not to be told from the {estimate.alike}" if estimate.alike else unseen
+            unseen = "" if estimate.is_seen else ", indistinguishable from zero"
+            alike = f", indistinguishable from the {estimate.alike}" if estimate.alike else unseen
             yield f"{estimate.name} {estimate.value:.4g} ± {estimate.half_width:.2g} {estimate.unit}{alike}"
-        yield f"residual over the scale {_size(of_one.before):.2g} before the fit, {_size(of_one.after):.2g} after it"
+        yield f"residual over the scale before and after the fit: {_size(of_one.before):.2g}, {_size(of_one.after):.2g}"
 
 
 def _assumed(first: Residual, others: Sequence[Residual]) -> str:
     if not others:
         return ""
     rest = ", ".join(f"{in_text(other.effort_time)} {_size(other):.2g}" for other in others)
-    return f"efforts assumed {in_text(first.effort_time)}: residual over the scale {_size(first):.2g}, else {rest}"
+    assumed = f"efforts assumed {in_text(first.effort_time)}"
+    return f"{assumed}: residual over the scale {_size(first):.2g}; alternatives: {rest}"
 
 
 def _likely(judged: JudgedLog, residual: Residual, k: int) -> str:
@@ -318,7 +341,7 @@ def _gain(residual: Residual, k: int) -> str:
     if root_mean_square(effort - gain * needed) > NEAR_GAIN * root_mean_square(effort) or abs(gain - 1) < NEAR_GAIN:
         return ""
     near = [words for known, words in KNOWN_GAINS.items() if abs(gain / known - 1) < NEAR_GAIN]
-    return f"the efforts are {gain:.4g} times those needed{f' ({near[0]}?)' if near else ''}"
+    return f"the efforts are {gain:.4g} times the required efforts{f' ({near[0]}?)' if near else ''}"
 
 
 def _left_over(judged: JudgedLog, residual: Residual, accuracy: float) -> str:
@@ -330,6 +353,6 @@ def _left_over(judged: JudgedLog, residual: Residual, accuracy: float) -> str:
     mechanism = judged.case.mechanism
     names = [j.name for j, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True) if dofs.start <= worst]
     return (
-        f"where nothing drives, a force of {by_dof[worst]:.3g} (N or N m) at '{names[-1]}' is left over, which the "
-        "model lacks: friction, a limit or a contact there?"
+        f"unexplained force of {by_dof[worst]:.3g} (N or N m) at joint '{names[-1]}' along an unactuated dof; "
+        "is friction, a limit or a contact missing from the model?"
     )

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from analytic.dynamics.lagrange import lengths
-from analytic.kinematics.closures import closure_jacobian, closure_residual
-from analytic.kinematics.tree import Poses, poses, retract, twist_matrices
-from robots.arrays import Array
-from robots.inventory import FREEDOM, Inventory, off_axis
-from robots.mechanism import ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
+from loopcheck.analytic.dynamics.lagrange import lengths
+from loopcheck.analytic.kinematics.closures import closure_jacobian, closure_residual
+from loopcheck.analytic.kinematics.tree import Poses, poses, retract, twist_matrices
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import FREEDOM, Inventory, off_axis
+from loopcheck.robots.mechanism import ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
 
 ROWS = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1}
-"""How many equations close a loop."""
+"""Number of equations of each kind of closure."""
 STEP = 1e-40
 """Imaginary step [m or rad]."""
 

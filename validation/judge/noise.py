@@ -1,6 +1,7 @@
-"""Measures the noise of every judged source over the catalogue: `python -m validation.judge.noise`.
+"""Measures the noise of every judged source over the catalogue: `python -m loopcheck.validation.judge.noise`.
 
-What `tolerances.toml` registers is the largest of these figures: what the changes of `validation.judge.resolution` do
+What `tolerances.toml` registers is the largest of these figures: what the changes of
+`loopcheck.validation.judge.resolution` do
 to the efforts and, of a source without a solver of its own, how far its formulation is from that of the reference.
 """
 
@@ -12,24 +13,24 @@ import click
 import numpy as np
 import pandas as pd
 
-from analytic.motion.prescribe import prescribe
-from robots.efforts import Refinable
-from robots.robot import Case
-from robots.robot import names as robot_names
-from validation.execution.journal import Task
-from validation.execution.tables import to_csv
-from validation.execution.workers import WorkerFailure, Workers, worker_pool
-from validation.judge import sources
-from validation.judge.evaluate import evaluate
-from validation.judge.resolution import MOVED, REFINED, TIGHTENED, effort_changes
-from validation.judge.selection import Selection, plan
-from validation.judge.tolerances import registered
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.catalogue import names as robot_names
+from loopcheck.robots.efforts import Refinable
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.tables import to_csv
+from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.evaluate import evaluate
+from loopcheck.validation.judge.resolution import MOVED, REFINED, TIGHTENED, effort_changes
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.judge.tolerances import registered
 
 FORMULATION = "formulation"
-"""How far the efforts are from those of the reference."""
+"""Distance of the efforts from the reference efforts."""
 FIGURES = (MOVED, TIGHTENED, REFINED, FORMULATION)
 NOTHING = 1e-11
-"""Peak of an actuator that carries nothing but round-off, over the largest of the case [-]."""
+"""Largest peak of an actuator that is round-off only, over the largest peak of the case [-]."""
 
 
 def noise_rows(case: Case, name: str) -> list[Mapping[str, Any]]:
@@ -80,9 +81,9 @@ def largest(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @click.command()
-@click.option("--robot", "robots", multiple=True, help="Only this robot; may repeat. By default all.")
-@click.option("--source", "names", multiple=True, help="Only this source; may repeat. By default all that are judged.")
-@click.option("--jobs", type=click.IntRange(min=1), default=None, help="Worker processes; by default one a core.")
+@click.option("--robot", "robots", multiple=True, help="Name of a robot; can be repeated. By default all robots.")
+@click.option("--source", "names", multiple=True, help="Name of a source; can be repeated. By default all judged.")
+@click.option("--jobs", type=click.IntRange(min=1), default=None, help="Worker processes. By default one per core.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("noise.csv"), show_default=True)
 def main(robots: tuple[str, ...], names: tuple[str, ...], jobs: int | None, out: Path) -> None:
     """Measure the noise of every judged source over the default variant of all robots.
@@ -92,7 +93,7 @@ def main(robots: tuple[str, ...], names: tuple[str, ...], jobs: int | None, out:
     judged = [name for name, tolerance in registered().items() if tolerance.relative_error is not None]
     cases = [
         case
-        for case in plan(Selection(robots=robots or robot_names(), variants=("default",)))
+        for case in cases_of(robots or robot_names(), variants=("default",))
         if case.mode not in case.robot.expected
     ]
     table = noise_table(cases, names or judged, Workers(jobs=jobs))
@@ -101,6 +102,8 @@ def main(robots: tuple[str, ...], names: tuple[str, ...], jobs: int | None, out:
 
 
 if __name__ == "__main__":
-    from validation.judge.noise import main as command  # workers find its functions by the name of the module alone
+    from loopcheck.validation.judge.noise import (
+        main as command,  # workers find its functions by the name of the module alone
+    )
 
     command()

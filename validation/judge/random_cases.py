@@ -6,11 +6,11 @@ on both.
 
 from dataclasses import replace
 
-from analytic.motion.laws import RECORDED
-from analytic.motion.random_motion import random_motion
-from robots.errors import HarnessError
-from robots.motion import Motion
-from robots.robot import Case, MotionSpec, modes
+from loopcheck.analytic.motion.laws import RECORDED
+from loopcheck.analytic.motion.random_motion import random_motion
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, MotionSpec, modes
 
 RANDOM = "random"
 

@@ -8,24 +8,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
-from analytic.logs.residual import Residual
-from robots.arrays import Array, root_mean_square
-from robots.log import Held
-from robots.mechanism import Mechanism
+from loopcheck.analytic.logs.residual import Residual
+from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.robots.log import Held
+from loopcheck.robots.mechanism import Mechanism
 
 TELLING = 3.0
-"""What another reading changes must be more than so many floors, or it cannot be told from the effort [-]."""
+"""Smallest ratio of the effect of another reading to the noise floor, for a distinction from the effort [-]."""
 NEARER = 0.5
-"""How near a column must come to a reading, over how near it comes to any that it cannot be told from [-]."""
+"""A column is a reading if it is closer than this part of its distance to every other reading [-]."""
 
-EFFORT = "the effort that acted"
-TWICE = "half of what acted: was the drive applied twice?"
-REACTION = "the reaction of its joint, which lacks what rotor, damper and spring take"
+EFFORT = "the applied effort"
+TWICE = "half of the applied effort (is the drive applied twice?)"
+REACTION = "the reaction of its joint, without rotor, damper and spring"
 LATE = "the effort one hold late"
 GEARED = "the force on its joint, behind the gear"
-OTHER_SIDE = "that of the other side: its sign is turned"
+OTHER_SIDE = "the reaction with the opposite sign"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +32,11 @@ class Reading:
     """What a column of efforts is nearest to."""
 
     names: tuple[str, ...]
-    """The nearest first; others that cannot be told from it follow."""
+    """The nearest reading, then readings that are indistinguishable from it."""
     effect: float
-    """Root mean square by which the nearest differs from the effort [N or N m]."""
+    """Root mean square of the difference between the nearest reading and the effort [N or N m]."""
     left: float
-    """Root mean square of the column less the nearest [N or N m]."""
+    """Root mean square of the difference between the column and the nearest reading [N or N m]."""
 
     @property
     def is_effort(self) -> bool:
@@ -70,7 +69,7 @@ def in_words(reading: Reading) -> str:
     """What is said of a column that is nearest to something else than the effort; nothing if it may be the effort."""
     if reading.is_effort:
         return ""
-    return f"what is logged looks like {', or '.join(reading.names)} (rms {reading.left:.2g} from it)"
+    return f"the logged column resembles {', or '.join(reading.names)} (rms difference {reading.left:.2g})"
 
 
 def differences(effort: Array, readings: Mapping[str, Array], scale: Array) -> dict[str, float]:
@@ -93,6 +92,8 @@ def differences(effort: Array, readings: Mapping[str, Array], scale: Array) -> d
 
 def _readings(mechanism: Mechanism, residual: Residual, k: int) -> Iterator[tuple[str, Array]]:
     """What the column would be if it were each of the readings [N or N m], shape (n,), the effort first."""
+    from scipy.interpolate import CubicSpline
+
     needed, motion, actuator = residual.needed[:, k], residual.motion, mechanism.actuators[k]
     yield EFFORT, needed
     yield TWICE, needed / 2

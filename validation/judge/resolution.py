@@ -11,31 +11,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analytic.dynamics.energy import power_balance
-from robots.arrays import Array
-from robots.efforts import EffortHistory, Refinable, Source
-from robots.motion import Motion, altered
-from robots.robot import Case
-from validation.judge import sources
-from validation.judge.evaluate import attempt, outcome_of
+from loopcheck.analytic.dynamics.energy import power_balance
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory, Refinable, Source
+from loopcheck.robots.motion import Motion, altered
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.evaluate import attempt, outcome_of
 
 SEED = 0
-"""Which numbers of the motion move up, and which down."""
+"""Seed of the choice between an increase and a decrease of each number of the motion."""
 ULPS = 2
-"""By how many units in the last place they move."""
+"""Size of the change [units in the last place]."""
 MOVED, TIGHTENED, REFINED = (
     f"motion moved by {ULPS} ulps",
     "tolerances 100 times tighter",
     "steps and compliance halved",
 )
-"""What is changed."""
+"""Changes that should have no effect on the efforts."""
 
 
 class Variant(NamedTuple):
     """A source that should give the same efforts as another."""
 
     name: str
-    """What is changed."""
+    """Name of the change."""
     source: Source
     motion: Motion
 
@@ -45,11 +45,11 @@ class Resolution:
     """What a source resolves in a case."""
 
     effort: Mapping[str, float]
-    """Largest change of the effort by name of the actuator [N or N m]; NaN where it could not be measured."""
+    """Largest change of the effort [N or N m] by actuator; NaN if not measurable."""
     note: str = ""
-    """Which changes gave no efforts, and why."""
+    """Changes without efforts, and the reasons."""
     power_balance: float = np.nan
-    """Largest change of the power balance [-]; NaN where none is taken, or could be measured."""
+    """Largest change of the power balance [-]; NaN if absent or not measurable."""
 
 
 def measure_resolution(case: Case, motion: Motion, name: str, efforts: EffortHistory) -> Resolution:

@@ -7,10 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from validation.execution.tables import (
-    CSV,
-    PARQUET,
-    Column,
+from loopcheck.validation.execution.tables import (
     TableSpec,
     number,
     read_record,
@@ -20,7 +17,7 @@ from validation.execution.tables import (
     write_tables,
 )
 
-VERDICTS = ("agree", "disagree", "not comparable", "not run", "informational", "reference")
+VERDICTS = ("agree", "disagree", "not comparable", "not run", "not supported", "informational", "reference")
 
 OF_ACTUATOR = "unit of the actuator's effort"
 OF_COORDINATE = "unit of the coordinate"
@@ -33,14 +30,14 @@ _NOTE = {"note": text(nullable=True)}
 _VERDICT = {"verdict": text(VERDICTS)}
 
 _FRAMES = TableSpec(
-    columns={"robot": text(), "mode": text(), **_TIME, "image": Column(kind=object)},
-    files=(PARQUET,),
+    columns={"robot": text(), "mode": text(), **_TIME, "image": text()},
     optional=True,
 )
 TABLES: Mapping[str, TableSpec] = {
     # effort of each actuator over time
     "efforts": table_of(
-        {**_CASE, "actuator": text(), "unit": text(), **_TIME, "effort": number(OF_ACTUATOR, always=True)}, CSV, PARQUET
+        {**_CASE, "actuator": text(), "unit": text(), **_TIME, "effort": number(OF_ACTUATOR, always=True)},
+        parquet=True,
     ),
     # position, velocity and acceleration of each joint over time
     "motion": table_of({**_MOTION, **_TIME, "joint": text(), **_RATES}),
@@ -109,7 +106,7 @@ TABLES: Mapping[str, TableSpec] = {
 
 
 def frames_table(rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
-    """Pictures of robots that move out of a plane, as WebP, over time [s]; the only table that may be missing."""
+    """Pictures of robots that move out of a plane over time [s], WebP in base64; the only table that may be missing."""
     return _FRAMES.frame(rows)
 
 
@@ -127,7 +124,7 @@ class Results:
     audit: pd.DataFrame
     points: pd.DataFrame
     run: Mapping[str, Any]
-    """What `run.json` holds."""
+    """Content of `run.json`."""
     frames: pd.DataFrame = field(default_factory=lambda: frames_table([]))
 
 

@@ -1,20 +1,21 @@
 """All sources by name: the analytic ones and the routes of the engines."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
-import engines
-from analytic.dynamics.lagrange import Lagrange
-from analytic.dynamics.noc import Noc
-from analytic.papers import Paper
-from robots.efforts import Source
-from robots.errors import NotFoundError
-from robots.robot import Robot
-from validation.execution.environments import is_there
+from loopcheck import engines
+from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.papers import Paper
+from loopcheck.robots.efforts import Source
+from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.robot import Robot
+from loopcheck.validation.execution.environments import is_there
 
 REFERENCE = Noc.name
 LOG = "log"
-"""Family of the logs that are judged; whoever wrote them, they are no sources that could be loaded."""
+"""Family of external logs, which are not loadable sources."""
 ANALYTIC: Mapping[str, type[Source]] = {source.name: source for source in (Noc, Lagrange, Paper)}
 
 
@@ -55,16 +56,45 @@ def load(name: str) -> Source:
     return ANALYTIC[name]() if name in ANALYTIC else engines.load(name)
 
 
-def want_known(wanted_names: tuple[str, ...]) -> None:
-    """Check names of sources.
+def every_name() -> tuple[str, ...]:
+    """Names of all sources, installed or not."""
+    return (*ANALYTIC, *engines.names())
+
+
+def want_known(wanted_names: Sequence[str]) -> None:
+    """Check exact names of sources.
 
     Raises:
-        NotFoundError: If one is unknown; the message lists the known ones.
+        NotFoundError: If a name is unknown; the message lists the known names.
     """
-    known_names = (*ANALYTIC, *engines.names())
     for name in wanted_names:
-        if name not in known_names:
-            raise NotFoundError("source", name, known_names)
+        if name not in every_name():
+            raise NotFoundError("source", name, every_name())
+
+
+def groups(patterns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Sources that each text names: an exact name, an engine, or a pattern as `*/kkt`.
+
+    An engine or a pattern means installed sources that run by default, or if there are none, all that match.
+
+    Args:
+        patterns: Texts of the user.
+
+    Raises:
+        NotFoundError: If a text matches no source; the message lists the known names.
+    """
+    return tuple(_group(pattern) for pattern in patterns)
+
+
+def _group(pattern: str) -> tuple[str, ...]:
+    if pattern in every_name():
+        return (pattern,)
+    matching = [name for name in every_name() if fnmatchcase(name, pattern) or name.split("/")[0] == pattern]
+    if not matching:
+        raise NotFoundError("source", pattern, every_name())
+    default = [name for name in matching if name in ANALYTIC or name in _always()]
+    present = [name for name in default if not engine_of(name) or is_there(engine_of(name))]
+    return tuple(present or default or matching)
 
 
 def simulates(name: str) -> bool:
@@ -90,7 +120,7 @@ def is_log(name: str) -> bool:
 def description(name: str) -> str:
     """What a source exercises, the first sentence of its class."""
     if is_log(name):
-        return "What a log says acted, held against what the equations need for the log's own motion."
+        return "Logged efforts minus the efforts that the equations of motion require for the logged motion."
     if name not in ANALYTIC:
         return engines.description(name)
     return (inspect.getdoc(ANALYTIC[name]) or "").split("\n")[0]

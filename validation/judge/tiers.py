@@ -5,18 +5,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.dynamics.lagrange import LagrangeModel
-from analytic.kinematics.closures import closure_names, null_space, pseudo_inverse, row_factors, solve_dependent
-from analytic.kinematics.redundancy import contradiction_of
-from robots.arrays import Array
-from robots.inventory import Inventory, Matrices
-from robots.mechanism import Mechanism
-from robots.size import size, unit_rates
+from loopcheck.analytic.dynamics.lagrange import LagrangeModel
+from loopcheck.analytic.kinematics.closures import (
+    closure_names,
+    null_space,
+    pseudo_inverse,
+    row_factors,
+    solve_dependent,
+)
+from loopcheck.analytic.kinematics.redundancy import contradiction_of
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import Inventory, Matrices
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.size import size, unit_rates
 
 CLOSURE_ACCELERATION = "closure acceleration"
-"""J̇ q̇ by the kinematics of an engine, which its `kkt` takes."""
+"""J̇ q̇ by the kinematics of an engine, an input of its `kkt` route."""
 ZERO = 1e-12
-"""Singular values below this fraction of the largest come from round-off [-]."""
+"""Singular values below this fraction of the largest are round-off [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +32,13 @@ class QuantityCheck:
     quantity: str
     unit: str
     elements: Sequence[str]
-    """What has it, at least one."""
+    """Names of the elements with this quantity, at least one element."""
     expected: Array
-    """Entries of all elements [unit], shape (elements, entries)."""
+    """Entries of all elements in the model [unit], shape (elements, entries)."""
     actual: Array
-    """The same in the engine [unit], shape (elements, entries)."""
+    """Entries of all elements in the engine [unit], shape (elements, entries)."""
     scale: Array
-    """An error of one [unit], shape (elements or 1, entries or 1)."""
+    """Scale of the errors [unit], shape (elements or 1, entries or 1)."""
     note: str = ""
 
     @property
@@ -92,7 +98,7 @@ QUANTITIES = {
     "force at rest": ("rest_force", "dofs", "N or N m"),
     "opening of the loops": ("opening", "", "m or rad"),
 }
-"""Field of the inventory, what has it, and its unit, by name; causes before effects, to name the cause first."""
+"""Field of the inventory, kind of element and unit, by quantity; causes come before effects, to name the cause."""
 
 
 def _scales(expected: Inventory, M: Array) -> dict[str, Array]:

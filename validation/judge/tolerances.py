@@ -9,12 +9,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
-from robots.errors import NotFoundError, ToleranceError
-from validation.judge.sources import REFERENCE
+from loopcheck.robots.errors import NotFoundError, ToleranceError
+from loopcheck.validation.judge.sources import REFERENCE
 
 REGISTER = Path(__file__).with_name("tolerances.toml")
 MARGINS = (50.0, 10_000.0)
-"""Least and largest tolerance over noise that needs no reason of its own [-]."""
+"""Least and largest ratio of tolerance to noise without an extra reason [-]."""
 
 
 class Tolerance(BaseModel):
@@ -29,17 +29,17 @@ class Tolerance(BaseModel):
     tracking_error: PositiveFloat | None = None
     """Distance of a drive from its motion [-]: lengths over the size of the robot, or rad."""
     power_imbalance: PositiveFloat | None = None
-    """Power in less rate of change of energy, relative to the powers at work [-]."""
+    """Supplied power minus rate of change of energy, relative to the acting powers [-]."""
     term_sum: PositiveFloat | None = None
     """Distance of the efforts from the signed sum of their terms, over the scale of their actuator [-]."""
     noise: PositiveFloat | None = None
     """Measured noise of `relative_error` [-]."""
     noise_from: str = ""
-    """How the noise was measured."""
+    """Measurement of the noise."""
     reason: str
-    """Why this value, or why the source is not judged."""
+    """Reason for this value, or for a source without a verdict."""
     margin_reason: str = ""
-    """Why the margin is outside `MARGINS`, where it is."""
+    """Reason for a margin outside of `MARGINS`."""
 
     @property
     def margin(self) -> float | None:
@@ -92,12 +92,12 @@ def with_own_limits(limits: Mapping[str, float]) -> Mapping[str, Tolerance]:
         if name not in tolerances:
             raise NotFoundError("source", name, tolerances)
         if name == REFERENCE:
-            raise ToleranceError(f"tolerance of {name}: it is the reference, so it has no error to limit")
+            raise ToleranceError(f"tolerance of {name} must not be set: it is the reference, without an error to limit")
         if not 0 < limit < math.inf:
-            raise ToleranceError(f"tolerance of {name}: want a positive number, got {limit:g}")
+            raise ToleranceError(f"tolerance of {name} must be positive and finite, got {limit:g}")
         before = tolerances[name].relative_error
         registered_limit = "not judged" if before is None else f"{before:g}"
-        reason = f"The user's own limit, instead of the registered one: {registered_limit}."
+        reason = f"Limit of the user, instead of the registered limit: {registered_limit}."
         tolerances[name] = tolerances[name].model_copy(update={"relative_error": limit, "reason": reason})
     return tolerances
 

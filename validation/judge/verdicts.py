@@ -2,33 +2,49 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 
-from validation.judge.results import Results
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from loopcheck.validation.judge.results import Results
 
 CASE = ["robot", "variant", "mode", "configuration"]
 MEASURED = "measured"
-"""Verdict of a study on what is a figure by itself."""
-SEVERITY = ("disagree", "not run", "not comparable", "agree", "informational", "reference")
+"""Verdict of a study on a measured value without a limit."""
+NOT_SUPPORTED = "not supported"
+"""Verdict on a source that lacks an element of the model, unless the user has named the source."""
+SEVERITY = ("disagree", "not run", "not comparable", NOT_SUPPORTED, "agree", "informational", "reference")
 """Verdicts, the worst first: a source is shown with the worst of its actuators."""
-WORST_FIRST = ("disagree", "not run", "not comparable", "agree", "informational", "as expected", "reference")
-"""What a finding can be, the worst first: several cases together are shown with the worst of them."""
+WORST_FIRST = (
+    "disagree",
+    "not run",
+    "not comparable",
+    NOT_SUPPORTED,
+    "agree",
+    "informational",
+    "as expected",
+    "reference",
+)
+"""Meaning of the verdicts, the worst first; several cases together are shown with their worst verdict."""
 MEANING: Mapping[str, str] = {
     "agree": "for every actuator, the largest error over time is within the tolerance",
-    "disagree": "for at least one actuator it is not, or another limit of the source is exceeded; the note says which",
-    "not comparable": "the source simulates another robot or resolves no such error, or nothing finite is there to "
-    "compare; the note says why",
-    "not run": "there is no result; the note says why",
-    "as expected": "not comparable, as the robot's file says of this mode: not counted",
-    "informational": "shown for what it is, never judged",
+    "disagree": "for at least one actuator, the error exceeds the tolerance, or the source exceeds another limit; "
+    "see the note",
+    "not comparable": "the engine simulates a different robot, the route does not resolve this error, or there are no "
+    "finite efforts; see the note",
+    "not run": "no result; see the note",
+    NOT_SUPPORTED: "the source has no element for something in the model; not counted; see the note",
+    "as expected": "not comparable, as registered in robot.toml for this mode; not counted",
+    "informational": "measured, never judged",
 }
 JUDGED = ("agree", "disagree", "not comparable", "not run")
+NO_LOAD = "no load: no force does work along the motion of this actuator"
 
 FILE = "model file"
-"""Stands in the place of an engine in the audit: the files of the robot, read past our own reading."""
+"""Takes the place of an engine in the audit: the files of the robot in an independent reading."""
 
 Key: TypeAlias = tuple[str, str, str, str]
 """Robot, variant, mode and configuration."""
@@ -42,17 +58,17 @@ class CaseVerdict(NamedTuple):
     error: float
     """Largest error of its actuators, each relative to its own scale [-]; NaN if there is none."""
     tolerance: float
-    """What it may be [-]; NaN if it is not judged."""
+    """Tolerance of the error [-]; NaN without a judgement."""
     note: str
 
 
-def case_verdicts(results: Results) -> Mapping[Key, Mapping[str, CaseVerdict]]:
+def case_verdicts(results: "Results") -> Mapping[Key, Mapping[str, CaseVerdict]]:
     """What was found, by case and source."""
     return summary_verdicts(results.summary, about_robots(results))
 
 
 def summary_verdicts(
-    summary: pd.DataFrame, robots: Mapping[str, Mapping[str, Any]]
+    summary: "pd.DataFrame", robots: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[Key, Mapping[str, CaseVerdict]]:
     """What was found, by case and source.
 
@@ -91,7 +107,8 @@ def _seen_as(finding: CaseVerdict, expected: str) -> CaseVerdict:
 
 def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:
     """What the rows of a source in a case say, as `compare.verdict_rows` makes them."""
-    limits = [float(row["tolerance"]) for row in rows if pd.notna(row["tolerance"])]
+    tolerances = [row["tolerance"] for row in rows if row["tolerance"] is not None]
+    limits = [float(tolerance) for tolerance in tolerances if not math.isnan(tolerance)]
     errors = [float(row["relative_error"]) for row in rows if row["scale"] != 0]
     return CaseVerdict(
         verdict=min((str(row["verdict"]) for row in rows), key=SEVERITY.index),
@@ -114,18 +131,52 @@ def gravest(findings: Sequence[CaseVerdict]) -> CaseVerdict:
     return worst([finding for finding in findings if finding.verdict == verdict])
 
 
-def verdict_counts(results: Results) -> Mapping[str, int]:
+def exit_verdicts(results: "Results") -> list[str]:
+    """The verdicts that decide the exit status of a check.
+
+    A case without a judged row of an engine is not comparable, unless the user has named analytic sources only: the
+    agreement of our own models shows nothing about an engine. Cases on a random motion have no engine of their own.
+    """
+    analytic_only = results.run.get("analytic_only", False)
+    verdicts: list[str] = []
+    for case, of_case in case_verdicts(results).items():
+        verdicts += [finding.verdict for finding in of_case.values()]
+        if not (analytic_only or original_mode(results, case) or is_engine_judged(of_case)):
+            verdicts.append("not comparable")
+    return verdicts
+
+
+def original_mode(results: "Results", case: Key) -> str:
+    """Mode whose unmodified simulations this case repeats on a random motion; empty for all other cases."""
+    robot, _, mode, _ = case
+    return str(((results.run.get("random_modes") or {}).get(robot) or {}).get(mode, ""))
+
+
+def is_engine_judged(of_case: Mapping[str, CaseVerdict]) -> bool:
+    """Whether the case has a judged row of an engine or a log, or its verdict is registered.
+
+    Args:
+        of_case: Verdicts of the case by source.
+    """
+    return any(
+        finding.verdict in (*JUDGED, "as expected")
+        for source, finding in of_case.items()
+        if not source.startswith("analytic/")
+    )
+
+
+def verdict_counts(results: "Results") -> Mapping[str, int]:
     """How many comparisons, of a source in a case each, have which verdict; the reference is none."""
     verdicts = [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
     return {verdict: verdicts.count(verdict) for verdict in MEANING}
 
 
-def about_robots(results: Results) -> Mapping[str, Mapping[str, Any]]:
+def about_robots(results: "Results") -> Mapping[str, Mapping[str, Any]]:
     """What the run says about each robot, those of the tables first."""
     records = results.run.get("robots") or {}
     return {str(name): records.get(name) or {} for name in [*results.summary["robot"].unique(), *records]}
 
 
-def reference_of(summary: pd.DataFrame) -> str:
+def reference_of(summary: "pd.DataFrame") -> str:
     """The source that rows of the summary are held against."""
     return str(summary["reference"].iloc[0]) if len(summary) else "analytic/noc"

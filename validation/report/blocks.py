@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 from tabulate import tabulate
 
-from validation.execution.journal import Task
-from validation.judge.verdicts import MEANING
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.judge.verdicts import MEANING
 
 NOTHING = "\N{EN DASH}"
 LONG = 16
@@ -53,7 +53,7 @@ class Movie(NamedTuple):
     """A robot that moves when it is asked to; a still picture on paper and where there is no JavaScript."""
 
     movie: Mapping[str, Any]
-    """Shapes or pictures over time, as `validation.report.charts` makes them."""
+    """Shapes or pictures over time, as `loopcheck.validation.report.charts` makes them."""
     alt: str
     caption: str
     still: str
@@ -68,13 +68,13 @@ class Section:
     anchor: str
     blocks: Sequence["Block"]
     verdict: str = ""
-    """What is shown beside the title."""
+    """Verdict beside the title."""
     folded: bool | None = None
     """Whether it is folded at first; None if it cannot be folded."""
 
 
 Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Section | Task
-"""A string is a paragraph, a sequence of strings a list; a task returns a list of blocks, which stand in its place."""
+"""A string is a paragraph, a sequence of strings a list; a task returns a list of blocks that replace it."""
 
 
 def svg_uri(svg: str) -> str:

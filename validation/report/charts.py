@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from robots.arrays import Array
-from validation.report.figures import FLOOR, Curves, Look
-from validation.report.geometry import steps_shown
-from validation.report.schematic import Scene, corners
+from loopcheck.robots.arrays import Array
+from loopcheck.validation.report.figures import FLOOR, Curves, Look
+from loopcheck.validation.report.geometry import steps_shown
+from loopcheck.validation.report.schematic import Scene, corners
 
 Json: TypeAlias = Mapping[str, Any]
 GAP = 0.07
@@ -26,8 +26,14 @@ GAP = 0.07
 
 @cache
 def plotly_script() -> str:
-    """The library plotly.js, gzipped and in base64: a page unpacks it when a chart is asked for."""
-    script = (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
+    """The library plotly.js, gzipped and in base64: a page unpacks it when a chart is asked for.
+
+    Empty without the extra `interactive`, which installs it: pages then carry the figures alone.
+    """
+    try:
+        script = (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
+    except ModuleNotFoundError:
+        return ""
     return base64.b64encode(gzip.compress(script, mtime=0)).decode()
 
 
@@ -99,7 +105,7 @@ def movie(view: Scene) -> Json | None:
 
 def pictures(frames: pd.DataFrame) -> Json:
     """The moving robot as pictures, from the rows of a mode in the table of frames."""
-    uris = ["data:image/webp;base64," + base64.b64encode(image).decode() for image in frames["image"]]
+    uris = [f"data:image/webp;base64,{image}" for image in frames["image"]]
     return {"t": [_short(t) for t in frames["t"]], "pictures": uris}
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from validation.execution.journal import Task
-from validation.execution.workers import WorkerPool
-from validation.report.blocks import Block, Section
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.report.blocks import Block, Section
 
 
 def completed(sections: Sequence[Section], pool: WorkerPool | None = None) -> list[Section]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 import numpy as np
 import pandas as pd
 
-from robots.arrays import Array
-from validation.judge.verdicts import WORST_FIRST, CaseVerdict, gravest, reference_of
+from loopcheck.robots.arrays import Array
+from loopcheck.validation.judge.verdicts import WORST_FIRST, CaseVerdict, gravest, reference_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe and Ito's, which the colour-blind can tell apart; black and yellow are left out."""
+"""Palette of Okabe and Ito for colour-blind readers, without black and yellow."""
 _PATTERNS = ((6, 2), (2, 1.2), (6, 2, 1, 2), (1, 1), (9, 2, 2, 2), (4, 1))
 DASHES: tuple[Any, ...] = ("-", *((0, pattern) for pattern in _PATTERNS))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -39,12 +39,13 @@ MUTED = "#8a7a66"
 VERDICT_MARKS: Mapping[str, Mapping[str, Any]] = {
     "disagree": {"marker": "X", "color": "#D55E00", "markersize": 8.5},
     "not comparable": {"marker": "D", "color": "#E69F00", "markersize": 6.0},
+    "not supported": {"marker": "x", "color": "#999999", "markersize": 5.0},
     "not run": {"marker": "s", "color": "#CC79A7", "markersize": 6.0},
     "agree": {"marker": "o", "color": "#0072B2", "markersize": 6.0},
     "as expected": {"marker": "D", "color": "#6b6b6b", "markersize": 6.0, "markerfacecolor": "white"},
     "informational": {"marker": "o", "color": MUTED, "markersize": 6.0, "markerfacecolor": "white"},
 }
-"""Mark of each verdict: shape and filling tell them apart without their colours, hollow ones are not counted."""
+"""Mark of each verdict, distinct without colour by shape and filling; hollow marks are not counted."""
 
 _STYLE: Any = {
     "svg.hashsalt": "loopcheck",
@@ -70,7 +71,7 @@ class Look(NamedTuple):
     line: Mapping[str, Any]
     """Keyword arguments of a line."""
     marked: bool
-    """Whether markers tell it apart where it lies on others."""
+    """Whether the line has markers, to distinguish lines on top of each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +84,11 @@ class Curves:
     units: tuple[str, ...]
     """Unit of each actuator's effort."""
     reference: str
-    """The source that the others are compared with; it need not be there."""
+    """Name of the reference; its efforts may be missing."""
     efforts: Mapping[str, Array]
-    """Efforts by source [N or N m], each of shape (nt, na); NaN where a source says nothing."""
+    """Efforts by source [N or N m], each of shape (nt, na); NaN for missing values."""
     scale: Array
-    """What errors of each actuator are relative to [N or N m], shape (na,); NaN if nothing was compared."""
+    """Effort scale of each actuator [N or N m], shape (na,); NaN without a comparison."""
     tolerances: Mapping[str, float]
     """Tolerance by judged source [-]."""
 
@@ -264,25 +265,67 @@ def errors_figure(case_curves: Curves, styles: Mapping[str, Look]) -> "Figure | 
     if judged:
         axes.plot([], [], color="black", linestyle=(0, (2, 1)), linewidth=2, label="tolerance (colour: source)")
     axes.set(ylabel="error / scale [-]", yscale="log")
-    axes.set_ylim(bottom=FLOOR / 2)
+    typical = [float(np.nanmedian(np.maximum(error, FLOOR))) for error in errors.values()]
+    axes.set_ylim(bottom=max(FLOOR / 2, min(typical) / 100))  # zero crossings need no room
     _limit_time(axes, case_curves.t)
     put_legend(figure, [axes])
     return figure
 
 
 @as_svg
-def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]]) -> "Figure | None":
+def log_figure(case_curves: Curves, source: str, actuator: str, tolerance: float) -> "Figure | None":
+    """The required effort of one actuator and that of a log over time, and below the residual.
+
+    Args:
+        case_curves: Of the log.
+        source: Name of the log.
+        actuator: Name of the actuator.
+        tolerance: Largest residual over the scale that agrees [-]; NaN if there is no limit.
+    """
+    required, effort = (case_curves.efforts.get(key) for key in (case_curves.reference, source))
+    if required is None or effort is None or actuator not in case_curves.actuators:
+        return None
+    k = case_curves.actuators.index(actuator)
+    unit, limit = literal(case_curves.units[k]), tolerance * float(case_curves.scale[k])
+    size = np.array([4.0, 4.1])
+    figure = empty_figure((size[0], size[1]))
+    boxes = ((0.78, 2.25, 3.05, 1.45), (0.78, 0.5, 3.05, 1.25))  # inch
+    top, bottom = (figure.add_axes((x / size[0], y / size[1], w / size[0], h / size[1])) for x, y, w, h in boxes)
+    top.plot(case_curves.t, required[:, k], color="#a3a3a3", linewidth=4.0, label="required")
+    top.plot(case_curves.t, effort[:, k], color=COLORS[1], linewidth=1.4, label="logged")
+    top.set(ylabel=f"effort [{unit}]")
+    top.set_ylim(case_curves.limits(k))
+    bottom.axhline(0, color="#a3a3a3", linewidth=1.0)
+    bottom.plot(case_curves.t, effort[:, k] - required[:, k], color=COLORS[1], linewidth=1.2)
+    if limit > 0:
+        for side in (-limit, limit):
+            bottom.axhline(side, color=COLORS[0], linestyle=(0, (5, 2)), linewidth=1.4)
+        bottom.plot([], [], color=COLORS[0], linestyle=(0, (5, 2)), linewidth=1.4, label="accuracy")
+    bottom.set(ylabel=f"residual [{unit}]")
+    for axes in (top, bottom):
+        _limit_time(axes, case_curves.t)
+        axes.locator_params(nbins=5)
+    top.set_xlabel("")
+    put_legend(figure, [top, bottom], columns=3, handlelength=2)
+    return figure
+
+
+@as_svg
+def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]], *, low: float = FLOOR) -> "Figure | None":
     """The errors of all sources on one logarithmic axis, a row for each and a mark for each case, with the tolerances.
 
     Args:
-        of_source: What was found in each case, by source, from the topmost row down.
+        of_source: Verdicts of the cases by source or actuator, from the topmost row down.
+        low: Smallest error that must be visible [-].
     """
     if not of_source:
         return None
     wholes = list(map(gravest, of_source.values()))
     numbers = list(map(_in_short, wholes))
     left, right = (0.15 + LETTER * max(map(len, texts)) for texts in (of_source, numbers))
-    width, height, above, below = 2.75, 0.23 * len(of_source), 0.5, 0.5  # inch
+    entries = len({finding.verdict for findings in of_source.values() for finding in findings}) + 1
+    above = 0.12 + 0.18 * -(-entries // 2)
+    width, height, below = 1.75, 0.23 * len(of_source), 0.5  # inch; narrow, for telephones
     size = np.array([left + width + right, above + height + below])
     figure = empty_figure((size[0], size[1]))
     axes = figure.add_axes((left / size[0], below / size[1], width / size[0], height / size[1]))
@@ -297,11 +340,13 @@ def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]]) -> "Figure |
     axes.tick_params(axis="y", length=0)
     axes.set_axisbelow(True)
     axes.grid(visible=False, axis="y")
-    axes.set(ylim=(len(of_source) - 0.5, -0.5), xscale="log", xlabel="largest error / scale of its actuator [-]")
     errors = [finding.error for findings in of_source.values() for finding in findings if np.isfinite(finding.error)]
-    axes.set_xlim(FLOOR / 3, 10 * max([1.0, *errors]))
+    axes.set(xlim=(low / 3, 10 * max([1.0 if low == FLOOR else 10 * low, *errors])), ylim=(len(of_source) - 0.5, -0.5))
+    axes.set(xscale="log", xlabel="largest error / effort scale [-]")  # after the limits: equal errors have no range
+    if low == FLOOR:
+        axes.set_xticks([10.0**power for power in range(-16, 1 + int(np.log10(axes.get_xlim()[1])), 4)])
     axes.minorticks_off()
-    put_legend(figure, [axes], columns=3)
+    put_legend(figure, [axes], columns=2, handlelength=2)
     return figure
 
 
@@ -322,9 +367,8 @@ def _draw_findings(axes: "Axes", y: int, findings: Sequence[CaseVerdict]) -> Non
 
 
 def _in_short(finding: CaseVerdict) -> str:
-    """The largest error of a source, and its verdict where that is not plain."""
-    error = f"{finding.error:.1e}" if np.isfinite(finding.error) else ""
-    return error if error and finding.verdict in ("agree", "informational") else f"{finding.verdict} {error}".rstrip()
+    """The largest error of a source, or its verdict if there is no error; the mark shows the verdict."""
+    return f"{finding.error:.1e}" if np.isfinite(finding.error) else finding.verdict
 
 
 @as_svg
@@ -415,12 +459,17 @@ def _limit_time(axes: "Axes", t: Array) -> None:
         axes.set_xlim(t[0], t[-1])
 
 
-def put_legend(figure: "Figure", panels: "Iterable[Axes]", *, columns: int = 5) -> None:
+def put_legend(figure: "Figure", panels: "Iterable[Axes]", *, columns: int = 5, handlelength: float = 4) -> None:
     """One legend above all panels, with as many entries in a row."""
     entries: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
     figure.legend(
-        list(entries.values()), list(entries), loc="upper center", ncols=columns, handlelength=4, borderaxespad=0.3
+        list(entries.values()),
+        list(entries),
+        loc="upper center",
+        ncols=columns,
+        handlelength=handlelength,
+        borderaxespad=0.3,
     )

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from analytic.kinematics.tree import Poses, poses
-from robots.arrays import AnyArray, Array
-from robots.mechanism import WORLD, Mechanism
-from robots.motion import Motion
+from loopcheck.analytic.kinematics.tree import Poses, poses
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.motion import Motion
 
 TRACE = "trace"
 SAME = 1e-9
-"""Points closer than this are one [m]."""
+"""Points closer than this are merged [m]."""
 FRAMES = 60
 """Largest number of steps of an animation."""
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from robots.errors import OutputError
-from validation.execution.files import drafts
-from validation.report.blocks import Block, Picture, Section, line, pipes
-from validation.report.charts import plotly_script
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.files import drafts
+from loopcheck.validation.report.blocks import Block, Picture, Section, line, pipes
+from loopcheck.validation.report.charts import plotly_script
 
 
 def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: str) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from robots.arrays import Array
-from validation.report.figures import COLORS, DASHES, as_svg, empty_figure, literal, make_panels, put_legend
-from validation.report.geometry import SAME, TRACE
+from loopcheck.robots.arrays import Array
+from loopcheck.validation.report.figures import COLORS, DASHES, as_svg, empty_figure, literal, make_panels, put_legend
+from loopcheck.validation.report.geometry import SAME, TRACE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,11 +20,11 @@ WORLD = "world"
 MOST_IN_PANEL = 4
 """Entries of a legend that have room beside the curves."""
 MOST_NAMED = 40
-"""Places whose joints have room for their names."""
+"""Largest number of places with joint names."""
 BESIDE, ABOVE = np.radians(30), np.radians(25)
-"""From where a robot that moves in space is seen: beside X towards Y, and above the X-Y plane [rad]."""
+"""Viewing direction of spatial robots: from X towards Y, and above the X-Y plane [rad]."""
 THIN = 0.1
-"""Thickness of what is drawn flat, over its length [-]."""
+"""Largest thickness of a flat robot, over its length [-]."""
 NEAR = 1e-3
 """Points closer than this are named together [m]."""
 
@@ -49,17 +49,17 @@ class Scene:
     axes: tuple[str, str]
     """Names of the world axes that span the plane."""
     planar: bool
-    """Whether nothing moves out of the plane."""
+    """Whether all points stay in the plane."""
     bodies: Mapping[str, Array]
     """Characteristic points of the moving bodies [m], each of shape (nt, points, 2)."""
     names: Mapping[str, tuple[str, ...]]
-    """Names of these points, and of those of the world: joints and closures."""
+    """Names of the points, including points of the world: joints and closures."""
     fixed: Array
     """Points of the world [m], shape (points, 2)."""
     traced: str
     """Name of the traced point."""
     path: Array
-    """Its path [m], shape (nt, 2); NaN if there is none."""
+    """Path of the traced point [m], shape (nt, 2); NaN without a traced point."""
 
 
 def scene(points: pd.DataFrame) -> Scene | None:

@@ -1,51 +1,88 @@
 """How results look on a terminal."""
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import fill
 
 import pandas as pd
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
-from validation.judge.verdicts import CaseVerdict, worst
+from loopcheck.validation.execution.progress import text_console
+from loopcheck.validation.judge.verdicts import CaseVerdict, worst
 
 COLOURS = {
     "disagree": "bold red",
     "not run": "yellow",
     "not comparable": "yellow",
+    "not supported": "dim",
     "agree": "green",
     "as expected": "green",
     "informational": "dim",
     "reference": "dim",
 }
 """Colours of the verdicts."""
-PIPED = 160
-"""Width of what goes into a file or a log, where nothing need be cut [characters]."""
 
 
 def show(summary: Iterable[RenderableType]) -> None:
-    """Print what a study says: texts as they are, whatever their length, and tables."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=PIPED)
+    """Print texts and tables of a study, above the progress bars if there are any.
+
+    Args:
+        summary: Strings are broken between words. A `Text` is not broken: copied commands and paths stay whole.
+    """
+    console = text_console()
     for item in summary:
         if isinstance(item, str):
-            console.print(item, soft_wrap=True, markup=False, highlight=False)
+            text = fill(item, console.width, break_long_words=False, break_on_hyphens=False)
+            console.print(Text(text if sys.stdout.isatty() else item), soft_wrap=True)
         else:
-            console.print(item)
-    console.file.flush()  # in a pipe too it is there before the page is drawn
+            console.print(item, soft_wrap=isinstance(item, Text))
+    console.file.flush()  # a reader of a pipe gets the text before the page is drawn
 
 
-def table(columns: Sequence[object], rows: Iterable[Sequence[str]], *, title: str) -> Table:
-    """A table with a title; cells may hold markup."""
-    shown = Table(*map(escape, map(str, columns)), title=title, title_justify="left")
-    for row in rows:
-        shown.add_row(*row)
-    return shown
+def table(columns: Sequence[object], rows: Iterable[Sequence[str]], *, title: str) -> RenderableType:
+    """A table with a title; cells may hold markup.
+
+    A terminal that is too narrow gets several tables, each with the first column, instead of broken cells.
+    """
+    return _Parts(title, [escape(str(column)) for column in columns], [list(row) for row in rows])
 
 
-def error_table(wide: pd.DataFrame, *, title: str) -> Table:
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Columns of a table, in as many tables as the console needs."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Render as many columns a table as fit, at least two."""
+        chosen = [0]
+        for number in range(1, len(self.columns)):
+            if len(chosen) > 1 and self._width([*chosen, number], console, options) > options.max_width:
+                yield self._part(chosen)
+                chosen = [0]
+            chosen.append(number)
+        yield self._part(chosen)
+
+    def _width(self, numbers: Sequence[int], console: Console, options: ConsoleOptions) -> int:
+        unlimited = options.update(max_width=10_000)
+        return Measurement.get(console, unlimited, self._part(numbers)).maximum
+
+    def _part(self, numbers: Sequence[int]) -> Table:
+        part = Table(*(self.columns[k] for k in numbers), title=self.title, title_justify="left")
+        for row in self.rows:
+            part.add_row(*(row[k] for k in numbers))
+        return part
+
+
+def error_table(wide: pd.DataFrame, *, title: str) -> RenderableType:
     """Errors by the names in the index, blank where there is none."""
     rows = ((str(name), *(_error(error) for error in row)) for name, row in wide.iterrows())
     return table([wide.index.name, *wide.columns], rows, title=title)
@@ -60,8 +97,8 @@ def verdict_cell(verdicts: Sequence[CaseVerdict]) -> str:
 
 
 def awaited(findings: Sequence[CaseVerdict], coming: str) -> str:
-    """The largest error of several findings, of which something is still to come."""
-    return f"[dim]{_error(worst(findings).error)} {escape(coming)}[/]"
+    """Largest error of several findings, and the step that their verdict still needs."""
+    return f"[dim]{f'{_error(worst(findings).error)} {escape(coming)}'.strip()}[/]"
 
 
 def coloured(text: str, verdict: str) -> str:

@@ -1,118 +1,359 @@
-"""Options that commands share, and how a command computes its study and ends."""
+"""Options that commands share: targets, execution, output. An option name means the same in every command."""
 
+import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from difflib import get_close_matches
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
-
-from validation.execution.forkserver import worker_context
-from validation.studies.preload import PRELOAD
+from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from validation.studies.study import Conclusion, Study, StudyResult
+    from loopcheck.validation.studies.study import Conclusion, Study, StudyResult
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 RESULTS = Path("results")
+SCHEMA = "loopcheck.result/1"
+"""Version of the JSON object that `--format json` prints."""
+EXECUTION, TARGET, JUDGEMENT = "Execution", "Target", "Judgement"
+"""Groups of options in `--help`."""
+
+
+class Option(click.Option):
+    """An option with its group in `--help`."""
+
+    def __init__(self, *args: Any, group: str = "Other", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+option = partial(click.option, cls=Option)
+
+
+class Command(click.Command):
+    """A command with grouped options in `--help`."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each group of options below its title."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
+                groups.setdefault(getattr(parameter, "group", "Other"), []).append(record)
+        for group in sorted(groups, key=lambda name: (name in (EXECUTION, "Other"), name == "Other")):
+            with formatter.section(f"{group} options"):
+                formatter.write_dl(groups[group])
+
+
+class Commands(click.Group):
+    """A group of commands in the order of `modules`, each imported on first use."""
+
+    command_class = Command
+    modules: ClassVar[Mapping[str, str]] = {}
+    """Module of each command; the module has the attribute `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands."""
+        return [*self.modules, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in self.modules:
+            return super().get_command(ctx, cmd_name)
+        from importlib import import_module
+
+        command: click.Command = import_module(self.modules[cmd_name]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; a misspelt name is answered with the nearest ones."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], self.list_commands(ctx), n=2)
+            hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+            known = ", ".join(self.list_commands(ctx))
+            message = f"The command must be one of {known}, got '{args[0]}'.{hint}"
+            raise click.UsageError(message, ctx) from error
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers that nan and inf are not in, with which no comparison is true or no time ends."""
+    """A range of finite numbers."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """See `click.ParamType.convert`."""
+        """Convert a text; infinity and NaN are refused."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"want a finite number, got {number:g}", param, ctx)
+            self.fail(f"must be a finite number, got {number:g}", param, ctx)
         return number
 
 
-robots_argument = click.argument("robots", metavar="[ROBOT]...", nargs=-1)
-folders_option = click.option(
-    "--robots",
-    "folders",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="Folder of your own robots, DIR/NAME/robot.toml; may repeat.",
+class Accuracy(click.ParamType[float]):
+    """A relative error, as 0.05 or 5%."""
+
+    name = "accuracy"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Convert a number or a percentage."""
+        text = str(value).strip()
+        try:
+            number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            number = math.nan
+        if not 0 < number < math.inf:
+            self.fail(f"must be a positive number or percentage, as 0.05 or 5%, got '{text}'", param, ctx)
+        return number
+
+
+def accuracy_option(help: str, **kwargs: Any) -> Callable[[F], F]:
+    """The user's limit of the effort error."""
+    return option("--accuracy", type=Accuracy(), metavar="A", group=JUDGEMENT, help=help, **kwargs)
+
+
+def _complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Catalogue robots, then files."""
+    from loopcheck.robots.catalogue import names
+
+    robots = [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+    return [*robots, CompletionItem(incomplete, type="file")]
+
+
+def _complete_source(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from loopcheck.validation.judge.sources import every_name
+
+    return [CompletionItem(name) for name in every_name() if name.startswith(incomplete)]
+
+
+target_argument = click.argument("target", metavar="TARGET", shell_complete=_complete_target)
+targets_argument = click.argument("targets", metavar="[TARGET]...", nargs=-1, shell_complete=_complete_target)
+"""One target, or several: a catalogue robot, a model file, or a folder with `robot.toml`."""
+
+mode_option = option(
+    "--mode", default="", metavar="M", group=TARGET, help="Working mode: a keyframe.  [default: the first regular mode]"
 )
+variant_option = option(
+    "--variant", default="default", metavar="V", show_default=True, group=TARGET, help="Parameter variant."
+)
+modes_option = option(
+    "--mode",
+    "modes",
+    metavar="M",
+    multiple=True,
+    group=TARGET,
+    help="Working mode: a keyframe; may repeat.  [default: all; of a model file the first]",
+)
+variants_option = option(
+    "--variant",
+    "variants",
+    metavar="V",
+    multiple=True,
+    group=TARGET,
+    help="Parameter variant; may repeat.  [default: all]",
+)
+configuration_option = option(
+    "--configuration",
+    default="",
+    metavar="C",
+    group=TARGET,
+    help="Direction of gravity: horizontal, vertical, given or turned.  [default: gravity of the file]",
+)
+loaded_configuration_option = option(
+    "--configuration",
+    default="",
+    metavar="C",
+    group=TARGET,
+    help="Direction of gravity: horizontal, vertical, given or turned.  [default: vertical, or the last]",
+)
+configurations_option = option(
+    "--configuration",
+    "configurations",
+    metavar="C",
+    multiple=True,
+    group=TARGET,
+    help="Direction of gravity: horizontal, vertical, given or turned; may repeat.  [default: all]",
+)
+actuated_option = option(
+    "--actuated",
+    default="",
+    metavar="J1,J2",
+    group=TARGET,
+    help="Actuated joints, instead of the actuators of the model.",
+)
+motion_option = option(
+    "--motion",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    group=TARGET,
+    help="CSV file with t, NAME.q, NAME.qd, NAME.qdd.  [default: a generated motion]",
+)
+seed_option = option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
+)
+
+
+def sources_option(help: str) -> Callable[[F], F]:
+    """The sources to compute; may repeat."""
+    return option(
+        "--source",
+        "sources",
+        metavar="S",
+        multiple=True,
+        group=JUDGEMENT,
+        shell_complete=_complete_source,
+        help=help,
+    )
+
+
+def representative_cases(
+    targets: Sequence[str], *, modes: Sequence[str] = (), configurations: Sequence[str] = ()
+) -> list[Any]:
+    """One case of each target: first variant, first regular mode, loaded by gravity; without targets, all robots.
+
+    Args:
+        targets: See `loopcheck.validation.judge.targets.robot_of`.
+        modes: Mode, instead of the first regular one.
+        configurations: Configuration, instead of the vertical one.
+    """
+    from loopcheck.robots.catalogue import names, want_targets
+    from loopcheck.robots.robot import representative_case
+    from loopcheck.validation.judge.targets import robot_of
+
+    want_targets(targets)
+    mode, configuration = next(iter(modes), ""), next(iter(configurations), "")
+    return [
+        representative_case(robot_of(target), mode=mode, configuration=configuration) for target in targets or names()
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """Where a command writes, and with how many workers it computes."""
+    """Output folder, worker processes and output format of a command."""
 
     out: Path
     jobs: int | None
     time_limit: float | None
+    format: str = "text"
+
+    def prepare(self) -> None:
+        """Start the process that workers are forked from; it imports in parallel to this process."""
+        from loopcheck.validation.execution.forkserver import worker_context
+        from loopcheck.validation.studies.preload import PRELOAD
+
+        worker_context(PRELOAD)
 
     def compute(self, study: "Study") -> "tuple[StudyResult, Conclusion]":
-        """Compute a study, print what it says and write it into the folder."""
-        from validation.execution.workers import TIME_LIMIT, Workers
-        from validation.report.terminal import show
-        from validation.studies.study import run_study
+        """Compute a study, print its summary and write its folder."""
+        from loopcheck.validation.execution.workers import TIME_LIMIT, Workers
+        from loopcheck.validation.report.terminal import show
+        from loopcheck.validation.studies.study import run_study, say_nothing
 
         workers = Workers(self.jobs, self.time_limit or TIME_LIMIT)
-        return run_study(study, self.out, workers=workers, command=["loopcheck", *sys.argv[1:]], say=show)
+        say = show if self.format == "text" else say_nothing
+        return run_study(study, self.out, workers=workers, command=["loopcheck", *sys.argv[1:]], say=say)
 
     def end(self, result: "StudyResult", conclusion: "Conclusion") -> int:
-        """Print what has not run; returns the exit status."""
-        from validation.studies.study import exit_status
+        """Print the tasks that did not run, or the JSON object of the result; returns the exit status."""
+        from loopcheck.validation.studies.study import exit_status, json_object
 
-        for reason in dict.fromkeys(result.record["not_run"]):
-            click.echo(f"not run: {reason}")
+        status = exit_status(conclusion.verdicts, result.record)
+        if self.format == "json":
+            click.echo(json.dumps({"schema": SCHEMA, "exit_status": status, **json_object(result, conclusion)}))
+        else:
+            shown = "\n".join(map(str, conclusion.summary))
+            for reason in dict.fromkeys(result.record["not_run"]):
+                if reason not in shown:
+                    click.echo(f"Not run: {reason}")
         for line in result.record["internal_errors"]:
             click.echo(f"loopcheck: {line}", err=True)
-        return exit_status(conclusion.verdicts, result.record)
+        return status
 
     def run(self, study: "Study") -> int:
-        """Compute a study and print what it says; returns the exit status."""
+        """Compute a study and print its result; returns the exit status."""
         return self.end(*self.compute(study))
 
 
 def execution_options(folder: Path) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command the options of where and how it computes, as its argument `execution`.
+    """Give a command the options of output and execution, as its argument `execution`.
 
     Args:
-        folder: Where it writes by default.
+        folder: Default output folder.
     """
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         @wraps(command)
-        def with_options(*, out: Path, jobs: int | None, time_limit: float | None, **options: Any) -> int:
-            worker_context(
-                PRELOAD
-            )  # whose process imports what workers need while this one imports what it needs itself
-            return command(execution=Execution(out=out, jobs=jobs, time_limit=time_limit), **options)
+        def with_options(*, out: Path, jobs: int | None, time_limit: float | None, format: str, **options: Any) -> int:
+            return command(execution=Execution(out=out, jobs=jobs, time_limit=time_limit, format=format), **options)
 
-        return _time_limit(_jobs(out_option(folder)(with_options)))
+        return out_option(folder)(_jobs(_time_limit(format_option(with_options))))
 
     return decorate
 
 
-def out_option(folder: Path) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The option of where a command writes."""
-    return click.option(
+def out_option(folder: Path | str) -> Callable[[F], F]:
+    """The output folder of a command."""
+    return option(
         "--out",
+        metavar="DIR",
         type=click.Path(path_type=Path),
         default=folder,
         show_default=True,
-        help="Folder of the results; the same command in it goes on after a kill.",
+        group=EXECUTION,
+        help="Output folder. Run the same command again to resume.",
     )
 
 
-_jobs = click.option("--jobs", type=click.IntRange(min=1), help="Worker processes; default: one for each core.")
-_time_limit = click.option(
+format_option = option(
+    "--format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    group=EXECUTION,
+    help="Output on the terminal; json prints one object.",
+)
+_jobs = option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    group=EXECUTION,
+    help="Worker processes.  [default: one per core]",
+)
+_time_limit = option(
     "--time-limit",
-    metavar="SECONDS",
+    metavar="S",
     type=FiniteRange(min=0, min_open=True),
-    help="Stop what takes longer, as a source on a case: it reads not run; default: 1800.",
+    group=EXECUTION,
+    help='Time limit per task in seconds. A task that exceeds it is reported as "not run".  [default: 1800]',
 )
 
-scheduler_option = click.option(
-    "--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers compute, as tcp://10.0.0.1:8786."
+scheduler_option = option(
+    "--scheduler",
+    metavar="ADDRESS",
+    group=EXECUTION,
+    help="Dask scheduler of a cluster that computes, as tcp://10.0.0.1:8786.",
 )
-"""The option of the cluster that computes, if any."""
+
+
+def numbers_of(texts: Iterable[str], option_name: str) -> dict[str, float]:
+    """Numbers by name, from texts NAME=NUMBER."""
+    numbers = {}
+    for text in texts:
+        name, separator, value = text.rpartition("=")
+        try:
+            numbers[name] = float(value)
+        except ValueError:
+            separator = ""
+        if not (name and separator):
+            raise click.BadParameter(f"must be NAME=NUMBER, got '{text}'", param_hint=option_name)
+    return numbers
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Names in a list, as J1,J2."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,9 +1,9 @@
 """What workers of studies need, imported once by the process that they are forked from."""
 
 PRELOAD = (
-    "validation.execution.workers",
-    "validation.judge.audit",
-    "validation.judge.evaluate",
-    "engines.mujoco.routes.forward",
+    "loopcheck.validation.execution.workers",
+    "loopcheck.validation.judge.audit",
+    "loopcheck.validation.judge.evaluate",
+    "loopcheck.engines.mujoco.routes.forward",
 )
-"""Names of modules; a name alone imports nothing, so that a command that says them answers at once."""
+"""Names of modules, without their imports, so that a command with these names answers at once."""

@@ -1,7 +1,9 @@
 """What a study is, and how every one of them is computed, written, shown, rebuilt and ended."""
 
 import importlib.metadata
+import json
 import platform
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,27 +16,29 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import pandas as pd
 from joblib import cpu_count
 from rich.console import RenderableType
+from rich.text import Text
 
-from robots.errors import INTERNAL, OutputError
-from validation.execution.environments import engine_versions, used_environments
-from validation.execution.errors import internal_errors
-from validation.execution.files import RECORD, locked
-from validation.execution.journal import journal_in
-from validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
-from validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
-from validation.judge import verdicts
-from validation.report.blocks import Section
-from validation.studies.preload import PRELOAD
+from loopcheck.robots.errors import INTERNAL, OutputError
+from loopcheck.validation.execution.environments import engine_versions, used_environments
+from loopcheck.validation.execution.errors import internal_errors
+from loopcheck.validation.execution.files import RECORD, locked
+from loopcheck.validation.execution.journal import journal_in
+from loopcheck.validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
+from loopcheck.validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
+from loopcheck.validation.judge import verdicts
+from loopcheck.validation.report import deferred, pages
+from loopcheck.validation.report.blocks import Section
+from loopcheck.validation.studies.preload import PRELOAD
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 MEASURED = verdicts.MEASURED
-"""Verdict on what is a figure by itself, with nothing that it must agree with."""
+"""Verdict on a measured value without a limit."""
 PASSED = frozenset({"agree", "as expected", MEASURED})
 OPEN = frozenset({"not run", "not comparable"})
 
 
 Say: TypeAlias = Callable[[Sequence[RenderableType]], None]
-"""Puts what a study says before the user."""
+"""Output of a study to the user."""
 
 
 def say_nothing(_: Sequence[RenderableType]) -> None:
@@ -45,11 +49,11 @@ class Computed(NamedTuple):
     """What a study has computed."""
 
     tables: Mapping[str, pd.DataFrame]
-    """By the names of the study's `tables`."""
+    """Tables by the names in `tables` of the study."""
     record: Mapping[str, Any] = {}
-    """What else `run.json` holds, besides what it holds of every study."""
+    """Additional entries of `run.json`."""
     notes: Iterable[str] = ()
-    """What is said of rows that are in no table, where errors of our own are looked for as in the notes of tables."""
+    """Notes on rows that are in no table; internal errors are searched in them as in the notes of tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,7 @@ class StudyResult:
     folder: Path
     tables: Mapping[str, pd.DataFrame]
     record: Mapping[str, Any]
-    """What `run.json` holds."""
+    """Content of `run.json`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +73,13 @@ class Conclusion:
     title: str
     """Of the page."""
     sections: Iterable[Section]
-    """Of the page; made when it is written, after the summary is said."""
+    """Title of the page."""
     summary: Sequence[RenderableType]
-    """What the terminal says before the page is there."""
-    last: Sequence[str] = ()
-    """What it says then."""
+    """Output on the terminal before the page is drawn; the path of the page follows."""
     verdicts: Sequence[str]
-    """`agree`, `as expected`, `disagree`, `not comparable`, `not run`, `measured`; others are not judged."""
+    """`agree`, `as expected`, `disagree`, `not comparable`, `not run`, `measured`; any other text is not judged."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Tables that follow from the others, written beside them."""
+    """Additional tables from the results."""
 
 
 class Study(ABC):
@@ -88,7 +90,7 @@ class Study(ABC):
     page: ClassVar[str]
     """Stem of the page's files, without a page empty."""
     tables: ClassVar[Mapping[str, TableSpec]]
-    """What is computed, by name."""
+    """Computed tables, by name."""
 
     @abstractmethod
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
@@ -183,12 +185,9 @@ def write_conclusion(
         write_csv(result.folder, conclusion.tables)
     say(conclusion.summary)
     if study.page:
-        from validation.report.deferred import completed
-        from validation.report.pages import write_pages
-
-        sections = completed([*conclusion.sections, *_open_tasks(result.record)], pool)
-        write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
-    say(conclusion.last)
+        sections = deferred.completed([*conclusion.sections, *_open_tasks(result.record)], pool)
+        pages.write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
+        say([Text(f"Report: {result.folder / study.page}.html")])
     return conclusion
 
 
@@ -225,10 +224,30 @@ def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:
     return 3 if record.get("not_run") or kinds & OPEN or not kinds & PASSED else 0
 
 
+def json_object(result: StudyResult, conclusion: Conclusion) -> dict[str, Any]:
+    """The result of a study for other programs: counts of verdicts, output folder and record."""
+    return {
+        "study": result.record["study"],
+        "verdicts": dict(Counter(conclusion.verdicts)),
+        "folder": str(result.folder.absolute()),
+        "tables": {name: f"{name}.csv" for name in result.tables},
+        "rows": {name: json.loads(table.to_json(orient="records")) for name, table in _small(result.tables).items()},
+        "record": dict(result.record),
+    }
+
+
+def _small(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.DataFrame]:
+    """Tables that carry verdicts; time series stay in their files."""
+    return {name: table for name, table in tables.items() if "verdict" in table}
+
+
 def _study_named(name: str, folder: Path) -> type[Study]:
-    if not (Path(__file__).parent / name / "study.py").is_file():
-        raise OutputError(f"{folder / RECORD}: want the record of a study, got one of '{name}'")
-    study: type[Study] = import_module(f"validation.studies.{name}.study").STUDY
+    """The study of a name: `NAME` is in `NAME/study.py`, `NAME.PART` in `NAME/PART.py`."""
+    package, _, module = name.partition(".")
+    path = Path(__file__).parent / package / f"{module or 'study'}.py"
+    if not re.fullmatch(r"\w+(\.\w+)?", name) or not path.is_file():
+        raise OutputError(f"{folder / RECORD}: 'study' must name a study, got '{name}'")
+    study: type[Study] = import_module(f"loopcheck.validation.studies.{package}.{path.stem}").STUDY
     return study
 
 
@@ -236,14 +255,14 @@ def _open_tasks(record: Mapping[str, Any]) -> list[Section]:
     """What workers have not computed, if anything, and why."""
     counts = Counter([*record.get("not_run", ()), *record.get("internal_errors", ())])
     reasons = [f"{reason} ({count} {'tasks' if count > 1 else 'task'})" for reason, count in counts.items()]
-    return [Section(title="What did not run", anchor="not-run", blocks=[reasons])] if reasons else []
+    return [Section(title="Not run", anchor="not-run", blocks=[reasons])] if reasons else []
 
 
 def _want_own(folder: Path, name: str) -> None:
     if (folder / RECORD).exists():
         other = read_record(folder).get("study", "unknown")
         if other != name:
-            raise OutputError(f"{folder}: want a folder for '{name}', this one holds a study '{other}'")
+            raise OutputError(f"{folder}: must be empty or a folder of the study '{name}', got the study '{other}'")
 
 
 def _record(study: Study, command: Sequence[str], start: datetime, log: TaskLog) -> dict[str, Any]:

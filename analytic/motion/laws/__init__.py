@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from analytic.motion.task import InverseKinematics, Path, Task
-from robots.errors import MechanismError, NotFoundError
-from robots.mechanism import Mechanism
-from robots.motion import Law
-from robots.robot import Case
+from loopcheck.analytic.motion.task import InverseKinematics, Path, Task
+from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Law
+from loopcheck.robots.robot import Case
 
 LAWS = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
 """Names of the laws that have a file."""
 AUTOMATIC = "automatic"
-"""Name of the law that `analytic.motion.automatic` makes for a robot that comes without one."""
+"""Name of the law made by `loopcheck.analytic.motion.automatic` for robots without a motion."""
 RECORDED = "recorded"
-"""Name of the law that `analytic.motion.recorded` reads from a file, its parameter `file`."""
+"""Name of the law that `loopcheck.analytic.motion.recorded` reads from a file, its parameter `file`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Prescription:
     span: tuple[float, float]
     """First and last time [s]."""
     task: Task | None = None
-    """What the law says of the platform; None if it is given for the joints."""
+    """Motion of the platform; None if the law prescribes the joints."""
 
 
 def prescription(case: Case) -> Prescription:
@@ -79,8 +79,8 @@ def require_joints(mechanism: Mechanism, law: str, expected: tuple[str, ...]) ->
     actuated = tuple(drive.name for drive in mechanism.drives)
     if actuated != expected:
         raise MechanismError(
-            f"{mechanism.model.path}: motion law '{law}' wants the actuated joints {', '.join(expected)}, "
-            f"got {', '.join(actuated) or 'none'}"
+            f"{mechanism.model.path}: actuated joints must be {', '.join(expected)} for the motion law '{law}', "
+            f"got {', '.join(actuated) or 'no actuated joints'}"
         )
 
 
@@ -92,4 +92,4 @@ def require_positive(law: str, **parameters: Any) -> None:
     """
     for name, value in parameters.items():
         if not isinstance(value, (int, float)) or not 0 < value < np.inf:
-            raise MechanismError(f"motion law '{law}': want {name} > 0, got {value!r}")
+            raise MechanismError(f"motion law '{law}': {name} must be above 0, got {value!r}")

@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from analytic.motion.laws import Prescription, require_positive
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Drive
+from loopcheck.analytic.motion.laws import Prescription, require_positive
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
 
 
 def prescription(

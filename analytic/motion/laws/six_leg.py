@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from analytic.motion.jets import Jet, sin
-from analytic.motion.laws import Prescription, of_task, require_joints, require_positive
-from analytic.motion.platforms.six_legs import LEGS, leg_coordinates, six_legs
-from robots.arrays import Array, frozen
-from robots.mechanism import Mechanism
+from loopcheck.analytic.motion.jets import Jet, sin
+from loopcheck.analytic.motion.laws import Prescription, of_task, require_joints, require_positive
+from loopcheck.analytic.motion.platforms.six_legs import LEGS, leg_coordinates, six_legs
+from loopcheck.robots.arrays import Array, frozen
+from loopcheck.robots.mechanism import Mechanism
 
 
 def prescription(

@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from analytic.motion.jets import Jet, sin
-from analytic.motion.laws import Prescription, of_task, require_joints
-from analytic.motion.platforms.three_legs import slider_coordinates, three_legs
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.analytic.motion.jets import Jet, sin
+from loopcheck.analytic.motion.laws import Prescription, of_task, require_joints
+from loopcheck.analytic.motion.platforms.three_legs import slider_coordinates, three_legs
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 
 def prescription(mechanism: Mechanism, start: Array) -> Prescription:

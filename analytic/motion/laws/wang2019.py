@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from analytic.motion.jets import Jet, arcsin, arctan, cos, sin
-from analytic.motion.laws import Prescription, of_task, require_joints, require_positive
-from analytic.motion.platforms.crossed_limbs import CrossedLimbs, crossed_limbs, limb_coordinates
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.analytic.motion.jets import Jet, arcsin, arctan, cos, sin
+from loopcheck.analytic.motion.laws import Prescription, of_task, require_joints, require_positive
+from loopcheck.analytic.motion.platforms.crossed_limbs import CrossedLimbs, crossed_limbs, limb_coordinates
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 
 
 def prescription(

@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 
-from analytic.motion.jets import Jet, cos, sin
-from analytic.motion.laws import Prescription, of_task, require_joints, require_positive
-from analytic.motion.platforms.planar_legs import PlanarLegs, motor_angles, planar_legs
-from robots.arrays import Array
-from robots.errors import MechanismError
-from robots.mechanism import Mechanism
+from loopcheck.analytic.motion.jets import Jet, cos, sin
+from loopcheck.analytic.motion.laws import Prescription, of_task, require_joints, require_positive
+from loopcheck.analytic.motion.platforms.planar_legs import PlanarLegs, motor_angles, planar_legs
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Mechanism
 
 
 def prescription(
@@ -43,8 +43,8 @@ def _require_within_reach(mechanism: Mechanism, legs: PlanarLegs, radius: float,
     for i in range(3):
         if not inner[i] < nearest[i] <= farthest[i] < outer[i]:
             raise MechanismError(
-                f"{mechanism.model.path}: motion law 'zubizarreta2010': leg {i + 1} reaches from {inner[i]:g} to "
-                f"{outer[i]:g} m, the circle wants {nearest[i]:g} to {farthest[i]:g} m"
+                f"{mechanism.model.path}: motion law 'zubizarreta2010': reach of leg {i + 1} must cover "
+                f"{nearest[i]:g} to {farthest[i]:g} m for the circle, got {inner[i]:g} to {outer[i]:g} m"
             )
 
 

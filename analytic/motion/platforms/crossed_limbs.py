@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from analytic.motion.jets import Jet, cos, drive, sin, sqrt
-from robots.mechanism import Mechanism
-from robots.motion import Drive
+from loopcheck.analytic.motion.jets import Jet, cos, drive, sin, sqrt
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

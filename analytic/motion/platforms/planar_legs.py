@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.motion.jets import Jet, arccos, arctan, cos, drive, sin, sqrt
-from robots.arrays import AnyArray, Array
-from robots.errors import MechanismError
-from robots.mechanism import Mechanism
-from robots.motion import Drive
+from loopcheck.analytic.motion.jets import Jet, arccos, arctan, cos, drive, sin, sqrt
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
 
 PLANE = np.array([1, 1j, 0])
 """Makes a vector of the plane a complex number."""
@@ -42,7 +42,7 @@ def planar_legs(mechanism: Mechanism) -> PlanarLegs:
     bodies = {body.name: body for body in mechanism.bodies}
     for name in ["platform", *(f"{link}{i}" for link in ("proximal", "distal") for i in (1, 2, 3))]:
         if name not in bodies:
-            raise MechanismError(f"{mechanism.model.path}: a platform on planar legs wants a body '{name}'")
+            raise MechanismError(f"{mechanism.model.path}: a platform on planar legs must have a body '{name}'")
     P = mechanism.site("P").position
     ends = [bodies["platform"].position, *(mechanism.site(f"distal{i}_end").position for i in (2, 3))]
     return PlanarLegs(

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.motion.jets import Jet, arccos, cos, sin, sqrt
-from robots.arrays import Array
-from robots.errors import MechanismError
-from robots.mechanism import Mechanism
-from robots.motion import Drive
+from loopcheck.analytic.motion.jets import Jet, arccos, cos, sin, sqrt
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
 
 LEGS = range(1, 7)
 
@@ -22,7 +22,7 @@ class SixLegs:
     U: Array
     """Universal joints of the legs, platform frame [m], shape (6, 3)."""
     lengths: tuple[float, float] | None
-    """Lower and upper link of a leg with an elbow [m]; None where the leg is prismatic."""
+    """Lower and upper link of a leg with an elbow [m]; None for a prismatic leg."""
 
 
 def six_legs(mechanism: Mechanism) -> SixLegs:
@@ -35,7 +35,7 @@ def six_legs(mechanism: Mechanism) -> SixLegs:
     joints = {joint.name: joint for joint in mechanism.joints}
     for name in [*(f"u{k}b" for k in LEGS), *(f"leg{k}" for k in LEGS)]:
         if name not in joints:
-            raise MechanismError(f"{mechanism.model.path}: a platform on six legs wants a joint '{name}'")
+            raise MechanismError(f"{mechanism.model.path}: a platform on six legs must have a joint '{name}'")
     hinges = [joints[f"u{k}b"] for k in LEGS]
     uppers = [mechanism.bodies[hinge.body] for hinge in hinges]
     elbow = joints["leg1"]

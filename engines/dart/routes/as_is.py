@@ -1,18 +1,20 @@
 """DART as its user runs it: its default step, constraints as they come, and forces on the driven joints."""
 
-from engines.as_is import driven_by_forces
-from engines.dart._as_is import DartStepped
-from engines.dart._equations import equations
-from engines.dart._skeleton import guarded
-from engines.equations import demands_along
-from engines.silence import silenced
-from robots.efforts import EffortHistory, Source
-from robots.errors import NotRepresentableError
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.as_is import driven_by_forces
+from loopcheck.engines.dart._as_is import DartStepped
+from loopcheck.engines.dart._equations import equations
+from loopcheck.engines.dart._skeleton import guarded
+from loopcheck.engines.equations import demands_along
+from loopcheck.engines.silence import silenced
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 SETTINGS = {
-    "loops": "BallJointConstraint and WeldJointConstraint as they come: error reduction 0.01, force mixing 1e-9",
+    "loops": (
+        "BallJointConstraint and WeldJointConstraint with default settings: error reduction 0.01, force mixing 1e-9"
+    ),
     "solver": "defaults",
     "actuators": "FORCE, computed torque held for a step",
     "loads": "springs of balls and between points, external wrenches and gravity compensation before each step",
@@ -25,11 +27,13 @@ class DartAsIs(Source):
     name = "dart/as_is"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         for joint in mechanism.joints:
             if joint.armature:
-                raise NotRepresentableError(f"dart: armature of joint '{joint.name}': its joints have no rotors")
+                raise NotRepresentableError(
+                    f"dart: not supported: armature of joint '{joint.name}' (joints have no rotors)"
+                )
 
         def start(k: int) -> DartStepped:
             return DartStepped.from_state(mechanism, motion.q[k], motion.qd[k])

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Self
 
-from engines.dart._equations import equations
-from engines.dart._skeleton import guarded
-from engines.dart._stepping import UNLIMITED, Run, simulate
-from engines.equations import carried_note, held_drives
-from engines.extrapolation import divided, settled_rungs, without_step
-from robots.efforts import EffortHistory, Refinable, Rung
-from robots.errors import NotRepresentableError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.dart._equations import equations
+from loopcheck.engines.dart._skeleton import guarded
+from loopcheck.engines.dart._stepping import UNLIMITED, Run, simulate
+from loopcheck.engines.equations import carried_note, held_drives
+from loopcheck.engines.extrapolation import divided, settled_rungs, without_step
+from loopcheck.robots.efforts import EffortHistory, Refinable, Rung
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 FINER = 2
-"""By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
+"""Divisor of the steps for robots with unactuated motions, which may vibrate on springs [-]."""
 MORE = 2
 """Most rungs that are added, each twice as fine as the last."""
 
@@ -45,8 +45,8 @@ class Settings:
 
 
 OWN = Settings(settled=2e-7)
-"""Those of the route."""
-NOTE = "first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"
+"""Settings of the route."""
+NOTE = "first-order steps, extrapolated to zero step size; drift and tracking error at the finest step"
 
 
 class DartForward(Refinable):
@@ -59,7 +59,7 @@ class DartForward(Refinable):
         self.settings = settings
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         with guarded(self.name):
             drives, undriven = held_drives(equations(mechanism), motion)
@@ -81,11 +81,11 @@ class DartForward(Refinable):
         )
 
     def tightened(self) -> Self:
-        """See `robots.efforts.Refinable.tightened`; its solver is direct and has no tolerance."""
+        """See `loopcheck.robots.efforts.Refinable.tightened`; its solver is direct and has no tolerance."""
         return type(self)(self.settings)
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
+        """See `loopcheck.robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
         return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
 
     def _rungs(self, mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], undriven: int) -> list[Rung]:
@@ -105,9 +105,13 @@ class DartForward(Refinable):
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
     """Every setting that matters, as text."""
     return {
-        "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps"
-        + (f"; up to {MORE} finer ones are added while {settings.settled:g} is left" if settings.settled < inf else ""),
-        "pre-roll": f"{0 if undriven else settings.lead} steps before the span, started with the velocities of half a "
+        "extrapolation": "Richardson extrapolation of the efforts of all steps to zero step size"
+        + (
+            (f"; up to {MORE} finer steps while the change exceeds {settings.settled:g}")
+            if settings.settled < inf
+            else ""
+        ),
+        "pre-roll": f"{0 if undriven else settings.lead} steps before the span, with initial velocities of half a "
         "step earlier",
         "loops": f"BallJointConstraint and WeldJointConstraint, error reduction {settings.erp:g}, force mixing 1e-9",
         "solver": "direct, Dantzig's for boxed constraints, DART's default",
@@ -115,7 +119,7 @@ def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
         f"{settings.strongest:g}; read by getConstraintImpulse over the step",
         "springs and dampers": "of joints by DART, implicit in the step",
         "loads": "springs of balls and between points, external wrenches and gravity compensation before each step; "
-        "rotors of drives as what their prescribed acceleration takes",
+        "rotors of drives by their prescribed acceleration",
     }
 
 
@@ -129,5 +133,5 @@ def _want_no_idle_rotor(mechanism: Mechanism, drives: tuple[int, ...]) -> None:
         joint = mechanism.joints[drive.joints[0]]
         if joint.armature and k not in drives:
             raise NotRepresentableError(
-                f"dart: armature of joint '{joint.name}', which follows at no effort: its joints have no rotors"
+                f"dart: not supported: armature of joint '{joint.name}', a drive without effort (joints have no rotors)"
             )

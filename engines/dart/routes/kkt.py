@@ -1,11 +1,11 @@
 """DART's mass matrix, bias, Jacobians of the loops' points and their rates at the exact state; no solver takes part."""
 
-from engines.dart._equations import equations
-from engines.dart._skeleton import guarded
-from engines.equations import kkt_history
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.dart._equations import equations
+from loopcheck.engines.dart._skeleton import guarded
+from loopcheck.engines.equations import kkt_history
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 SETTINGS = {
     "tree": "getMassMatrix, getCoriolisAndGravityForces and getExternalForces at the exact state",
@@ -21,6 +21,6 @@ class DartKkt(Source):
     name = "dart/kkt"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         with guarded(self.name):
             return kkt_history(self.name, equations(case.mechanism), motion, SETTINGS)

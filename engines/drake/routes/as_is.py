@@ -1,17 +1,17 @@
 """Drake as its user runs it: a discrete plant with the step of its examples, SAP as it comes, and actuation."""
 
-from engines.as_is import driven_by_forces
-from engines.drake._as_is import DrakeStepped
-from engines.drake._equations import equations
-from engines.drake._plant import guarded
-from engines.equations import demands_along
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.as_is import driven_by_forces
+from loopcheck.engines.drake._as_is import DrakeStepped
+from loopcheck.engines.drake._equations import equations
+from loopcheck.engines.drake._plant import guarded
+from loopcheck.engines.equations import demands_along
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 SETTINGS = {
     "loops": "AddBallConstraint, AddWeldConstraint and AddCouplerConstraint",
-    "solver": "discrete plant with SAP as it comes",
+    "solver": "discrete plant with SAP, default settings",
     "actuators": "actuation input port, computed torque held for a step",
     "loads": "springs as force elements, external wrenches and gravity compensation as applied spatial forces",
 }
@@ -23,7 +23,7 @@ class DrakeAsIs(Source):
     name = "drake/as_is"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
 
         def start(k: int) -> DrakeStepped:

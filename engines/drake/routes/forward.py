@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Self
 
-from engines.drake._equations import equations
-from engines.drake._plant import STRONGEST, guarded
-from engines.drake._stepping import GAIN, Run, simulate
-from engines.equations import carried_note, held_drives
-from engines.extrapolation import divided, settled_rungs, without_step
-from robots.efforts import EffortHistory, Refinable, Rung
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.drake._equations import equations
+from loopcheck.engines.drake._plant import STRONGEST, guarded
+from loopcheck.engines.drake._stepping import GAIN, Run, simulate
+from loopcheck.engines.equations import carried_note, held_drives
+from loopcheck.engines.extrapolation import divided, settled_rungs, without_step
+from loopcheck.robots.efforts import EffortHistory, Refinable, Rung
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 FARTHEST = 0.08
 """Longest time before the span [s]."""
 FINER = 2
-"""By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
+"""Divisor of the steps for robots with unactuated motions, which may vibrate on springs [-]."""
 MORE = 3
 """Most rungs that are added, each twice as fine as the last."""
 KEPT = 4
@@ -50,8 +50,8 @@ class Settings:
 
 
 OWN = Settings(settled=2e-6)
-"""Those of the route."""
-NOTE = "first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"
+"""Settings of the route."""
+NOTE = "first-order steps, extrapolated to zero step size; drift and tracking error at the finest step"
 
 
 class DrakeForward(Refinable):
@@ -64,7 +64,7 @@ class DrakeForward(Refinable):
         self.settings = settings
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism, settings = case.mechanism, self.settings
         with guarded(self.name):
             drives, undriven = held_drives(equations(mechanism), motion)
@@ -85,11 +85,11 @@ class DrakeForward(Refinable):
         )
 
     def tightened(self) -> Self:
-        """See `robots.efforts.Refinable.tightened`; the tolerance of SAP cannot be set from Python."""
+        """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance of SAP cannot be set from Python."""
         return type(self)(self.settings)
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
+        """See `loopcheck.robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
         return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
 
     def _rungs(self, mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], undriven: int) -> list[Rung]:
@@ -109,12 +109,16 @@ class DrakeForward(Refinable):
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
     """Every setting that matters, as text."""
     return {
-        "extrapolation": f"Richardson: value at step zero of the polynomial through the finest {KEPT} steps"
-        + (f"; up to {MORE} finer ones are added while {settings.settled:g} is left" if settings.settled < inf else ""),
-        "pre-roll": f"{0 if undriven else settings.lead} steps before the span, {FARTHEST:g} s at most, started "
-        "with the velocities of half a step earlier",
+        "extrapolation": f"Richardson extrapolation of the finest {KEPT} steps to zero step size"
+        + (
+            (f"; up to {MORE} finer steps while the change exceeds {settings.settled:g}")
+            if settings.settled < inf
+            else ""
+        ),
+        "pre-roll": f"{0 if undriven else settings.lead} steps before the span, {FARTHEST:g} s at most, with "
+        "initial velocities of half a step earlier",
         "loops": "AddBallConstraint, AddWeldConstraint and AddCouplerConstraint",
-        "solver": "discrete plant with SAP as it comes, whose tolerance cannot be set",
+        "solver": "discrete plant with SAP; its tolerance cannot be set",
         "drives": f"actuators with controller gains p 1e-9 and d {GAIN:g}, desired velocity (x(t+dt) - x)/dt, "
         f"effort at most {settings.strongest:g}; read by the net actuation port",
         "loads": "springs as force elements, external wrenches and gravity compensation as applied spatial forces",

@@ -1,11 +1,11 @@
 """Drake's mass matrix, bias, Jacobians of the loops' points and bias accelerations at the exact state; no solver."""
 
-from engines.drake._equations import equations
-from engines.drake._plant import guarded
-from engines.equations import kkt_history
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.drake._equations import equations
+from loopcheck.engines.drake._plant import guarded
+from loopcheck.engines.equations import kkt_history
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 SETTINGS = {
     "tree": "CalcMassMatrix, CalcBiasTerm and CalcForceElementsContribution at the exact state",
@@ -20,6 +20,6 @@ class DrakeKkt(Source):
     name = "drake/kkt"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         with guarded(self.name):
             return kkt_history(self.name, equations(case.mechanism), motion, SETTINGS)

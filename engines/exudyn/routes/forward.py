@@ -11,18 +11,18 @@ from typing import Self
 import numpy as np
 from scipy.linalg import qr
 
-from engines.extrapolation import divided, value_at_zero
-from engines.exudyn._equations import closure_jacobian
-from engines.exudyn._stepping import Run, simulate
-from engines.projection import drives_along, null_space
-from robots.arrays import Array
-from robots.efforts import EffortHistory, Refinable
-from robots.mechanism import ConnectClosure, Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.extrapolation import divided, value_at_zero
+from loopcheck.engines.exudyn._equations import closure_jacobian
+from loopcheck.engines.exudyn._stepping import Run, simulate
+from loopcheck.engines.projection import drives_along, null_space
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory, Refinable
+from loopcheck.robots.mechanism import ConnectClosure, Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 FINER = 8
-"""By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
+"""Divisor of the steps for robots with unactuated motions, which may vibrate on springs [-]."""
 POSES = 3
 """At how many places along the motion constraints are looked at for redundancy."""
 
@@ -34,15 +34,15 @@ class Settings:
     parts: tuple[int, ...] = (2, 4, 8)
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
     lead: int = 1
-    """Such parts before the span, as multipliers are known only at the ends of steps; all steps start at one time."""
+    """Number of these parts before the span (multipliers exist only at the ends of steps); the same for all steps."""
     tolerance: float = 1e-8
-    """At which Newton's method stops: an increment relative to the first one of a step [-]."""
+    """Newton's method stops at this increment, relative to the first increment of a step [-]."""
     exact_start: bool = True
-    """Whether the simulation starts with the accelerations of the motion; else with none."""
+    """Whether the simulation starts with the accelerations of the motion; if not, with zero."""
 
 
 OWN = Settings()
-"""Those of the route."""
+"""Settings of the route."""
 
 
 class ExudynForward(Refinable):
@@ -55,7 +55,7 @@ class ExudynForward(Refinable):
         self.settings = settings
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism, plan = case.mechanism, _plan(case.mechanism, motion)
         finer = FINER if plan.undriven else 1
         runs = [self._run(plan, divided(motion.dt) / finer, count) for count in self.settings.parts]
@@ -73,11 +73,11 @@ class ExudynForward(Refinable):
         )
 
     def tightened(self) -> Self:
-        """See `robots.efforts.Refinable.tightened`."""
+        """See `loopcheck.robots.efforts.Refinable.tightened`."""
         return type(self)(replace(self.settings, tolerance=self.settings.tolerance / 100))
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`; its constraints are rigid."""
+        """See `loopcheck.robots.efforts.Refinable.refined`; its constraints are rigid."""
         return type(self)(replace(self.settings, parts=tuple(2 * count for count in self.settings.parts)))
 
     def _run(self, plan: "_Plan", whole: float, count: int) -> Run:
@@ -96,11 +96,11 @@ class ExudynForward(Refinable):
 class _Plan:
     drives: tuple[int, ...]
     undriven: bool
-    """Whether something moves that nothing drives."""
+    """Whether the robot has unactuated motions."""
     left_out: tuple[int, ...]
     """Rows of the closures that are redundant and left out."""
     rank_revealing: bool
-    """Whether redundant ones are left."""
+    """Whether redundant constraints remain."""
 
 
 def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
@@ -141,26 +141,28 @@ def _rank(J: Array) -> int:
 
 def _in_words(settings: Settings) -> dict[str, str]:
     """Every setting that matters, as text."""
-    start = "those of the motion" if settings.exact_start else "zero"
+    start = "of the motion" if settings.exact_start else "zero"
     return {
         "integrator": "TrapezoidalIndex2, constant step",
-        "bodies": "ObjectRigidBody on NodeRigidBodyEP, without mass between two joints of one body",
+        "bodies": "ObjectRigidBody on NodeRigidBodyEP, massless between two joints of a body",
         "joints": "ObjectJointRevoluteZ, PrismaticX, Spherical and Generic, for the tree and the loops",
         "drives": "ObjectConnectorCoordinateVector on the rate of the joint, prescribed at the end of each step; "
         "its multiplier is the effort",
-        "Newton": f"modified, until an increment is {settings.tolerance:g} of the first, EigenDense",
+        "Newton": f"modified Newton until an increment is {settings.tolerance:g} of the first, EigenDense",
         "start": f"{settings.lead} steps before the span, accelerations {start}",
-        "extrapolation": "Richardson in the square of the step: value at zero of the polynomial through all efforts",
+        "extrapolation": "Richardson extrapolation of all efforts, in the square of the step, to zero step size",
     }
 
 
 def _note(mechanism: Mechanism, plan: _Plan, rungs: int) -> str:
-    notes = ["second-order steps, extrapolated to step zero; drift and tracking error are of the finest step"]
+    notes = ["second-order steps, extrapolated to zero step size; drift and tracking error at the finest step"]
     if rungs == 1:
         notes = []
     carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in plan.drives]
     if carried:
-        notes.append(f"{', '.join(carried)} not driven, as the others move the robot: compare projected efforts")
+        notes.append(
+            f"{', '.join(carried)} not driven, because fewer drives determine the motion: compare projected efforts"
+        )
     if plan.left_out:
         notes.append(f"{len(plan.left_out)} redundant rows of the loops left out")
     if plan.rank_revealing:

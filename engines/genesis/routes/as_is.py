@@ -1,10 +1,10 @@
 """Genesis as its user runs it: the file through its loader, its own drives; rotors set back to those of the file."""
 
-from engines.genesis._as_is import held_by_drives
-from engines.genesis._scene import Stepping
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.genesis._as_is import held_by_drives
+from loopcheck.engines.genesis._scene import Stepping
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class GenesisAsIs(Source):
@@ -17,5 +17,5 @@ class GenesisAsIs(Source):
         self.as_loaded = as_loaded
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         return held_by_drives(self.name, case, motion, Stepping(), as_loaded=self.as_loaded)

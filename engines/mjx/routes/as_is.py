@@ -2,12 +2,12 @@
 
 from typing import ClassVar
 
-from engines.mjx._mjx import device
-from engines.mjx.stepper import MjxStepper
-from engines.mujoco.as_is import compiled, driven
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.mjx._mjx import device
+from loopcheck.engines.mjx.stepper import MjxStepper
+from loopcheck.engines.mujoco.as_is import compiled, driven
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class MjxAsIs(Source):
@@ -15,13 +15,13 @@ class MjxAsIs(Source):
 
     name = "mjx/as_is"
     double: ClassVar[bool] = True
-    """Whether MJX computes in double precision, which it does only if it is told to."""
+    """Whether MJX computes in double precision; its default is single."""
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         stepper = MjxStepper(self.name, compiled(case.mechanism), double=self.double)
         settings = {
             "precision": f"{'double' if self.double else 'single'}, on {device()}",
-            "plan": "by MuJoCo's own matrices, in double precision",
+            "plan": "computed with MuJoCo's matrices in double precision",
         }
         return driven(stepper, case, motion, settings)

@@ -1,6 +1,6 @@
 """The same as `mjx/as_is` in single precision, as MJX computes out of the box and on a GPU."""
 
-from engines.mjx.routes.as_is import MjxAsIs
+from loopcheck.engines.mjx.routes.as_is import MjxAsIs
 
 
 class MjxAsIsSingle(MjxAsIs):

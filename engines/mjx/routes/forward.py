@@ -13,23 +13,23 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from engines.extrapolation import value_at_zero
-from engines.mjx._joints import joints_of
-from engines.mjx._model import compiled, guarded, loads_of, put, rows_of
-from engines.mjx._stepping import Layout, Robot, Run, simulated
-from engines.mujoco.model import actuator_names, gearing, holds_angle
-from engines.mujoco.routes.forward import drives_of, own_steps
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.extrapolation import value_at_zero
+from loopcheck.engines.mjx._joints import joints_of
+from loopcheck.engines.mjx._model import compiled, guarded, loads_of, put, rows_of
+from loopcheck.engines.mjx._stepping import Layout, Robot, Run, simulated
+from loopcheck.engines.mujoco.model import actuator_names, gearing, holds_angle
+from loopcheck.engines.mujoco.routes.forward import drives_of, own_steps
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 FINEST = 2.5e-3
 """Upper bound of the finest step [s]; the ladder doubles it."""
 FINEST_FREE = FINEST / 8
-"""The same where something moves that nothing drives: it may vibrate on its springs."""
+"""The same for robots with unactuated motions, which may vibrate on springs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +39,19 @@ class Settings:
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; empty for the route's own."""
     division: int = 1
-    """By what `FINEST` is divided [-]."""
+    """Divisor of `FINEST` [-]."""
     double: bool = True
     """Double or single precision."""
     compliances: tuple[float, ...] = (2e-3, 4e-3)
     """Factors on the inverse weights of bodies and dofs, extrapolated to zero if there are several [-]."""
     iterations: int = 1
-    """Of Newton's method, which needs one: all constraints are equalities."""
+    """Iterations of Newton's method; a single iteration suffices, because all constraints are equalities."""
     impedance: float = 0.9999
     """Largest that MJX accepts [-]."""
     solref: tuple[float, float] = (100.0, 20.0)
     """Stiffness [1/s²] and damping [1/s] of the feedback on drift."""
     velocity_term: bool = True
-    """Whether J̇v is put into the reference accelerations, where MJX has none."""
+    """Whether J̇v, missing in MJX, is added to the reference accelerations."""
 
 
 class _Simulation(NamedTuple):
@@ -68,7 +68,7 @@ class _Simulation(NamedTuple):
 
 
 OWN = Settings()
-"""Those of the route."""
+"""Settings of the route."""
 
 
 class MjxForward(Refinable):
@@ -82,7 +82,7 @@ class MjxForward(Refinable):
         self.settings = settings or self.own
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         settings = self.settings
         drives, undriven = drives_of(case.mechanism, motion)
         bound = (FINEST_FREE if undriven else FINEST) / settings.division
@@ -97,9 +97,9 @@ class MjxForward(Refinable):
                     if dt == steps[-1]:
                         raise
                     diverged.append(f"{1e3 * dt:g}")
-        notes = ["J̇v, which MJX leaves out of its loops, put in" if settings.velocity_term else "without J̇v, as MJX is"]
+        notes = ["J̇v (missing from the loops of MJX) added" if settings.velocity_term else "without J̇v, as in MJX"]
         if diverged:
-            notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
+            notes.append(f"the simulation diverged at steps of {', '.join(diverged)} ms")
         finest = ladder[-1]
         return EffortHistory(
             source=self.name,
@@ -114,11 +114,11 @@ class MjxForward(Refinable):
         )
 
     def tightened(self) -> Self:
-        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is zero."""
         return type(self)(replace(self.settings, iterations=2 * self.settings.iterations))
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`."""
+        """See `loopcheck.robots.efforts.Refinable.refined`."""
         settings = self.settings
         steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (settings.steps, settings.compliances))
         return type(self)(replace(settings, steps=steps, division=2 * settings.division, compliances=compliances))
@@ -134,10 +134,10 @@ def in_words(settings: Settings) -> Mapping[str, str]:
         "solver": f"Newton, {settings.iterations} iterations, no line search",
         "impedance": f"solimp {settings.impedance:g} {settings.impedance:g} 0.001 0.5 1",
         "drift feedback": f"solref {' '.join(f'{-x:g}' for x in settings.solref)}",
-        "velocity term": "from the derivative of MJX's Jacobian" if settings.velocity_term else "none, as MJX is",
+        "velocity term": "from the derivative of MJX's Jacobian" if settings.velocity_term else "absent, as in MJX",
         "compliance": f"body and dof inverse weights times {compliances}"
         + (", extrapolated to 0" if len(settings.compliances) > 1 else ""),
-        "actuators": "a joint or tendon equality each, its constraint force is the effort",
+        "actuators": "a joint or tendon equality per drive; its constraint force is the effort",
     }
 
 

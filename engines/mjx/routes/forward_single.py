@@ -5,10 +5,10 @@ accelerations, of which round-off is left where the constraint is hard. So the c
 own by as much as the extrapolation to none allows.
 """
 
-from engines.mjx.routes.forward import MjxForward, Settings
+from loopcheck.engines.mjx.routes.forward import MjxForward, Settings
 
 OWN = Settings(double=False, compliances=(3.0, 6.0))
-"""Those of the route."""
+"""Settings of the route."""
 
 
 class MjxForwardSingle(MjxForward):

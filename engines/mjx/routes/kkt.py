@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from engines.mjx._model import compiled, guarded, opening, terms
-from engines.mujoco.model import actuator_names
-from engines.projection import RANK_TOLERANCE, loop_motions
-from robots.efforts import Deviation, EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.mjx._model import compiled, guarded, opening, terms
+from loopcheck.engines.mujoco.model import actuator_names
+from loopcheck.engines.projection import RANK_TOLERANCE, loop_motions
+from loopcheck.robots.efforts import Deviation, EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class MjxKkt(Source):
@@ -15,10 +15,10 @@ class MjxKkt(Source):
 
     name = "mjx/kkt"
     double = True
-    """Whether MJX computes in double precision; what is done with its matrices always is."""
+    """Whether MJX computes in double precision; operations on its matrices always do."""
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism, model = case.mechanism, compiled(case.mechanism)
         W = mechanism.rates_of(mechanism.drives)
         with guarded(self.name, double=self.double):
@@ -39,9 +39,9 @@ class MjxKkt(Source):
             closure_drift=Deviation().or_worse(*(opening(model, residual) for residual in engine_terms.opening)),
             settings={
                 "precision": f"{'double' if self.double else 'single'}, on the CPU",
-                "state": "q, and rates of drives independent there; the others from J and J̇q̇ of the engine",
+                "state": "q and rates of independent drives; passive rates from J and J̇q̇ of the engine",
                 "J̇q̇": "derivative of MJX's J q̇ along q̇, by JAX",
-                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
+                "rank tolerance": f"{RANK_TOLERANCE:g} relative to rows of unit length",
             },
-            note="state given; drift is the gap the engine sees in it",
+            note="prescribed state; closure drift is the loop gap computed by the engine in this state",
         )

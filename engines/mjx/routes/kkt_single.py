@@ -1,6 +1,6 @@
 """The same as `mjx/kkt` in single precision, as MJX computes out of the box and on a GPU."""
 
-from engines.mjx.routes.kkt import MjxKkt
+from loopcheck.engines.mjx.routes.kkt import MjxKkt
 
 
 class MjxKktSingle(MjxKkt):

@@ -1,10 +1,10 @@
 """MuJoCo as its user runs it: the file as it is, its own actuators and options, `mj_step` and nothing else."""
 
-from engines.mujoco.as_is import compiled, driven
-from engines.mujoco.stepper import MujocoStepper
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.mujoco.as_is import compiled, driven
+from loopcheck.engines.mujoco.stepper import MujocoStepper
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class MujocoAsIs(Source):
@@ -13,5 +13,5 @@ class MujocoAsIs(Source):
     name = "mujoco/as_is"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         return driven(MujocoStepper(compiled(case.mechanism)), case, motion, {})

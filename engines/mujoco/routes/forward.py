@@ -28,12 +28,12 @@ from typing import Any, Self
 import mujoco
 import numpy as np
 
-from engines.extrapolation import relative_change, value_at_zero
-from engines.ladder import own_steps as halved
-from engines.mujoco._clock import frozen_targets, moving_targets, push
-from engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose
-from engines.mujoco._stepping import stepping
-from engines.mujoco.model import (
+from loopcheck.engines.extrapolation import relative_change, value_at_zero
+from loopcheck.engines.ladder import own_steps as halved
+from loopcheck.engines.mujoco._clock import frozen_targets, moving_targets, push
+from loopcheck.engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose
+from loopcheck.engines.mujoco._stepping import stepping
+from loopcheck.engines.mujoco.model import (
     actuator_names,
     build,
     driven,
@@ -44,25 +44,25 @@ from engines.mujoco.model import (
     opening,
     rows_of_drives,
 )
-from engines.projection import drives_along, null_space
-from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
-from robots.errors import EngineError
-from robots.mechanism import Coordinate, CoordinateClosure, Mechanism
-from robots.motion import Drive, Motion
-from robots.robot import Case
-from robots.size import size_in_motion
+from loopcheck.engines.projection import drives_along, null_space
+from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import Case
+from loopcheck.robots.size import size_in_motion
 
 FINEST = 1.25e-3
 """Upper bound of the finest step [s]; the ladder doubles it three times."""
 FINEST_FREE = FINEST / 8
-"""The same where something moves that nothing drives: it may vibrate on its springs."""
+"""The same for robots with unactuated motions, which may vibrate on springs."""
 RUNGS = 4
 ORDER = 4
 """Of the Runge-Kutta method."""
 MORE = 2
 """How many finer steps are added at most."""
 CLOSED = 1e-9
-"""The same of the model's own loops in exact states from which on it is worth a word [-]."""
+"""Least gap of the model's own loops in exact states that is reported [-]."""
 RUNGE_KUTTA = "Runge-Kutta"
 """The classical method of fourth order, with the targets of each of its stages."""
 MJ_STEP: Mapping[str, Callable[[Any, Any], None]] = {
@@ -71,7 +71,7 @@ MJ_STEP: Mapping[str, Callable[[Any, Any], None]] = {
     "implicitfast": mujoco.mj_implicit,
     "RK4": partial(mujoco.mj_RungeKutta, N=4),
 }
-"""What `mj_step` does after `mj_forward`, by the name of the integrator, with targets that are frozen over a step."""
+"""Operation of `mj_step` after `mj_forward`, by the name of the integrator, with constant targets over a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,22 +79,22 @@ class Settings:
     """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
 
     steps: tuple[float, ...] = ()
-    """Steps that divide the report grid, coarsest first [s]; none: four, halved until `FINEST` is reached."""
+    """Steps that divide the report grid, coarsest first [s]; empty: four steps, halved until `FINEST`."""
     division: int = 1
-    """By what `FINEST` is divided [-]."""
+    """Divisor of `FINEST` [-]."""
     compliances: tuple[float, ...] = (0.001, 0.002)
-    """Factors on the model's inverse weights [-]; the efforts at several are extrapolated to none."""
+    """Factors on the model's inverse weights [-]; the efforts at several factors are extrapolated to zero."""
     adapts: bool = False
-    """Whether harder or softer ones are taken where two of them, one twice the other, are not in the linear range."""
+    """Whether the compliances are changed if two of them, in a ratio of 2, are outside the linear range."""
     settled: float = inf
-    """Most that the finest step may leave in the efforts, over their peak [-]; up to `MORE` finer ones are added."""
+    """Largest error of the finest step, over the peak of the efforts [-]; up to `MORE` finer steps are added."""
     integrator: str = RUNGE_KUTTA
-    """`RUNGE_KUTTA`, or one of `MJ_STEP`."""
+    """`RUNGE_KUTTA`, or a key of `MJ_STEP`."""
     solver: str = "Newton"
     """As in an MJCF: Newton, CG or PGS."""
     iterations: int = 100
     tolerance: float = 0.0
-    """Improvement of the cost at which the solver stops [-]."""
+    """Improvement of the cost that ends the solver's iterations [-]."""
     solref: tuple[float, float] = (-100.0, -20.0)
     """Stiffness [1/s²] and damping [1/s] of the feedback on drift; stiffer ruins the Runge-Kutta method."""
     solimp: tuple[float, float, float, float, float] = (0.9999, 0.9999, 0.001, 0.5, 1.0)
@@ -102,7 +102,7 @@ class Settings:
 
 
 OWN = Settings(adapts=True, settled=1e-7)
-"""Those of the route."""
+"""Settings of the route."""
 
 
 class MujocoForward(Refinable):
@@ -115,7 +115,7 @@ class MujocoForward(Refinable):
         self.settings = settings
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         drives, undriven = drives_of(case.mechanism, motion)
         finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
         steps = self.settings.steps or own_steps(motion.dt, finest=finest)
@@ -152,12 +152,12 @@ class MujocoForward(Refinable):
         )
 
     def tightened(self) -> Self:
-        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is zero."""
         settings = self.settings
         return type(self)(replace(settings, tolerance=settings.tolerance / 100, iterations=2 * settings.iterations))
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`."""
+        """See `loopcheck.robots.efforts.Refinable.refined`."""
         settings = self.settings
         steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (settings.steps, settings.compliances))
         finer = replace(settings, steps=steps, division=2 * settings.division, compliances=compliances)
@@ -209,9 +209,9 @@ def in_words(settings: Settings) -> dict[str, str]:
     compliances = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
     own = settings.integrator == RUNGE_KUTTA
     return {
-        "integrator": "MuJoCo's Runge-Kutta, 4th order (our own where balls or free bodies turn), targets move"
+        "integrator": "MuJoCo's Runge-Kutta, 4th order (loopcheck's for ball and free joints), moving targets"
         if own
-        else f"mj_step, {settings.integrator}, targets frozen over a step",
+        else f"mj_step, {settings.integrator}, constant targets over a step",
         "steps": f"{steps} ms; the finest is reported",
         "solver": f"{settings.solver}, dense, tolerance {settings.tolerance:g}, "
         f"at most {settings.iterations} iterations",
@@ -219,7 +219,7 @@ def in_words(settings: Settings) -> dict[str, str]:
         "drift feedback": f"solref {' '.join(f'{x:g}' for x in settings.solref)}",
         "compliance": f"body and dof inverse weights times {compliances}"
         + (", extrapolated to 0" if len(settings.compliances) > 1 else ""),
-        "actuators": "a joint equality each, its constraint force is the effort, through the engine's own gear",
+        "actuators": "a joint equality per drive; its constraint force, divided by the engine's gear, is the effort",
     }
 
 
@@ -244,7 +244,10 @@ def _of_curves(mechanism: Mechanism) -> Iterator[str]:
         if isinstance(closure, CoordinateClosure) and closure.leader is not None and closure.coefficients[2:].any()
     ]
     if curved:
-        yield f"MuJoCo leaves the curvature of the polynomial of {', '.join(curved)} out (mujoco-joint-polynomial)"
+        yield (
+            f"MuJoCo ignores the curvature of the polynomial of {', '.join(curved)} (known issue "
+            "mujoco-joint-polynomial)"
+        )
 
 
 def _of_softness(mechanism: Mechanism, motion: Motion, choice: Choice) -> Iterator[str]:
@@ -252,10 +255,10 @@ def _of_softness(mechanism: Mechanism, motion: Motion, choice: Choice) -> Iterat
     if len(choice.compliances) > 1:
         yield f"extrapolated to rigid constraints from {len(choice.compliances)} compliances"
     if choice.change > LINEAR:
-        yield f"constraints twice as soft change the efforts by {choice.change:.1g} of their peak"
+        yield f"doubled compliance changes the efforts by {choice.change:.1g} of their peak"
         gap = _own_gap(mechanism, motion)
         if gap.over(size_in_motion(mechanism, motion)) > CLOSED:
-            yield f"the model's own loops close only to {gap.largest:.1g} m or rad, and hard constraints pull at that"
+            yield f"the loops of the file close only to {gap.largest:.1g} m or rad; stiff constraints act on this gap"
 
 
 def _own_gap(mechanism: Mechanism, motion: Motion) -> Deviation:
@@ -272,9 +275,9 @@ def _own_gap(mechanism: Mechanism, motion: Motion) -> Deviation:
 def _of_drives(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> Iterator[str]:
     names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
     if names:
-        yield f"redundantly actuated: {', '.join(names)} not driven, so only the projected effort compares"
+        yield f"redundantly actuated: {', '.join(names)} not driven; only the projected effort is comparable"
     if diverged:
-        yield f"at steps of {', '.join(diverged)} ms the simulation diverged"
+        yield f"the simulation diverged at steps of {', '.join(diverged)} ms"
 
 
 def at_compliance(settings: Settings, compliance: float) -> Settings:

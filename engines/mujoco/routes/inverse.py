@@ -7,10 +7,17 @@ and gives next to no force, so the efforts are those of the cut tree, or worse.
 import mujoco
 import numpy as np
 
-from engines.mujoco.model import actuator_names, build, guarded, own_actuators_off, transmission, wrench_forces
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.mujoco.model import (
+    actuator_names,
+    build,
+    guarded,
+    own_actuators_off,
+    transmission,
+    wrench_forces,
+)
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class MujocoInverse(Source):
@@ -19,7 +26,7 @@ class MujocoInverse(Source):
     name = "mujoco/inverse"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         model = build(case.mechanism)
         own_actuators_off(model)
         data = mujoco.MjData(model)
@@ -36,6 +43,6 @@ class MujocoInverse(Source):
             actuators=actuator_names(case.mechanism),
             t=motion.t,
             effort=effort,
-            settings={"all": "those of the MJCF"},
+            settings={"all": "of the MJCF"},
             note="mj_inverse is not valid for soft loops",
         )

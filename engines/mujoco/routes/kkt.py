@@ -3,8 +3,8 @@
 import mujoco
 import numpy as np
 
-from engines.mujoco.loops import closure_bias
-from engines.mujoco.model import (
+from loopcheck.engines.mujoco.loops import closure_bias
+from loopcheck.engines.mujoco.model import (
     actuator_names,
     build,
     equality_rows,
@@ -15,10 +15,10 @@ from engines.mujoco.model import (
     transmission,
     tree_terms,
 )
-from engines.projection import RANK_TOLERANCE, loop_motions
-from robots.efforts import Deviation, EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.projection import RANK_TOLERANCE, loop_motions
+from loopcheck.robots.efforts import Deviation, EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class MujocoKkt(Source):
@@ -27,7 +27,7 @@ class MujocoKkt(Source):
     name = "mujoco/kkt"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         model = build(case.mechanism)
         own_actuators_off(model)
         data, scale = mujoco.MjData(model), case.mechanism.effort_scales
@@ -48,9 +48,9 @@ class MujocoKkt(Source):
             effort=effort,
             closure_drift=gap,
             settings={
-                "state": "q, and rates of drives independent there; the others from J and J̇q̇ of the engine",
-                "J̇q̇": "mj_objectAcceleration of the ends; curvature of polynomials added, which MuJoCo leaves out",
-                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
+                "state": "q and rates of independent drives; passive rates from J and J̇q̇ of the engine",
+                "J̇q̇": "mj_objectAcceleration of the ends, plus the curvature of polynomials (missing in MuJoCo)",
+                "rank tolerance": f"{RANK_TOLERANCE:g} relative to rows of unit length",
             },
-            note="state given; drift is the gap the engine sees in it",
+            note="prescribed state; closure drift is the loop gap computed by the engine in this state",
         )

@@ -1,10 +1,10 @@
 """Newton as its user runs it with its solver Steel: the step of its examples, and its own drives."""
 
-from engines.newton._as_is import held_by_drives
-from engines.newton._stepping import Stepping
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.newton._as_is import held_by_drives
+from loopcheck.engines.newton._stepping import Stepping
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class NewtonAsIsSteel(Source):
@@ -13,5 +13,5 @@ class NewtonAsIsSteel(Source):
     name = "newton/as_is_steel"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         return held_by_drives(self.name, case, motion, Stepping(solver="steel"))

@@ -1,10 +1,10 @@
 """PhysX as Isaac's users run it, by its solver of small steps: the drives of its joints, friction set to none."""
 
-from engines.physx._articulation import Stepping
-from engines.physx._as_is import efforts
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.physx._articulation import Stepping
+from loopcheck.engines.physx._as_is import efforts
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 OWN = Stepping(tgs=True)
 """The settings of the route."""
@@ -20,5 +20,5 @@ class PhysxAsIsTgs(Source):
         self.stepping = stepping
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         return efforts(self.name, case, motion, self.stepping)

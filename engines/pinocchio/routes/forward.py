@@ -17,22 +17,22 @@ from typing import Self
 
 import numpy as np
 
-from engines.equations import carried_note, held_drives
-from engines.ladder import own_steps
-from engines.pinocchio._equations import equations
-from engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, want_rigid
-from engines.pinocchio._tree import guarded
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.equations import carried_note, held_drives
+from loopcheck.engines.ladder import own_steps
+from loopcheck.engines.pinocchio._equations import equations
+from loopcheck.engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, want_rigid
+from loopcheck.engines.pinocchio._tree import guarded
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 FINEST = 2.5e-3
 """Upper bound of the finest step [s]; the ladder doubles it twice."""
 FINEST_FREE = FINEST / 16
-"""The same where something moves that nothing drives: it may vibrate on its springs."""
+"""The same for robots with unactuated motions, which may vibrate on springs."""
 RUNGS = 3
 
 
@@ -41,16 +41,16 @@ class Settings:
     """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
 
     steps: tuple[float, ...] = ()
-    """Steps that divide the report grid, coarsest first [s]; none: three, halved until `FINEST` is reached."""
+    """Steps that divide the report grid, coarsest first [s]; empty: three steps, halved until `FINEST`."""
     division: int = 1
-    """By what `FINEST` is divided [-]."""
+    """Divisor of `FINEST` [-]."""
     solver: Solver = field(default_factory=Solver)
     adapts: bool = False
-    """Whether its mu counts by the least mobility of what the constraints hold, as the robot starts."""
+    """Whether mu is relative to the least mobility of the constraints in the initial state."""
 
 
 OWN = Settings(adapts=True)
-"""Those of the route."""
+"""Settings of the route."""
 
 
 class PinocchioForward(Refinable):
@@ -64,7 +64,7 @@ class PinocchioForward(Refinable):
         self.settings = settings
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         want_rigid(mechanism, mechanism.drives)
         with guarded(self.name):
@@ -85,12 +85,12 @@ class PinocchioForward(Refinable):
         )
 
     def tightened(self) -> Self:
-        """See `robots.efforts.Refinable.tightened`; the tolerance is zero."""
+        """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is zero."""
         solver = self.settings.solver
         return type(self)(replace(self.settings, solver=replace(solver, iterations=2 * solver.iterations)))
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`; what makes constraints soft is the regularisation."""
+        """See `loopcheck.robots.efforts.Refinable.refined`; what makes constraints soft is the regularisation."""
         settings = self.settings
         solver = replace(settings.solver, mu=settings.solver.mu / 2)
         steps = tuple(dt / 2 for dt in settings.steps)
@@ -155,11 +155,11 @@ def in_words(settings: Settings) -> dict[str, str]:
     return {
         "integrator": f"{'classical Runge-Kutta, 4th order' if own else solver.integrator}, on constraintDynamics",
         "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
-        "solver": f"proximal, mu {solver.mu:g}{' of the least mobility at the start' * settings.adapts}, "
+        "solver": f"proximal, mu {solver.mu:g}{' of the smallest mobility in the initial state' * settings.adapts}, "
         f"{solver.iterations} iterations",
         "drift feedback": f"Baumgarte, Kp {solver.stiffness:g} 1/s², Kd {solver.damping:g} 1/s",
-        "loops": "a RigidConstraintModel each, 3D or 6D",
-        "actuators": "a 6D RigidConstraintModel across each joint, its contact_force is the effort",
+        "loops": "a RigidConstraintModel per closure, 3D or 6D",
+        "actuators": "a 6D RigidConstraintModel across each joint; its contact_force is the effort",
         "loads": "springs, dampers, external wrenches and gravity compensation as efforts on the joints at each stage",
     }
 
@@ -167,5 +167,5 @@ def in_words(settings: Settings) -> dict[str, str]:
 def _note(mechanism: Mechanism, drives: Sequence[int], diverged: list[str]) -> str:
     notes = carried_note(mechanism, drives)
     if diverged:
-        notes.append(f"at steps of {', '.join(diverged)} ms the simulation diverged")
+        notes.append(f"the simulation diverged at steps of {', '.join(diverged)} ms")
     return "; ".join(notes)

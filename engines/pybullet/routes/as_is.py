@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from engines.as_is import finite, history
-from engines.pybullet._as_is import demands, simulate
-from engines.pybullet._refusals import refuse
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.as_is import finite, history
+from loopcheck.engines.pybullet._as_is import demands, simulate
+from loopcheck.engines.pybullet._refusals import refuse
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 SETTINGS = {
-    "loops": "createConstraint as it comes",
+    "loops": "createConstraint with default settings",
     "solver": "defaults: sequential impulse, 50 iterations, residual threshold 1e-7, erp 0.2",
     "actuators": "TORQUE_CONTROL, computed torque held for a step; default motors off",
     "damping": "defaults: linear and angular 0.04; joint damping as in the model",
@@ -24,7 +24,7 @@ class PybulletAsIs(Source):
     name = "pybullet/as_is"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         refuse(case.mechanism, motion.q, closed=True)
         known = demands(case.mechanism, motion)
         with finite(self.name):

@@ -12,20 +12,20 @@ from typing import Self
 
 import numpy as np
 
-from engines.extrapolation import divided, unsettled, without_step
-from engines.projection import drives_along, null_space
-from engines.pybullet._angles import in_angles
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import closure_jacobian
-from engines.pybullet._motors import Motors, motors
-from engines.pybullet._refusals import refuse
-from engines.pybullet._stepping import Driven, Run, Simulation, simulate
-from engines.pybullet._world import BASE_LINK, World, opened
-from robots.arrays import Array
-from robots.efforts import EffortHistory, Refinable
-from robots.mechanism import WORLD, Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.extrapolation import divided, unsettled, without_step
+from loopcheck.engines.projection import drives_along, null_space
+from loopcheck.engines.pybullet._angles import in_angles
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._jacobian import closure_jacobian
+from loopcheck.engines.pybullet._motors import Motors, motors
+from loopcheck.engines.pybullet._refusals import refuse
+from loopcheck.engines.pybullet._stepping import Driven, Run, Simulation, simulate
+from loopcheck.engines.pybullet._world import BASE_LINK, World, opened
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory, Refinable
+from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 UNLIMITED = 1e9
 """Force of motors and loops, and joint velocity, that are never reached [N, N m, m/s or rad/s]."""
@@ -46,15 +46,15 @@ class Settings:
     iterations: int = 2000
     """Most iterations of the sequential-impulse solver in a step; well-conditioned robots stop at a few hundred."""
     residual: float = 1e-28
-    """Squared change of a constraint's velocity at which the solver stops [m²/s² or rad²/s²].
+    """Squared change of a constraint's velocity that ends the solver's iterations [m²/s² or rad²/s²].
 
-    A loop that is nearly singular converges slowly: a four-bar that stops at 1e-24 is 1e-6 off, and one step in ten
-    more brings it to 1e-8.
-    """
+    A loop close to a singularity converges slowly: at 1e-24, a four-bar has an error of 1e-6; a tenth more
+    iterations reduce it to 1e-8.
+"""
     substeps: int = 0
     """PyBullet's own division of a step."""
     direct: bool = True
-    """Whether the direct solver is taken where it is right."""
+    """Whether the direct solver is used for loops that it solves correctly."""
     damping: float = 0.0
     """Linear and angular damping of every link [1/s]; Bullet's default is 0.04."""
     strongest: float = UNLIMITED
@@ -62,13 +62,13 @@ class Settings:
 
 
 PATIENCE = 50
-"""How many times as many iterations the first step gets where there are no steps before the span [-]."""
+"""Factor on the iterations of the first step for runs without steps before the span [-]."""
 FINER = 8
-"""By what the steps are divided where something moves that nothing drives: it may vibrate on its springs [-]."""
+"""Divisor of the steps for robots with unactuated motions, which may vibrate on springs [-]."""
 MORE = 2
 """Most rungs that are added, each twice as fine as the last."""
 OWN = Settings(settled=5e-7)
-"""Those of the route."""
+"""Settings of the route."""
 
 
 class PybulletForward(Refinable):
@@ -81,7 +81,7 @@ class PybulletForward(Refinable):
         self.settings = settings
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         refuse(mechanism, motion.q, closed=True)
         plan = _plan(mechanism, motion, self.settings)
@@ -100,12 +100,12 @@ class PybulletForward(Refinable):
         )
 
     def tightened(self) -> Self:
-        """See `robots.efforts.Refinable.tightened`; the tolerance is of a square."""
+        """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is of a square."""
         settings = self.settings
         return type(self)(replace(settings, residual=settings.residual / 100**2, iterations=2 * settings.iterations))
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`; with `erp` 1 its constraints are not soft.
+        """See `loopcheck.robots.efforts.Refinable.refined`; with `erp` 1 its constraints are not soft.
 
         As much less is left as makes it add as many rungs.
         """
@@ -118,7 +118,7 @@ class PybulletForward(Refinable):
 class _Plan:
     motors: Motors
     undriven: bool
-    """Whether something moves that nothing drives."""
+    """Whether the robot has unactuated motions."""
     direct: bool
     """Whether the direct solver is taken."""
     settings: Settings
@@ -132,10 +132,14 @@ def _in_words(plan: _Plan) -> dict[str, str]:
         f"{settings.substeps or 'no'} substeps"
     )
     return {
-        "solver": f"direct (Dantzig), or where it fails {iterative}" if plan.direct else iterative,
-        "extrapolation": "Richardson: value at step zero of the polynomial through the efforts of all steps"
-        + (f"; up to {MORE} finer ones are added while {settings.settled:g} is left" if settings.settled < inf else ""),
-        "pre-roll": f"{0 if plan.undriven else settings.lead} steps before the span, started with the velocities of "
+        "solver": f"direct (Dantzig); after a failure {iterative}" if plan.direct else iterative,
+        "extrapolation": "Richardson extrapolation of the efforts of all steps to zero step size"
+        + (
+            (f"; up to {MORE} finer steps while the change exceeds {settings.settled:g}")
+            if settings.settled < inf
+            else ""
+        ),
+        "pre-roll": f"{0 if plan.undriven else settings.lead} steps before the span, with initial velocities of "
         "half a step earlier",
         "loops": f"createConstraint (point-to-point, fixed, gear), erp {settings.erp:g} each and globally, "
         "force limit off",
@@ -253,13 +257,15 @@ def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
 
 def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:
     carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in plan.motors.places]
-    notes = ["first-order steps, extrapolated to step zero; drift and tracking error are of the finest step"]
+    notes = ["first-order steps, extrapolated to zero step size; drift and tracking error at the finest step"]
     if carried:
-        notes.append(f"motors of {', '.join(carried)} off, as the others move the robot: compare projected efforts")
+        notes.append(
+            f"motors of {', '.join(carried)} off, because fewer drives determine the motion: compare projected efforts"
+        )
     if plan.motors.stand_ins:
         names = ", ".join(mechanism.drives[k].name for k in plan.motors.places if not mechanism.drives[k].is_joint)
-        notes.append(f"tendons have no motor: those of joints that the loops tie to them move {names}")
+        notes.append(f"tendons have no motors; motors of joints coupled to them by the loops move {names}")
     if unconverged:
         limit = plan.settings.iterations
-        notes.append(f"the solver stopped at its limit of {limit} iterations in {unconverged:.0%} of those steps")
+        notes.append(f"the solver stopped at its limit of {limit} iterations in {unconverged:.0%} of the steps")
     return "; ".join(notes)

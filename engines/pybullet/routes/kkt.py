@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from engines.projection import RANK_TOLERANCE, loop_motions
-from engines.pybullet._angles import in_angles
-from engines.pybullet._bullet import pybullet
-from engines.pybullet._jacobian import closure_bias, closure_jacobian
-from engines.pybullet._loads import load_forces
-from engines.pybullet._refusals import refuse
-from engines.pybullet._world import World, opened
-from robots.arrays import Array
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.projection import RANK_TOLERANCE, loop_motions
+from loopcheck.engines.pybullet._angles import in_angles
+from loopcheck.engines.pybullet._bullet import pybullet
+from loopcheck.engines.pybullet._jacobian import closure_bias, closure_jacobian
+from loopcheck.engines.pybullet._loads import load_forces
+from loopcheck.engines.pybullet._refusals import refuse
+from loopcheck.engines.pybullet._world import World, opened
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 class PybulletKkt(Source):
@@ -21,7 +21,7 @@ class PybulletKkt(Source):
     name = "pybullet/kkt"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         refuse(case.mechanism, motion.q, closed=False)
         q, qd, qdd = in_angles(case.mechanism, motion.q, motion.qd, motion.qdd)
         with opened(case.mechanism) as world:
@@ -40,9 +40,9 @@ class PybulletKkt(Source):
             settings={
                 "tree forces": "calculateInverseDynamics at the exact state",
                 "loop Jacobian": "calculateJacobian at the closure points",
-                "state": "q, and rates of drives independent there; the others from J and J̇q̇ of the engine",
+                "state": "q and rates of independent drives; passive rates from J and J̇q̇ of the engine",
                 "J̇q̇": "central difference of order eight of J q̇ along q̇",
-                "rank tolerance": f"{RANK_TOLERANCE:g} of rows of length one",
+                "rank tolerance": f"{RANK_TOLERANCE:g} relative to rows of unit length",
             },
         )
 

@@ -1,17 +1,17 @@
 """Simbody as OpenSim's user runs it: its manager with its own integrator and accuracy, and coordinate actuators."""
 
-from engines.as_is import driven_by_forces
-from engines.equations import demands_along
-from engines.simbody._as_is import SimbodyStepped, want_scalar
-from engines.simbody._equations import equations
-from engines.simbody._opensim import guarded
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.as_is import driven_by_forces
+from loopcheck.engines.equations import demands_along
+from loopcheck.engines.simbody._as_is import SimbodyStepped, want_scalar
+from loopcheck.engines.simbody._equations import equations
+from loopcheck.engines.simbody._opensim import guarded
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 SETTINGS = {
-    "loops": "PointConstraint, WeldConstraint and CoordinateCouplerConstraint as they come",
-    "solver": "OpenSim's Manager as it comes, started anew at every step of the controller",
+    "loops": "PointConstraint, WeldConstraint and CoordinateCouplerConstraint with default settings",
+    "solver": "OpenSim's Manager with default settings, restarted at every step of the controller",
     "actuators": "CoordinateActuator overridden, computed torque held for a step",
     "loads": "springs, dampers, external wrenches and gravity compensation as forces of OpenSim",
 }
@@ -23,7 +23,7 @@ class SimbodyAsIs(Source):
     name = "simbody/as_is"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism = case.mechanism
         want_scalar(mechanism)
 

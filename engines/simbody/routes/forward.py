@@ -7,19 +7,19 @@ velocities and positions. Of a redundantly actuated robot only as many coordinat
 from dataclasses import dataclass, replace
 from typing import Self
 
-from engines.equations import carried_note, held_drives
-from engines.ladder import own_steps
-from engines.simbody._equations import equations
-from engines.simbody._opensim import guarded
-from engines.simbody._simulation import DEGREE, Run, simulate, want_regular
-from robots.efforts import EffortHistory, Refinable
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.equations import carried_note, held_drives
+from loopcheck.engines.ladder import own_steps
+from loopcheck.engines.simbody._equations import equations
+from loopcheck.engines.simbody._opensim import guarded
+from loopcheck.engines.simbody._simulation import DEGREE, Run, simulate, want_regular
+from loopcheck.robots.efforts import EffortHistory, Refinable
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 FINEST = 2.5e-3
 """Upper bound of the finest step [s]; the ladder doubles it twice."""
 FINEST_FREE = FINEST / 4
-"""The same where something moves that nothing drives: it may vibrate on its springs."""
+"""The same for robots with unactuated motions, which may vibrate on springs."""
 RUNGS = 3
 
 
@@ -28,17 +28,17 @@ class Settings:
     """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
 
     steps: tuple[float, ...] = ()
-    """Steps that divide the report grid, coarsest first [s]; none: three, halved until `FINEST` is reached."""
+    """Steps that divide the report grid, coarsest first [s]; empty: three steps, halved until `FINEST`."""
     division: int = 1
-    """By what `FINEST` is divided [-]."""
+    """Divisor of `FINEST` [-]."""
     tolerance: float = 1e-11
-    """To which constraints on positions and velocities are met by projection [m, rad, or per s]."""
+    """Tolerance of the projection onto constraints on positions and velocities [m, rad, or per s]."""
     degree: int = DEGREE
     """Of the splines that are prescribed; odd, and at most seven."""
 
 
 OWN = Settings()
-"""Those of the route."""
+"""Settings of the route."""
 
 
 class SimbodyForward(Refinable):
@@ -51,7 +51,7 @@ class SimbodyForward(Refinable):
         self.settings = settings
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         mechanism, settings = case.mechanism, self.settings
         want_regular(mechanism, motion)
         with guarded(self.name):
@@ -73,11 +73,11 @@ class SimbodyForward(Refinable):
         )
 
     def tightened(self) -> Self:
-        """See `robots.efforts.Refinable.tightened`."""
+        """See `loopcheck.robots.efforts.Refinable.tightened`."""
         return type(self)(replace(self.settings, tolerance=self.settings.tolerance / 100))
 
     def refined(self) -> Self:
-        """See `robots.efforts.Refinable.refined`; its constraints are rigid."""
+        """See `loopcheck.robots.efforts.Refinable.refined`; its constraints are rigid."""
         settings = self.settings
         steps = tuple(dt / 2 for dt in settings.steps)
         return type(self)(replace(settings, steps=steps, division=2 * settings.division))
@@ -86,11 +86,11 @@ class SimbodyForward(Refinable):
 def in_words(settings: Settings) -> dict[str, str]:
     """Every setting that matters, as text."""
     return {
-        "integrator": "OpenSim's Manager, RungeKuttaMerson, fourth order, each step as long as it may be",
+        "integrator": "OpenSim's Manager, RungeKuttaMerson, fourth order, every step of maximum size",
         "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
         "loops": f"PointConstraint, WeldConstraint, CoordinateCouplerConstraint; projected to {settings.tolerance:g}, "
-        "or to twice what they are open at the start",
-        "drives": f"prescribed coordinates, GCVSpline of degree {settings.degree} with a knot a step; minus the "
-        "multiplier is the effort",
+        "or to twice the initial loop gap",
+        "drives": f"prescribed coordinates, GCVSpline of degree {settings.degree} with a knot per step; the effort is "
+        "minus the multiplier",
         "loads": "springs, dampers, external wrenches and gravity compensation as forces of OpenSim",
     }

@@ -1,15 +1,15 @@
 """Simbody's mass matrix, residual forces, constraint matrix and its rate at the exact state; no solver takes part."""
 
-from engines.equations import kkt_history
-from engines.simbody._equations import equations
-from engines.simbody._opensim import guarded
-from robots.efforts import EffortHistory, Source
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.engines.equations import kkt_history
+from loopcheck.engines.simbody._equations import equations
+from loopcheck.engines.simbody._opensim import guarded
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 SETTINGS = {
     "tree": "calcM and InverseDynamicsSolver at the exact state",
-    "loop Jacobian": "calcG of its own PointConstraint, WeldConstraint and CoordinateCouplerConstraint",
+    "loop Jacobian": "calcG of PointConstraint, WeldConstraint and CoordinateCouplerConstraint",
     "J̇q̇": "calcBiasForAccelerationConstraints",
 }
 
@@ -20,6 +20,6 @@ class SimbodyKkt(Source):
     name = "simbody/kkt"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        """See `robots.efforts.Source.compute_efforts`."""
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         with guarded(self.name):
             return kkt_history(self.name, equations(case.mechanism), motion, SETTINGS)

@@ -3,6 +3,20 @@ const style = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const make = (tag, attributes = {}, text = "") => Object.assign(document.createElement(tag), attributes, { textContent: text });
 
+// Wide tables and figures: a shadow and a hint while there is more to see at a side.
+function hint(scroll) {
+  const left = scroll.scrollLeft > 1, right = scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1;
+  scroll.parentElement.classList.toggle("left", left);
+  scroll.parentElement.classList.toggle("right", right);
+  scroll.parentElement.classList.toggle("scrolls", left || right);
+}
+const resized = new ResizeObserver((entries) => entries.forEach((entry) => hint(entry.target.closest(".scroll"))));
+for (const scroll of document.querySelectorAll(".scroll")) {
+  scroll.addEventListener("scroll", () => hint(scroll), { passive: true });
+  resized.observe(scroll);
+  resized.observe(scroll.firstElementChild);
+}
+
 // Charts: a button beside a figure puts plotly.js over it, which is unpacked when first asked for.
 let library = null;
 function plotly() {
@@ -43,7 +57,7 @@ async function drawChart(figure, wanted) {
   chart.setAttribute("role", "group");
   chart.setAttribute("aria-label", figure.querySelector("img").alt);
   place.append(sourceBoxes(chart, wanted.data), chart);
-  figure.querySelector("img").after(place);
+  figure.querySelector(".wide").after(place);
   const layout = { ...wanted.layout, height: 60 + 300 * wanted.rows, margin: { t: 30, r: 15, b: 45, l: 70 }, showlegend: false, hovermode: "x unified" };
   const options = { responsive: true, displaylogo: false };
   await Plotly.newPlot(chart, wanted.data, theme(layout), options);

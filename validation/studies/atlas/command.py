@@ -1,45 +1,51 @@
-"""`loopcheck atlas`."""
+"""`loopcheck study atlas`."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from validation.studies.options import RESULTS, Execution, execution_options, scheduler_option
+from loopcheck.validation.studies.options import (
+    RESULTS,
+    Command,
+    Execution,
+    execution_options,
+    option,
+    scheduler_option,
+    sources_option,
+)
 
 
-@click.command()
+@click.command(cls=Command, short_help="Public models at pinned commits, in every engine.")
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
-@click.option(
+@option(
     "--remote",
     metavar="PREFIX",
-    help="Where repositories are, as file:///folder/of/bare/ones; PREFIX/OWNER/NAME is fetched. Default: GitHub.",
+    help="Address of the repositories, as file:///folder/of/bare/ones: PREFIX/OWNER/NAME.  [default: GitHub]",
 )
-@click.option("--engine", "engines", multiple=True, help="Engine to try; may repeat; default: all that are there.")
-@click.option("--source", "sources", multiple=True, help="Source to try besides, as pinocchio/kkt; may repeat.")
-@click.option(
-    "--models", type=click.Path(path_type=Path), help="Folder of a manifest of your own, instead of the one built in."
-)
-@click.option("--no-tuning", is_flag=True, help="Leave out the search for settings, which takes most of the time.")
+@option("--engine", "engines", metavar="E", multiple=True, help="Engine; may repeat.  [default: all installed]")
+@sources_option("Additional source, as pinocchio/kkt; may repeat.")
+@option("--models", metavar="DIR", type=click.Path(path_type=Path), help="Your own manifest.  [default: the built-in]")
+@option("--no-tuning", is_flag=True, help="Skip the search for settings, which takes most of the time.")
 @scheduler_option
 @execution_options(RESULTS / "atlas")
 def command(execution: Execution, patterns: tuple[str, ...], **options: Any) -> int:
-    """Fetch public models at pinned commits, and hold engines against their equations of motion.
+    """Fetch public models at pinned commits and check the engines on each.
 
-    A PATTERN is that of a model's name or repository, as '*cassie*' or 'OWNER/*'; by default all are tried. Every task
-    has 120 s unless --time-limit says something else; what stops one model stops no other. --scheduler needs
-    `pip install 'loopcheck[dask]'` here and on the cluster, whose workers must see this machine's cache.
+    A PATTERN matches names or repositories of models, as '*cassie*' or 'OWNER/*'; by default all models are checked.
+    The default time limit is 120 s per task. A model that fails does not stop the others. --scheduler needs
+    `pip install 'loopcheck[dask]'` here and on the cluster; its workers must share the cache of this machine.
 
     \b
     Examples:
-      loopcheck atlas
-      loopcheck atlas '*fourbar*' --engine mujoco
-      loopcheck atlas --engine mujoco --source pinocchio/kkt --source pybullet/kkt
-      loopcheck atlas --remote file:///mirror --out atlas
+      loopcheck study atlas
+      loopcheck study atlas '*fourbar*' --engine mujoco
+      loopcheck study atlas --engine mujoco --source pinocchio/kkt --source pybullet/kkt
+      loopcheck study atlas --remote file:///mirror --out atlas
     """
-    from validation.studies.atlas.fetching import PUBLIC
-    from validation.studies.atlas.manifest import MANIFEST, entries
-    from validation.studies.atlas.study import CAP, Atlas, sources_of
+    from loopcheck.validation.studies.atlas.fetching import PUBLIC
+    from loopcheck.validation.studies.atlas.manifest import MANIFEST, entries
+    from loopcheck.validation.studies.atlas.study import CAP, Atlas, sources_of
 
     study = Atlas(
         entries=entries(patterns, options["models"] or MANIFEST),

@@ -8,22 +8,22 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from robots.errors import HarnessError
-from validation.execution.user_folder import user_folder
-from validation.studies.atlas import git
-from validation.studies.atlas.git import SCHEMES, Item
-from validation.studies.atlas.manifest import Entry
-from validation.studies.atlas.patching import patched_text
+from loopcheck.robots.errors import HarnessError
+from loopcheck.validation.execution.user_folder import user_folder
+from loopcheck.validation.studies.atlas import git
+from loopcheck.validation.studies.atlas.git import SCHEMES, Item
+from loopcheck.validation.studies.atlas.manifest import Entry
+from loopcheck.validation.studies.atlas.patching import patched_text
 
 FOLDER = "atlas"
-"""Of the models, in the user's cache."""
+"""Folder of the models in the user's cache."""
 PUBLIC = "https://github.com"
-"""Where repositories are unless something else is said."""
+"""Default address of the repositories."""
 REMOTE = re.compile(rf"({'|'.join(SCHEMES)})://[^\s\x00-\x1f-][^\s\x00-\x1f]*")
 POINTER = b"version https://git-lfs.github.com/spec/"
-"""How a file begins that stands for a large one elsewhere."""
+"""Beginning of a Git LFS pointer."""
 LARGEST = 2**28
-"""Largest file that is taken [bytes]."""
+"""Largest fetched file [bytes]."""
 LINK, SUBMODULE = "120000", "160000"
 
 
@@ -42,7 +42,7 @@ def want_remote(remote: str) -> str:
     """
     if not REMOTE.fullmatch(remote):
         known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
-        raise FetchError(f"remote: want an address that begins with one of {known}, got {remote!r}")
+        raise FetchError(f"--remote must begin with {known}, got {remote!r}")
     return remote.rstrip("/")
 
 
@@ -93,7 +93,7 @@ def _fetch(entry: Entry, paths: Sequence[str], repository: Path, url: str) -> No
     sizes = git.sizes(repository, objects)
     for path, name in names.items():
         if sizes[name] > LARGEST:
-            raise FetchError(f"{_where(entry, path)}: want at most {LARGEST} bytes, got {sizes[name]}")
+            raise FetchError(f"{_where(entry, path)}: size must be at most {LARGEST} bytes, got {sizes[name]}")
         content = git.content(repository, name)
         _want_content(entry, path, content)
         _write(repository.parent / commit / path, content)
@@ -106,22 +106,22 @@ def _object(entry: Entry, path: str, known: Mapping[str, Item]) -> str:
         item = known.get(parent)
         if item is not None and item.mode in (LINK, SUBMODULE):
             kind = "link" if item.mode == LINK else "submodule"
-            raise FetchError(f"{_where(entry, path)}: want a file, '{parent}' is a {kind}")
+            raise FetchError(f"{_where(entry, path)}: must be a file, but '{parent}' is a {kind}")
     if path not in known:
-        raise FetchError(f"{_where(entry, path)}: there is no such file in the commit")
+        raise FetchError(f"{_where(entry, path)}: the commit has no such file")
     return known[path].name
 
 
 def _want_content(entry: Entry, path: str, content: bytes) -> None:
     if content.startswith(POINTER):
-        raise FetchError(f"{_where(entry, path)}: want the file, got a pointer to a large file that is elsewhere")
+        raise FetchError(f"{_where(entry, path)}: must be the file itself, got a Git LFS pointer")
     _want_digest(entry, path, content, _digest(entry, path))
 
 
 def _want_digest(entry: Entry, path: str, content: bytes, wanted_digest: str) -> None:
     digest = hashlib.sha256(content).hexdigest()
     if digest != wanted_digest:
-        raise FetchError(f"{_where(entry, path)}: want the SHA-256 {wanted_digest}, got {digest}")
+        raise FetchError(f"{_where(entry, path)}: must have the SHA-256 {wanted_digest}, got {digest}")
 
 
 def _write(path: Path, content: bytes) -> None:

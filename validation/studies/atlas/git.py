@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from robots.errors import HarnessError
+from loopcheck.robots.errors import HarnessError
 
 SECONDS = 300.0
-"""How long one call may take [s]."""
+"""Time limit of a call of git [s]."""
 SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -27,9 +27,9 @@ SETTINGS = (
     "protocol.allow=never",
 )
 SCHEMES = ("https", "http", "ssh", "file")
-"""How a repository may be reached; others can start programs."""
+"""Allowed transports; other transports can start programs."""
 HIDDEN = re.compile(r"GIT_(?!SSL_|SSH|HTTP_|CURL_|TERMINAL_)")
-"""Surroundings that would point git elsewhere."""
+"""Environment variables that would redirect git."""
 
 
 class GitError(HarnessError):
@@ -40,9 +40,9 @@ class Item(NamedTuple):
     """What stands under a path in a commit."""
 
     mode: str
-    """As git writes it: `120000` is a link, `160000` a submodule."""
+    """Mode as git writes it: `120000` is a link, `160000` a submodule."""
     name: str
-    """Of the object, in hexadecimal digits."""
+    """Name of the object, in hexadecimal digits."""
 
 
 def git(folder: Path, arguments: Sequence[str], *, url: str = "", standard_input: bytes = b"") -> bytes:
@@ -59,7 +59,7 @@ def git(folder: Path, arguments: Sequence[str], *, url: str = "", standard_input
     """
     program = shutil.which("git")
     if program is None:
-        raise GitError("git is not installed, with which models are fetched")
+        raise GitError("git is not installed; it is required to fetch models")
     settings = [*SETTINGS, *(_origin(url) if url else ())]
     options = [part for setting in settings for part in ("-c", setting)]
     surroundings = {name: text for name, text in os.environ.items() if not HIDDEN.match(name)}
@@ -75,7 +75,7 @@ def git(folder: Path, arguments: Sequence[str], *, url: str = "", standard_input
             timeout=SECONDS,
         )
     except subprocess.TimeoutExpired as error:
-        raise GitError(f"git {arguments[0]} did not come to an end within {SECONDS:g} s") from error
+        raise GitError(f"git {arguments[0]}: timeout after {SECONDS:g} s") from error
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror}") from error
     if done.returncode:
@@ -153,7 +153,7 @@ def sizes(folder: Path, names: Sequence[str]) -> dict[str, int]:
     lines = git(folder, ["cat-file", "--batch-check"], standard_input=_lines(names)).decode().splitlines()
     absent = [line.split()[0] for line in lines if line.endswith("missing")]
     if absent:
-        raise GitError(f"the server does not give {', '.join(absent)}")
+        raise GitError(f"the server did not send {', '.join(absent)}")
     return {name: int(line.split()[2]) for name, line in zip(names, lines, strict=True)}
 
 

@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from robots.errors import MechanismError, NotFoundError
-from robots.schema import reason_of
-from validation.studies.atlas.patching import Rule
+from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.schema import reason_of
+from loopcheck.validation.studies.atlas.patching import Rule
 
 MANIFEST = Path(__file__).with_name("models")
-"""One file a repository."""
+"""Folder of the manifest, with a file per repository."""
 UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\\]")
-"""What no path may hold: control characters, and what separates folders elsewhere."""
+"""Characters that no path may contain: control characters, and separators of folders on other systems."""
 
 
 def is_inside(path: str) -> bool:
@@ -35,25 +35,25 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)
-    """Its name in tables and options."""
+    """Name of the model in tables and options."""
     path: str
-    """Of the MJCF in the repository."""
+    """Path of the MJCF in the repository."""
     licence: str = ""
-    """As SPDX writes it; empty where the repository says nothing."""
+    """SPDX identifier; empty if the repository has no licence."""
     mesh_licence: str = ""
-    """Of its meshes; `none` where it has none."""
+    """Licence of its meshes; `none` without meshes."""
     files: tuple[str, ...] = ()
-    """What it needs besides: parts that it includes, and meshes."""
+    """Other required files: included parts, and meshes."""
     actuated: tuple[str, ...] = ()
-    """Joints that get a motor each, where the file has no actuators."""
+    """Joints with an additional motor, for files without actuators."""
     start: str = ""
-    """Keyframe that it starts from; by default the first, or qpos0 where there is none."""
+    """Keyframe of the initial pose; by default the first, or qpos0 without keyframes."""
     pose: dict[str, tuple[float, ...]] = {}
-    """Positions of joints from which it starts instead [m or rad], where the file's own pose is singular or open."""
+    """Other initial positions of joints [m or rad], if the pose of the file is singular or open."""
     patches: tuple[Rule, ...] = ()
-    """What the MJCF has otherwise when it is computed."""
+    """Changes of the MJCF before the computation."""
     patched_sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
-    """Of the MJCF with its patches; empty where there are none."""
+    """SHA-256 of the patched MJCF; empty without patches."""
 
     @property
     def every_file(self) -> tuple[str, ...]:
@@ -69,7 +69,9 @@ class Model(BaseModel):
     @model_validator(mode="after")
     def _is_patched_as_said(self) -> "Model":
         if bool(self.patches) != bool(self.patched_sha256):
-            raise ValueError(f"want patches of '{self.id}' and the SHA-256 that they lead to, or none of both")
+            raise ValueError(
+                f"'{self.id}' must have both patches and the SHA-256 of the patched file, or neither of them"
+            )
         return self
 
 
@@ -82,26 +84,26 @@ class Repository(BaseModel):
     """OWNER/NAME."""
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
     copied_from: str = ""
-    """OWNER/NAME of the repository that its models come from; a copy that is there without one stands for them."""
+    """OWNER/NAME of the repository of its models; empty for a local copy that represents them."""
     models: tuple[Model, ...]
     files: dict[str, str]
-    """SHA-256 of every file that a model needs, by its path."""
+    """SHA-256 of every file of its models, by path."""
 
     @field_validator("files")
     @classmethod
     def _lie_inside(cls, files: dict[str, str]) -> dict[str, str]:
         for path, digest in files.items():
             if not is_inside(path):
-                raise ValueError(f"want paths that stay in the repository, got {path!r}")
+                raise ValueError(f"paths must stay in the repository, got {path!r}")
             if not re.fullmatch(r"[0-9a-f]{64}", digest):
-                raise ValueError(f"want the SHA-256 of '{path}', got {digest!r}")
+                raise ValueError(f"files: '{path}' must have a SHA-256, got {digest!r}")
         return files
 
     @model_validator(mode="after")
     def _are_pinned(self) -> "Repository":
         missing = [path for model in self.models for path in model.every_file if path not in self.files]
         if missing:
-            raise ValueError(f"want a SHA-256 of every file that a model needs, none is there of {', '.join(missing)}")
+            raise ValueError(f"files: every file of a model must have a SHA-256, missing: {', '.join(missing)}")
         return self
 
 
@@ -133,7 +135,7 @@ def entries(patterns: Sequence[str] = (), folder: Path = MANIFEST) -> list[Entry
     every = [Entry(repository=one, model=model) for one in repositories(folder) for model in one.models]
     names = [entry.model.id for entry in every]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise MechanismError(f"{folder}: want a name of its own for each model, got twice: {', '.join(twice)}")
+        raise MechanismError(f"{folder}: models must have different names, got twice: {', '.join(twice)}")
     for pattern in patterns:
         if not any(_fits(entry, pattern) for entry in every):
             raise NotFoundError("model of the atlas", pattern, names)
@@ -148,7 +150,7 @@ def repositories(folder: Path) -> Iterator[Repository]:
     """
     paths = sorted(folder.glob("*.toml"))
     if not paths:
-        raise MechanismError(f"{folder}: want a folder with a file NAME.toml for each repository, got none")
+        raise MechanismError(f"{folder}: must contain a file NAME.toml for each repository, found no such file")
     for path in paths:
         try:
             yield Repository.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))

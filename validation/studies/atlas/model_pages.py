@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from robots.errors import HarnessError
-from robots.robot import Case
-from validation.execution.user_folder import user_folder
-from validation.execution.workers import WorkerFailure
-from validation.studies.atlas.fetching import FOLDER
-from validation.studies.atlas.manifest import Entry
-from validation.studies.atlas.reading import Reading
-from validation.studies.atlas.tuning import Cost
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.user_folder import user_folder
+from loopcheck.validation.execution.workers import WorkerFailure
+from loopcheck.validation.studies.atlas.fetching import FOLDER
+from loopcheck.validation.studies.atlas.manifest import Entry
+from loopcheck.validation.studies.atlas.reading import Reading
+from loopcheck.validation.studies.atlas.tuning import Cost
 
 AS_IS = "mujoco/as_is"
 COPY = "copy"
@@ -28,20 +28,20 @@ class Page:
 
     entry: Entry
     path: Path | None = None
-    """Of its MJCF in the cache, None where it could not be fetched."""
+    """Path of its MJCF in the cache; None if it could not be fetched."""
     reading: Reading | None = None
-    """What it is; its case is kept apart, for as long as it is computed."""
+    """Its description; the case is stored only during its computation."""
     case: Case | None = None
     start: str = ""
-    """The pose from which it moves."""
+    """Initial pose of the motion."""
     verdict: str = ""
     copies: str = ""
-    """Name of the model that stands for it."""
+    """Name of the model with the same mechanism."""
     notes: list[str] = field(default_factory=list)
     counts: Mapping[str, Any] = field(default_factory=dict)
-    """Of the closed mechanism, by name."""
+    """Properties of the closed mechanism, by name."""
     error: float = nan
-    """Of the file as it is [-]."""
+    """Largest error of the unmodified file [-]."""
     cost: Cost = field(default_factory=Cost)
 
     @property

@@ -7,13 +7,13 @@ from xml.parsers.expat import ExpatError, ParserCreate
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from robots.errors import MechanismError
-from robots.mechanism import ModelFile
-from robots.mjcf_patch import START_TAG, Patch, patched
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf_patch import START_TAG, Patch, patched
 
 VACUUM, WITHOUT = "vacuum", "without"
 STILL = {"density": "0", "viscosity": "0"}
-"""Options of a model that no medium drags on."""
+"""Options of a model without a resisting medium."""
 MEDIUM = re.compile(rb"<option\b[^>]*\b(density|viscosity)\s*=")
 END_TAG = re.compile(rb"</[^>]*>")
 
@@ -24,16 +24,16 @@ class Rule(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     rule: Literal["vacuum", "without"]
-    """`vacuum` takes the medium away, `without` an element."""
+    """`vacuum` removes the medium, `without` an element."""
     element: str = ""
-    """Tag of the element, as `adhesion`."""
+    """Tag of the element, for example `adhesion`."""
     name: str = ""
     """Of the element."""
 
     @model_validator(mode="after")
     def _has_its_arguments(self) -> "Rule":
         if any(bool(argument) != (self.rule == WITHOUT) for argument in (self.element, self.name)):
-            raise ValueError(f"want an element and its name for '{WITHOUT}', and none of both for '{VACUUM}'")
+            raise ValueError(f"'{WITHOUT}' must have an element and its name, '{VACUUM}' must have neither of them")
         return self
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ def patched_text(path: Path, rules: tuple[Rule, ...]) -> bytes:
     if any(rule.rule == VACUUM for rule in rules):
         text = patched(ModelFile(path=path), Patch(option=STILL, equalities={}), 0).get(path.absolute(), text)
         if not MEDIUM.search(path.read_bytes()):
-            raise MechanismError(f"{path}: want a medium to take away, its options name none")
+            raise MechanismError(f"{path}: must have a medium in its options to remove it, found no medium")
     for rule in rules:
         if rule.rule == WITHOUT:
             text = _without(path, text, rule)
@@ -80,9 +80,11 @@ def _without(path: Path, text: bytes, rule: Rule) -> bytes:
     try:
         parser.Parse(text, True)
     except ExpatError as error:
-        raise MechanismError(f"{path}: want an XML file: {error}") from error
+        raise MechanismError(f"{path}: must be a readable XML file: {error}") from error
     if len(places) != 1:
-        raise MechanismError(f"{path}: want one {rule.element} '{rule.name}' to take away, got {len(places)}")
+        raise MechanismError(
+            f"{path}: must have exactly 1 {rule.element} '{rule.name}' to remove it, got {len(places)}"
+        )
     ((begin, last),) = places
     tag = START_TAG.match(text, begin)
     closing = tag if tag is not None and tag[0].endswith(b"/>") else END_TAG.match(text, last)

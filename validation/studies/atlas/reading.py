@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from analytic.kinematics.mobility import mobility
-from analytic.motion.laws import AUTOMATIC
-from robots.arrays import Array
-from robots.errors import HarnessError, MechanismError, NotFoundError
-from robots.mechanism import ModelFile
-from robots.mjcf import CONNECT, SITE, WELD, compile_model, equalities_enabled, files_of
-from robots.robot import DEFAULT, GIVEN, Case, MotionSpec, Robot, make_case, modes
-from validation.studies.atlas.manifest import Model
+from loopcheck.analytic.kinematics.mobility import mobility
+from loopcheck.analytic.motion.laws import AUTOMATIC
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import CONNECT, SITE, WELD, compile_model, equalities_enabled, files_of
+from loopcheck.robots.robot import DEFAULT, GIVEN, Case, MotionSpec, Robot, make_case, modes
+from loopcheck.validation.studies.atlas.manifest import Model
 
 POSE = "pose"
-"""Mode of a model that starts from a pose of the manifest."""
+"""Mode of a model with an initial pose from the manifest."""
 LOOPS, COUPLINGS, NONE = "loops", "couplings", "none"
 CLASSES = (LOOPS, COUPLINGS, NONE)
-"""What closes a model: connect or weld, joint or tendon alone, nothing."""
+"""Kind of closure of a model: connect or weld, only joint or tendon, or no closure."""
 DIGITS = 5
-"""Digits in which numbers of two models agree that are one mechanism."""
+"""Significant digits for equality of two models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +35,13 @@ class Reading:
     bodies: int
     actuators: int
     fingerprint: str
-    """Digest of its masses, joints and closures, whatever they are called."""
+    """Digest of its masses, joints and closures, independent of names."""
     loops: int | None = None
-    """Independent ones, None where the equations of motion cannot carry the model."""
+    """Number of independent dofs; None if the equations of motion do not cover the model."""
     case: Case | None = None
-    """In the gravity of its file, None where it cannot be computed."""
+    """Case with the gravity of its file; None if it cannot be computed."""
     reason: str = ""
-    """Why it cannot."""
+    """Reason for a missing case."""
 
 
 def read_model(model: Model, path: Path) -> Reading:
@@ -98,9 +98,10 @@ def _in_pose(case: Case, pose: Mapping[str, tuple[float, ...]]) -> Case:
     for name, positions in pose.items():
         if name not in columns:
             raise NotFoundError(f"joint of {case.robot.title}", name, columns)
-        if len(positions) != columns[name].stop - columns[name].start:
+        size = columns[name].stop - columns[name].start
+        if len(positions) != size:
             raise MechanismError(
-                f"{case.robot.title}: want the positions of joint '{name}', got {len(positions)} numbers"
+                f"{case.robot.title}: joint '{name}' must have {size} positions, got {len(positions)} numbers"
             )
         q[columns[name]] = positions
     return replace(case, mode=POSE, mechanism=replace(mechanism, keyframes={**mechanism.keyframes, POSE: q}))
@@ -110,7 +111,7 @@ def _want_inside(path: Path, root: Path) -> None:
     """Refuse a model that names a file outside its repository, before it is opened."""
     for name in files_of(path):
         if not (path.parent / name).resolve().is_relative_to(root.resolve()):
-            raise MechanismError(f"{path}: want files of its own repository, it names '{name}'")
+            raise MechanismError(f"{path}: files must be in its own repository, got '{name}'")
 
 
 def _kind(compiled: Any) -> str:

@@ -6,8 +6,8 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.markup import escape
 
-from validation.report import terminal
-from validation.report.blocks import Section, digits, table
+from loopcheck.validation.report import terminal
+from loopcheck.validation.report.blocks import Section, digits, table
 
 SHOWN = ("id", "class", "loops", "dof", "actuators", "verdict", "as_is_error", "tuned_cost", "tuned_accuracy")
 NUMBERS = ("loops", "dof", "actuators", "as_is_error", "tuned_cost", "tuned_accuracy")

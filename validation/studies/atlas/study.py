@@ -7,31 +7,32 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-import engines
-from robots.errors import HarnessError, NotFoundError
-from robots.motion import Motion
-from validation.execution.cluster import on_cluster
-from validation.execution.journal import Task
-from validation.execution.tables import TableSpec, number, table_of, text
-from validation.execution.workers import WorkerFailure, WorkerPool
-from validation.judge import sources
-from validation.judge.evaluate import prescribe_or_error
-from validation.judge.results import TABLES
-from validation.judge.verdicts import Key
-from validation.studies.atlas.fetching import PUBLIC, fetched, want_remote
-from validation.studies.atlas.manifest import Entry, Model
-from validation.studies.atlas.model_pages import COPY, VERDICTS, Page, let_one_stand_for_copies, without_cache
-from validation.studies.atlas.reading import CLASSES, Reading, read_model
-from validation.studies.atlas.tuning import Cost, tuned_cost
-from validation.studies.run.study import Run
-from validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck import engines
+from loopcheck.robots.errors import HarnessError, NotFoundError
+from loopcheck.robots.motion import Motion
+from loopcheck.validation.execution.cluster import on_cluster
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
+from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.evaluate import prescribe_or_error
+from loopcheck.validation.judge.results import TABLES
+from loopcheck.validation.judge.verdicts import Key
+from loopcheck.validation.studies.atlas.fetching import PUBLIC, fetched, want_remote
+from loopcheck.validation.studies.atlas.manifest import Entry, Model
+from loopcheck.validation.studies.atlas.model_pages import COPY, VERDICTS, Page, let_one_stand_for_copies, without_cache
+from loopcheck.validation.studies.atlas.reading import CLASSES, Reading, read_model
+from loopcheck.validation.studies.atlas.report import sections, summary
+from loopcheck.validation.studies.atlas.tuning import Cost, tuned_cost
+from loopcheck.validation.studies.check.study import Check
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "atlas"
 EXACT = ("analytic/noc", "analytic/lagrange")
 AT_ONCE = 8
-"""Models whose histories are in memory together."""
+"""Number of models with histories in memory at the same time."""
 CAP = 120.0
-"""How long a task of a model may take unless something else is said [s]."""
+"""Default time limit of a task [s]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +62,13 @@ class Atlas(Study):
     remote: str = PUBLIC
     """Beginning of the addresses of repositories."""
     sources: tuple[str, ...] = ()
-    """Names; by default all of what is installed."""
+    """Names of models; by default all installed models."""
     cap: float = CAP
-    """How long a task may take [s]."""
+    """Time limit of a task [s]."""
     tunes: bool = True
-    """Whether settings are searched for."""
+    """Whether to search for settings."""
     scheduler: str | None = None
-    """Address of a Dask scheduler whose workers compute; they see the cache of models of this machine."""
+    """Address of a Dask scheduler; its workers must see the cache of models of this machine."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; what stops one model is its note, and stops no other."""
@@ -112,7 +113,7 @@ class Atlas(Study):
     def _run(self, pages: Sequence[Page], motions: Mapping[Key, Motion], pool: WorkerPool, folder: Path) -> Computed:
         """Hold some models against the equations of motion, tune them, and let go of what they were computed from."""
         cases = [page.case for page in pages if page.case is not None]
-        run = Run(cases=cases, sources=self.sources, motions=motions, writes_logs=False, draws=False)
+        run = Check(cases=cases, sources=self.sources, motions=motions, writes_logs=False, draws=False)
         computed = run.compute(pool, folder)
         for page in pages:
             page.judge(computed.tables["summary"], computed.record)
@@ -125,14 +126,11 @@ class Atlas(Study):
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
         """See `Study.conclude`."""
-        from validation.studies.atlas.report import sections, summary
-
         rows = result.tables[TABLE]
         return Conclusion(
             title="loopcheck: the atlas of closed-loop robots",
             sections=sections(rows, result.tables["summary"]),
             summary=list(summary(rows)),
-            last=[f"report: {result.folder / 'atlas.html'}"],
             verdicts=[verdict for verdict in rows["verdict"] if verdict != COPY],
         )
 
@@ -148,7 +146,7 @@ def read_or_error(model: Model, path: Path) -> Reading | HarnessError | WorkerFa
         path: Of its MJCF.
     """
     if not path.is_file():
-        return WorkerFailure(f"{path} is not there: want workers that see the cache of the machine that asks")
+        return WorkerFailure(f"{path}: workers must see the cache of models of this machine, but the file is missing")
     try:
         return read_model(model, path)
     except HarnessError as error:

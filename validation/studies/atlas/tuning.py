@@ -5,32 +5,32 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from robots.robot import Case
-from validation.execution.journal import Task
-from validation.execution.progress import NoDisplay
-from validation.execution.workers import WorkerPool
-from validation.studies.tune.study import AS_IS, TABLE, Tune
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.progress import NoDisplay
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.studies.tune.study import AS_IS, TABLE, Tune
 
 ACCURACY = 0.01
-"""Accuracy that settings are searched for [-]."""
+"""Target accuracy of the search [-]."""
 
 
 class Cost(NamedTuple):
     """What the cheapest settings cost."""
 
     ratio: float = float("nan")
-    """Solver iterations of a simulated second over those of the file as it is [-]."""
+    """Solver iterations of a simulated second over the iterations with the unmodified file [-]."""
     accuracy: float = float("nan")
-    """What they reach [-]."""
+    """Error with these settings [-]."""
     reason: str = ""
-    """Why there are none."""
+    """Reason for missing settings."""
 
 
 class _Here(NamedTuple):
     """Computes tasks in the process that asks."""
 
     def outcomes(self, tasks: Sequence[Task], _: float) -> Iterator[tuple[int, Any]]:
-        """See `validation.execution.workers.Executor.outcomes`; the task around them has the time limit."""
+        """See `loopcheck.validation.execution.workers.Executor.outcomes`; the task around them has the time limit."""
         return ((k, task.function(*task.args)) for k, task in enumerate(tasks))
 
 

@@ -11,33 +11,33 @@ from typing import Any
 
 import numpy as np
 
-import engines
-from analytic.dynamics.powers import effort_scale
-from analytic.motion.prescribe import prescribe
-from engines.contract import LEFT_OUT, Causes
-from robots.arrays import Array, root_mean_square
-from robots.errors import HarnessError
-from robots.motion import Motion
-from robots.robot import Case
-from validation.judge.as_is import residual_series, step_residuals
-from validation.judge.evaluate import evaluate
-from validation.judge.resolution import SEED, ULPS, moved
+from loopcheck import engines
+from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.contract import LEFT_OUT, Causes
+from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.as_is import residual_series, step_residuals
+from loopcheck.validation.judge.evaluate import evaluate
+from loopcheck.validation.judge.resolution import SEED, ULPS, moved
 
 REST = "rest"
 START = "start"
 FLOOR = "floor"
-BELOW = "the error is below what its log can tell: so are its parts"
+BELOW = "the error and its parts are below the noise floor of the log"
 PRECISION = "precision"
-DIGITS = f"what {ULPS} units in the last place of the motion change; there is no setting with more digits than double"
-"""Of the line that is no part."""
+DIGITS = f"effect of {ULPS} units in the last place of the motion; the engine has no higher precision than double"
+"""Note on the precision, which is not a part."""
 SHAKEN = 8
-"""Runs of which a mean is taken where an engine has single precision alone."""
-NO_DIGITS = f"none: the mean of {SHAKEN} runs along motions that differ by {ULPS} units in the last place"
-"""What removes the last digits of such an engine."""
+"""Number of averaged runs of an engine with single precision only."""
+NO_DIGITS = f"mean of {SHAKEN} runs with motions that differ by {ULPS} units in the last place"
+"""Replacement of a higher precision for such an engine."""
 TOO_CLOSE = 0.2
-"""Uncertainty of a share from which on its two parts are shown as one [-]."""
+"""Uncertainty of a share above which its two parts are shown as one part [-]."""
 LARGE = 0.1
-"""Part of the error from which on a rest is too large to go without a name [-]."""
+"""Part of the error above which the rest gets a note [-]."""
 STEP, SOFTNESS = "step", "softness"
 BOTH = f"{SOFTNESS} × {STEP}"
 
@@ -48,9 +48,9 @@ class Part:
 
     name: str
     residual: Array
-    """What the removal of its cause took away [N or N m], shape (n, na)."""
+    """Change by removal of the cause [N or N m], shape (n, na)."""
     other: Array
-    """The same where causes were removed in the other order [N or N m], shape (n, na)."""
+    """Change by removal of the causes in the other order [N or N m], shape (n, na)."""
 
 
 def parts(runs: Mapping[frozenset[str], Array], causes: Sequence[str]) -> list[Part]:
@@ -158,11 +158,11 @@ class _Runs:
     module: Causes
     motion: Motion
     dt: float
-    """Step of the run as it is [s]."""
+    """Step of the unmodified run [s]."""
     steps: int
-    """How many of them are judged."""
+    """Number of judged steps."""
     is_single: bool
-    """Whether the engine has single precision alone."""
+    """Whether the engine has single precision only."""
 
     def runs(self, whole: Array, causes: Sequence[str]) -> tuple[dict[frozenset[str], Array], Array]:
         """Residual efforts by the causes that are removed, and of shaken runs with none removed [N or N m].
@@ -203,7 +203,7 @@ def _of_actuator(row: Mapping[str, Any], of_parts: Sequence[Part], k: int) -> It
             continue
         rms = root_mean_square(part.residual[:, k])
         large = part.name == REST and rms > LARGE * root_mean_square(whole)
-        note = "more than a tenth: what a finer step still has, or an unknown cause" if large else ""
+        note = "more than a tenth of the error: remaining error of the finer step, or an unknown cause" if large else ""
         yield {
             **row,
             "part": part.name,

@@ -1,22 +1,28 @@
 """The figure of the study: shares of the parts, a bar for each actuator."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from validation.report.figures import COLORS, WIDTH, as_svg, literal, put_legend
+from loopcheck.validation.report.figures import COLORS, WIDTH, as_svg, literal, put_legend
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BAR = 0.28
 """Height of a bar with its gap [inch]."""
 
 
 @as_svg
-def shares_figure(rows: pd.DataFrame) -> Figure | None:
+def shares_figure(rows: pd.DataFrame) -> "Figure | None":
     """Shares of all parts of the error of each actuator; negative ones go to the left.
 
     Args:
         rows: Rows of the table that have a share.
     """
+    from matplotlib.figure import Figure
+
     bars = [" ".join(map(str, key)) for key in rows[["robot", "mode", "configuration", "actuator"]].to_numpy()]
     labels, names = list(dict.fromkeys(bars)), list(dict.fromkeys(rows["part"]))
     if not labels:

@@ -1,6 +1,6 @@
 """What the error of simulations as they are is made of: softness, step, solver, and what is left."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,18 +9,19 @@ from typing import ClassVar
 import pandas as pd
 from rich.console import RenderableType
 
-import engines
-from robots.errors import NotFoundError
-from robots.robot import load, names, representative_case
-from validation.execution.environments import engine_versions
-from validation.execution.journal import Task
-from validation.execution.tables import TableSpec, number, table_of, text
-from validation.execution.workers import WorkerPool
-from validation.judge import sources
-from validation.report.blocks import Block, Picture, Section, table
-from validation.report.terminal import error_table
-from validation.studies.budget.parts import budget, missing
-from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+from loopcheck import engines
+from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.environments import engine_versions
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.judge import sources
+from loopcheck.validation.report.blocks import Block, Picture, Section, table
+from loopcheck.validation.report.terminal import error_table
+from loopcheck.validation.studies.budget.parts import budget, missing
+from loopcheck.validation.studies.budget.pictures import shares_figure
+from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
 TABLE = "budget"
 
@@ -51,10 +52,9 @@ class Budget(Study):
         )
     }
 
-    robots: tuple[str, ...] = ()
-    """Names of robots; by default all."""
+    cases: Sequence[Case]
     sources: tuple[str, ...] = ()
-    """Names of routes; by default those that are there and do not wait to be named."""
+    """Names of routes; by default the installed routes that need no explicit name."""
 
     def __post_init__(self) -> None:
         for name in self.sources:
@@ -63,10 +63,9 @@ class Budget(Study):
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
-        cases = [representative_case(load(name)) for name in self.robots or names()]
         present = [name for name in with_causes() if sources.engine_of(name) in engine_versions()]
         routes = self.sources or tuple(name for name in present if not engines.on_request(name))
-        pairs = [(case, route) for case in cases for route in routes]
+        pairs = [(case, route) for case in self.cases for route in routes]
         tasks = [Task(budget, pair, partial(missing, *pair), engine=sources.engine_of(pair[1])) for pair in pairs]
         rows = [row for of_pair in pool.results(tasks, "budgets") for row in of_pair]
         return Computed({TABLE: self.tables[TABLE].frame(rows)})
@@ -76,10 +75,9 @@ class Budget(Study):
         """See `Study.conclude`."""
         rows = result.tables[TABLE]
         return Conclusion(
-            title="loopcheck: what the error is made of",
+            title="loopcheck: causes of the error",
             sections=_sections(rows),
             summary=list(_summary(rows)),
-            last=[f"report: {result.folder / 'budget.html'}"],
             verdicts=["not comparable" if not part else MEASURED for part in rows["part"].fillna("")],
         )
 
@@ -95,7 +93,7 @@ def with_causes() -> list[str]:
 
 def _sections(rows: pd.DataFrame) -> Iterator[Section]:
     """What is measured, and a part for each engine with its picture."""
-    yield Section(title="What is measured", anchor="budget", blocks=[INTRODUCTION])
+    yield Section(title="Method", anchor="budget", blocks=[INTRODUCTION])
     for source, of_source in rows.groupby("source", sort=False):
         shown = of_source[of_source["share"].notna() & (of_source["part"] != "all")]
         blocks: list[Block] = []
@@ -108,8 +106,6 @@ def _sections(rows: pd.DataFrame) -> Iterator[Section]:
 
 
 def _picture(rows: pd.DataFrame) -> str | None:
-    from validation.studies.budget.pictures import shares_figure
-
     return shares_figure(rows)
 
 
@@ -121,20 +117,20 @@ def _summary(rows: pd.DataFrame) -> Iterator[RenderableType]:
     for source, of_source in worst.groupby("source", sort=False):
         yield error_table(
             of_source.droplevel("source").unstack("part", sort=False),
-            title=f"{source}: settled rms over scale, start at its peak",
+            title=f"{source}: settled rms over scale, initial transient at its peak",
         )
     for row in rows[rows["part"].fillna("") == ""].to_dict("records"):
         yield f"{row['source']} {row['robot']}, {row['configuration']}: {row['note']}"
 
 
 INTRODUCTION = (
-    "A simulation as it is, judged by its own motion once its start is over. One cause after the other is "
-    "removed by the setting given, with the same controller; finer steps are averaged over each usual one. "
-    "What a removal takes away is the part of its cause, and all parts with the rest add up to the error at "
-    "every time. A share is the projection of a part on the error: shares add up to one and may be negative. "
+    "An unmodified simulation, judged by its own motion after its initial transient. The causes are removed step "
+    "by step with the listed settings and the same controller; finer steps are averaged over each original step. "
+    "The part of a cause is the change of the error by its removal. The parts and the rest add up to the error at "
+    "every time. A share is the projection of a part on the error: shares add up to 1 and may be negative. "
     "Softness and step are removed in both orders: half the difference is the uncertainty of their shares, and "
-    "above 20 % they are shown as one. The start is no part: its size is what the impedance of the loops "
-    "lacks, 1 - dmin in MuJoCo, and it stands on lines of its own. Nor is precision: engines compute in double "
-    "precision, and what the last digits of the motion change is what they make of their own round-off. Parts of "
-    "an error below its floor, what its log itself explains, tell nothing."
+    "above 20 % they are shown as one part. The initial transient is not a part: its size is 1 minus the impedance "
+    "of the loops (1 - dmin in MuJoCo), in separate rows. Precision is not a part either: engines compute in double "
+    "precision, and its row is the effect of changes in the last digits of the motion, that is round-off. Parts of "
+    "an error below the noise floor of the log have no meaning."
 )

@@ -1,1 +1,1 @@
-"""Every source on an MJCF that is not in the catalogue."""
+"""Every source on the cases of a selection of robots, compared with the reference."""

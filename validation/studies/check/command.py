@@ -1,87 +1,130 @@
 """`loopcheck check`."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from validation.studies.options import RESULTS
-from validation.studies.run.options import Running, run_options
-
-if TYPE_CHECKING:
-    from validation.studies.study import Study
-
-
-@click.command()
-@click.argument("model", metavar="MODEL.xml", type=click.Path(path_type=Path))
-@click.option(
-    "--motion", type=click.Path(path_type=Path), help="CSV with t and NAME.q, NAME.qd, NAME.qdd; default: made."
+from loopcheck.validation.studies.options import (
+    JUDGEMENT,
+    RESULTS,
+    Command,
+    Execution,
+    accuracy_option,
+    actuated_option,
+    configurations_option,
+    execution_options,
+    modes_option,
+    motion_option,
+    numbers_of,
+    option,
+    sources_option,
+    targets_argument,
+    variants_option,
 )
-@click.option("--mode", help="Keyframe to start from; default: the first, or qpos0 where there is none.")
-@click.option("--actuated", default="", help="Actuated joints, as J1,J2, instead of the file's actuators.")
-@click.option(
-    "--accuracy",
+
+
+@click.command(cls=Command, short_help="Do the engines agree with the reference?")
+@targets_argument
+@option("--all", "every", is_flag=True, group="Target", help="Check the whole catalogue.")
+@modes_option
+@variants_option
+@configurations_option
+@actuated_option
+@motion_option
+@sources_option("Source, engine or pattern, as mujoco/forward, mujoco or '*/kkt'; may repeat.  [default: all]")
+@accuracy_option("Judge the unmodified simulations (as_is) too: largest effort error, as 0.05 or 5%.")
+@option(
+    "--tolerance",
+    "tolerances",
+    metavar="S=X",
+    multiple=True,
+    group=JUDGEMENT,
+    help="Limit X of the relative error of source S, instead of the registered tolerance; may repeat.",
+)
+@option(
+    "--dt",
+    metavar="S",
     type=float,
-    help="Judge simulations as they are too, ENGINE/as_is: largest error of an effort over its scale, as 0.05.",
+    group=JUDGEMENT,
+    help="Report time step in seconds.  [default: 0.01 up to 2 s, 0.02 up to 4 s, then 0.05]",
 )
-@click.option(
-    "--certificate",
-    type=click.Path(path_type=Path),
-    help="Verify every claim of a certificate of `loopcheck tune` again, instead of all else.",
-)
-@run_options
-def command(model: Path, running: Running, accuracy: float | None, certificate: Path | None, **of_file: Any) -> int:
-    """Check any MJCF: move it, compute every source, compare them, and write tables and report.
+@option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="JUnit file: a test case per case and source.")
+@execution_options(RESULTS)
+def command(
+    targets: tuple[str, ...],
+    every: bool,
+    execution: Execution,
+    sources: tuple[str, ...],
+    accuracy: float | None,
+    tolerances: tuple[str, ...],
+    dt: float | None,
+    junit: Path | None,
+    **selection: object,
+) -> int:
+    """Compute the actuator efforts of each TARGET by every source, compare them with the reference, write a report.
 
-    Without a motion it makes its own: smooth, from rest, inside the joint limits, away from singularities. Of a model
-    without loops it says what it loses against the same robot with loops, if that lies in the same folder. With a
-    certificate, exit status 1 says that file, engine or a figure no longer fits it.
+    Sources are the analytic models and the routes of each installed engine. Without --motion, a model file moves on a
+    generated motion: smooth, from rest, inside the joint limits, away from singularities. If a model file has no loops
+    and its closed-loop version is in the same folder, the error of the serial model is reported.
 
     \b
     Examples:
-      loopcheck check my_robot.xml
+      loopcheck check 3prr
+      loopcheck check my_robot.xml --accuracy 5%
       loopcheck check my_robot.xml --mode closed --actuated hip,knee --motion walk.csv --out results
-      loopcheck check tuned.xml --certificate certificate.json
-      loopcheck check my_robot.xml --accuracy 0.05 --source mujoco/as_is --junit loopcheck.xml
+      loopcheck check --all --source mujoco --junit loopcheck.xml
     """
-    from validation.studies.check.cases import cases_of_file
-    from validation.studies.check.closed_twins import possible_twins
+    from loopcheck.robots.catalogue import is_model_file, want_files, want_targets
 
-    if accuracy is not None:
-        running = replace(running, limits={**_limits(accuracy), **running.limits})
-    if certificate is not None:
-        execution = running.execution
-        if execution.out == RESULTS:  # which may hold the same file's check
-            execution = replace(execution, out=RESULTS / "certificate")
-        return execution.run(_verified(model, certificate))
-    cases = cases_of_file(model, **of_file)
-    twins = possible_twins(cases[0].mechanism)
-    return running.run(cases, {cases[0].robot.name: twins} if twins else {})
+    targets = _targets(targets, every=every)
+    want_targets(targets)
+    want_files([selection["motion"]] if isinstance(selection["motion"], Path) else [])
+    own_limits = numbers_of(tolerances, "--tolerance")
+    from loopcheck.validation.judge.sources import groups
 
+    groups(sources)  # refuses unknown names
+    from loopcheck.validation.execution.files import want_writable
+    from loopcheck.validation.judge.targets import cases_of
 
-def _limits(accuracy: float) -> Mapping[str, float]:
-    """Limits of the error of every simulation as it is, by name of the source [-].
+    if junit:
+        want_writable(junit.parent)
+    cases = cases_of(targets, **selection)  # type: ignore[arg-type]
+    execution.prepare()
+    from loopcheck.validation.judge.closed_twins import possible_twins
+    from loopcheck.validation.studies.check.junit import write_junit
+    from loopcheck.validation.studies.check.study import Check, results_of
+    from loopcheck.validation.studies.serial.beside import closed_twin
 
-    Raises:
-        ToleranceError: If the accuracy is no positive number.
-    """
-    from robots.errors import ToleranceError
-    from validation.judge.sources import is_as_is
-    from validation.judge.tolerances import registered
-
-    if not 0 < accuracy < math.inf:
-        raise ToleranceError(f"accuracy: want a positive number, as 0.05, got {accuracy:g}")
-    return {name: accuracy for name in registered() if is_as_is(name)}
-
-
-def _verified(model: Path, certificate: Path) -> "Study":
-    """The study that holds a certificate against its files."""
-    from validation.studies.certificate.study import VerifiedCertificate
-    from validation.studies.tune.certificate import read_certificate
-
-    return VerifiedCertificate(
-        model=model.absolute(), certificate=read_certificate(certificate), folder=certificate.absolute().parent
+    twins = {case.robot.name: possible_twins(case.mechanism) for case in cases if is_model_file(case.robot.mjcf)}
+    study = Check(
+        cases=cases,
+        sources=sources,
+        dt=dt,
+        limits={**_limits(accuracy), **own_limits},
+        twins={name: paths for name, paths in twins.items() if paths},
+        compare_twin=closed_twin,
     )
+    result, conclusion = execution.compute(study)
+    if junit:
+        write_junit(results_of(result), junit)
+    return execution.end(result, conclusion)
+
+
+def _targets(targets: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
+    if every == bool(targets):
+        given = f"both --all and {targets[0]}" if targets else "neither"
+        raise click.UsageError(f"A TARGET or --all must be given, got {given}. Robots: loopcheck list.")
+    if every:
+        from loopcheck.robots.catalogue import names
+
+        return names()
+    return targets
+
+
+def _limits(accuracy: float | None) -> Mapping[str, float]:
+    """Limit of the error of every unmodified simulation, by name of the source [-]."""
+    from loopcheck.validation.judge.sources import is_as_is
+    from loopcheck.validation.judge.tolerances import registered
+
+    return {} if accuracy is None else {name: accuracy for name in registered() if is_as_is(name)}

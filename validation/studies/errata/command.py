@@ -1,20 +1,29 @@
-"""`loopcheck errata`."""
+"""`loopcheck study errata`."""
 
 import click
 
-from validation.studies.options import RESULTS, Execution, execution_options, robots_argument
+from loopcheck.validation.studies.options import RESULTS, Command, Execution, execution_options, targets_argument
 
 
-@click.command()
-@robots_argument
+@click.command(cls=Command, short_help="What does each misprint in a paper cost?")
+@targets_argument
 @execution_options(RESULTS / "errata")
-def command(robots: tuple[str, ...], execution: Execution) -> int:
-    """Measure what each erratum of the papers costs, and write errata.csv and errata.html.
+def command(targets: tuple[str, ...], execution: Execution) -> int:
+    """Measure the effort error that each erratum of the papers causes, in every configuration.
+
+    A TARGET is a robot from a paper. Without a TARGET: all robots from papers.
 
     \b
     Example:
-      loopcheck errata 3prr
+      loopcheck study errata 3prr
     """
-    from validation.studies.errata.study import Errata
+    from loopcheck.robots.catalogue import names, want_targets
+    from loopcheck.robots.robot import load
+    from loopcheck.validation.judge.targets import robot_of
 
-    return execution.run(Errata(robots=robots))
+    want_targets(targets)
+    robots = [robot_of(target) for target in targets or (name for name in names() if load(name).paper)]
+    from loopcheck.validation.studies.errata.costs import cases_of
+    from loopcheck.validation.studies.errata.study import Errata
+
+    return execution.run(Errata(cases=cases_of(robots)))

@@ -1,35 +1,36 @@
 """The cost of each erratum in a case: the paper's model with one equation as printed, against the reference."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analytic.dynamics.noc import Noc
-from analytic.dynamics.powers import effort_scale
-from analytic.motion.prescribe import prescribe
-from analytic.papers import AS_CORRECTED, paper_model
-from robots.errors import HarnessError
-from robots.robot import DEFAULT, Case, configurations, load, make_case, names, regular_modes
-from validation.judge.compare import relative_error
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.papers import AS_CORRECTED, paper_model
+from loopcheck.robots.errors import HarnessError, NotRepresentableError
+from loopcheck.robots.robot import DEFAULT, Case, Robot, configurations, make_case, regular_modes
+from loopcheck.validation.judge.compare import relative_error
 
 CORRECTED = "as corrected"
 
 
-def cases_of(robots: Sequence[str]) -> list[Case]:
-    """All modes and configurations of the robots that come from a paper, of those named or of all.
+def cases_of(robots: Sequence[Robot]) -> list[Case]:
+    """All regular modes and configurations of robots.
 
     Raises:
-        HarnessError: If a robot is unknown or its model is bad.
+        NotRepresentableError: If a robot does not come from a paper.
     """
-    return [case for name in robots or names() for case in _cases(name)]
-
-
-def _cases(name: str) -> Iterable[Case]:
-    robot = load(name)
-    if robot.paper is None:
-        return
-    for mode in regular_modes(robot):
-        for configuration in configurations(robot, robot.mechanism()):
-            yield make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
+    for robot in robots:
+        if robot.paper is None:
+            raise NotRepresentableError(
+                f"{robot.name}: robot.toml must have the key 'paper' for errata, got no such key"
+            )
+    return [
+        make_case(robot, variant=DEFAULT, mode=mode, configuration=configuration)
+        for robot in robots
+        for mode in regular_modes(robot)
+        for configuration in configurations(robot, robot.mechanism())
+    ]
 
 
 def not_run(case: Case, reason: str) -> list[Mapping[str, Any]]:
@@ -53,13 +54,13 @@ def costs(case: Case) -> list[Mapping[str, Any]]:
     blank = {"equation": "", "printed": "", "corrected": "", "note": ""}
     rows: list[Mapping[str, Any]] = [{**columns, **blank, "erratum": CORRECTED, "relative_error": error}]
     for erratum in model.ERRATA:
-        cost, note = float("nan"), "a slip of notation, nothing to compute"
+        cost, note = float("nan"), "error of notation, without an equation to compute"
         if erratum.computes:
             try:
                 printed = model.efforts(case, motion, frozenset({erratum.key}))
                 cost, note = relative_error(printed, reference, scale), ""
             except HarnessError as failure:
-                note = f"no effort as printed: {failure}"
+                note = f"the equation as printed gives no effort: {failure}"
         text = {"equation": erratum.equation, "printed": erratum.printed, "corrected": erratum.corrected}
         rows.append({**columns, **text, "erratum": erratum.key, "relative_error": cost, "note": note})
     return rows

@@ -1,5 +1,6 @@
 """What each erratum of a paper costs: the paper's model with one equation as printed, against the reference."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,13 +9,14 @@ from typing import ClassVar
 import pandas as pd
 from rich.console import RenderableType
 
-from validation.execution.journal import Task
-from validation.execution.tables import TableSpec, number, table_of, text
-from validation.execution.workers import WorkerPool
-from validation.report.blocks import Section, table
-from validation.report.terminal import error_table
-from validation.studies.errata.costs import CORRECTED, cases_of, costs, not_run
-from validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.report.blocks import Section, table
+from loopcheck.validation.report.terminal import error_table
+from loopcheck.validation.studies.errata.costs import CORRECTED, costs, not_run
+from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
 TABLE = "errata"
 
@@ -36,13 +38,11 @@ class Errata(Study):
         )
     }
 
-    robots: tuple[str, ...] = ()
-    """Names of robots that come from a paper; by default all."""
+    cases: Sequence[Case]
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
-        cases = cases_of(self.robots)
-        by_case = pool.results([Task(costs, (case,), partial(not_run, case)) for case in cases], "errata")
+        by_case = pool.results([Task(costs, (case,), partial(not_run, case)) for case in self.cases], "errata")
         rows = [row for rows_of_case in by_case for row in rows_of_case]
         return Computed({TABLE: self.tables[TABLE].frame(rows)})
 
@@ -59,7 +59,6 @@ class Errata(Study):
             title="loopcheck: errata of the papers",
             sections=[_introduction(), *parts],
             summary=list(_summary(rows)),
-            last=[f"report: {result.folder / 'errata.html'}"],
             verdicts=["not run" if is_missing else MEASURED for is_missing in corrected["relative_error"].isna()],
         )
 
@@ -79,11 +78,11 @@ def _summary(rows: pd.DataFrame) -> list[RenderableType]:
 
 def _introduction() -> Section:
     return Section(
-        title="What is measured",
+        title="Method",
         anchor="errata",
         blocks=[
-            "Each paper's own model is computed with one equation as printed and all others corrected. The number is "
-            "the largest effort error against analytic/noc over time and actuators, each over its own scale."
+            "The model of each paper is computed with one equation as printed and all others corrected. The number is "
+            "the largest effort error relative to analytic/noc over time and actuators, over the actuator's scale."
         ],
     )
 
@@ -94,8 +93,8 @@ def _sentence(costs: pd.DataFrame) -> str:
     harmless = costs[(costs["erratum"] != CORRECTED) & ~costs["erratum"].isin(spoiled)]["erratum"].unique()
     return (
         f"As corrected, the model agrees with the reference to {corrected:.1e}. As printed, {len(spoiled)} of "
-        f"{len(spoiled) + len(harmless)} errata change an effort: {', '.join(spoiled) or 'none'}. The others do not in "
-        f"these cases, or are slips of notation: {', '.join(harmless) or 'none'}."
+        f"{len(spoiled) + len(harmless)} errata change an effort: {', '.join(spoiled) or '–'}. The remaining errata "
+        f"do not change an effort in these cases, or are errors of notation: {', '.join(harmless) or '–'}."
     )
 
 

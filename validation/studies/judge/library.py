@@ -3,42 +3,44 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
-from analytic.logs.parameters import Estimate
-from robots.errors import NotFoundError, ShapeError
-from robots.log import EffortTime, Log
-from robots.log_description import effort_time_of
-from robots.log_files import log_of_frame, read_log
-from robots.mechanism import Mechanism
-from validation.judge.logs import ACCURACY, JudgedLog, judge_log, log_rows, verdicts
-from validation.judge.verdicts import SEVERITY
-from validation.studies.judge.study import Asked, case_of_file
+from loopcheck.analytic.logs.parameters import Estimate
+from loopcheck.robots.errors import NotFoundError, ShapeError
+from loopcheck.robots.log import EffortTime, Log
+from loopcheck.robots.log_description import effort_time_of
+from loopcheck.robots.log_files import log_of_frame, read_log
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.validation.judge.logs import ACCURACY, Asked, JudgedLog, judge_log, log_rows, verdicts
+from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.judge.verdicts import SEVERITY
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Options(TypedDict, total=False):
     """What may be said besides model and log."""
 
     effort_time: str
-    """When the efforts acted, `held:SECONDS` or `instantaneous`; by default what the log says, else both are tried."""
+    """Time of application of the efforts: `held:SECONDS` or `instantaneous`; by default as in the log, or both."""
     accuracy: float
-    """Largest residual over the scale of its actuator that agrees [-]; by default 0.001."""
+    """Largest residual over the scale of its actuator for the verdict `agree` [-]; by default 0.001."""
     configuration: str
-    """Which way gravity points; by default as in the file."""
+    """Direction of gravity; by default as in the file."""
     mode: str
-    """Keyframe to start from where only the drives are logged."""
+    """Keyframe of the initial pose, for a log with the positions of the drives only."""
     actuated: str
-    """Actuated joints, as J1,J2, instead of the file's actuators."""
+    """Actuated joints, for example J1,J2, instead of the actuators of the file."""
     start: float
-    """What is before does not count [s]."""
+    """Samples before this time are ignored [s]."""
     fit: Sequence[str]
-    """What is fitted, `friction` or `mass:BODY`; the verdict is on what is left."""
+    """Fitted terms, `friction` or `mass:BODY`; the verdict is on the residual after the fit."""
     name: str
-    """What the log is called."""
+    """Name of the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +50,13 @@ class Judgement:
     verdicts: Mapping[str, str]
     """`agree`, `disagree` or `not comparable`, by actuator."""
     notes: Mapping[str, str]
-    """Why, by actuator, with the figures."""
-    figures: pd.DataFrame
-    """A row for each actuator and assumption of when efforts acted: rms, largest, their floors and what is behind."""
-    efforts: pd.DataFrame
-    """Over time [s], by `ACTUATOR.effort` what acted, `.needed` and `.residual` [N or N m], all through one filter."""
+    """Reason with figures, by actuator."""
+    figures: "pd.DataFrame"
+    """A row for each actuator and assumed time of the efforts: rms, largest, noise floors and their causes."""
+    efforts: "pd.DataFrame"
+    """Over time [s]: `ACTUATOR.effort`, `.needed` and `.residual` [N or N m] after the same filter."""
     estimates: tuple[Estimate, ...]
-    """What was fitted."""
+    """Results of the fit."""
 
     @property
     def verdict(self) -> str:
@@ -71,26 +73,28 @@ class Judgement:
 
 
 def judge(
-    model: str | Path, log: str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike], **options: Unpack[Options]
+    model: str | Path, log: "str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike]", **options: Unpack[Options]
 ) -> Judgement:
     """Hold a log against the equations of the closed loop: are these the efforts that its motion needs?
 
     Args:
-        model: The MJCF.
+        model: Name of a catalogue robot, path of a model file, or folder with a `robot.toml`.
         log: A file, a table or arrays by name with the columns of a file, as `t`, `hip.q`, `motor.effort`; or a `Log`.
         **options: See `Options`.
 
     Raises:
         HarnessError: If model or log are bad, in one line that says what was wanted, what came and where.
     """
+    import pandas as pd
+
     for option in options:
         if option not in Options.__annotations__:  # or a misspelt accuracy would be judged by another
             raise NotFoundError("option of judge", option, Options.__annotations__)
     asked = _asked(options)
-    case = case_of_file(
-        Path(model),
-        options.get("configuration", ""),
-        mode=options.get("mode"),
+    case = case_of(
+        model,
+        configuration=options.get("configuration", ""),
+        mode=options.get("mode", ""),
         actuated=options.get("actuated", ""),
     )
     judged = judge_log(
@@ -122,7 +126,7 @@ def _asked(options: Options) -> Asked:
 
 
 def _log(
-    log: str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike],
+    log: "str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike]",
     mechanism: Mechanism,
     name: str,
     effort_time: EffortTime | None,
@@ -131,24 +135,28 @@ def _log(
         return replace(log, name=name or log.name, effort_time=effort_time or log.effort_time)
     if isinstance(log, str | Path):
         return read_log(Path(log), mechanism, name=name, effort_time=effort_time)
-    frame = log if isinstance(log, pd.DataFrame) else _frame(log, name or "log")
+    frame = _frame(log, name or "log") if isinstance(log, Mapping) else log
     return log_of_frame(frame, mechanism, name=name or "log", effort_time=effort_time)
 
 
-def _frame(columns: Mapping[str, ArrayLike], name: str) -> pd.DataFrame:
+def _frame(columns: Mapping[str, ArrayLike], name: str) -> "pd.DataFrame":
     """Arrays by name as a table."""
+    import pandas as pd
+
     arrays = {key: np.asarray(values) for key, values in columns.items()}
     first = next(iter(arrays), "")
     for key, values in arrays.items():
         if values.ndim != 1 or values.shape != arrays[first].shape:
             raise ShapeError(
-                f"{name}, {key}: want a number for each sample, shape {(arrays[first].size,)} as '{first}', "
+                f"{name}, {key}: must have a number for each sample, shape {(arrays[first].size,)} as '{first}', "
                 f"got shape {values.shape}"
             )
     return pd.DataFrame(arrays)
 
 
-def _efforts(judged: JudgedLog, names: Sequence[str]) -> pd.DataFrame:
+def _efforts(judged: JudgedLog, names: Sequence[str]) -> "pd.DataFrame":
+    import pandas as pd
+
     if not judged.residuals:
         return pd.DataFrame()
     first = judged.residuals[0]

@@ -1,20 +1,22 @@
-"""What the page says of judged logs, besides what it says of a run."""
+"""Report of judged logs: the report of a check, and the residuals of each log."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
-from validation.judge.results import Results
-from validation.report.blocks import Block, Section, digits, table
-from validation.studies.run.report import SECTIONS
-from validation.studies.run.sections.verdicts import verdicts
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.report.blocks import Block, Section, digits, table
+from loopcheck.validation.studies.check.report import SECTIONS
+from loopcheck.validation.studies.check.sections.answer import answer
+from loopcheck.validation.studies.check.sections.verdicts import verdicts
+from loopcheck.validation.studies.judge.terminal import closing_lines
 
 TEXT = (
-    "The motion judged is the log's own: its independent drives as logged, all else put on the closures. A residual is "
-    "the effort that the log says acted less what the equations need for that motion, both through the same filter. "
-    "The floor is 1.5 times what the log's own noise, propagated through filter and equations, and what the filter "
-    "cuts off make of it; below it, and up to twice as much, nothing is said."
+    "The judged motion is the motion of the log: the logged independent drives, and all other joints from the loop "
+    "closures. A residual is the logged effort minus the effort that the motion requires. Both pass through the same "
+    "filter. The floor is 1.5 times the effect of the noise of the log, propagated through filter and equations, and "
+    "of the frequencies that the filter removes. A residual below twice the floor is not judged."
 )
 WHERE = ["robot", "variant", "mode", "configuration", "source"]
 RELATIVE = (
@@ -32,22 +34,22 @@ RELATIVE = (
 
 
 FITTED = (
-    "By generalized least squares over the residual, with the correlation that filter and equations give the noise. "
-    "The interval contains the truth in 95 of 100 logs, if nothing else is missing; before and after are root mean "
-    "squares of the residual over the scale."
+    "Parameters fitted by generalized least squares to the residual, with the correlation of the filtered noise. If no "
+    "other term is missing, the interval contains the true value in 95 of 100 logs. Before and after: root mean square "
+    "of the residual over the effort scale."
 )
 
 
 def sections(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Section]:
-    """The page: that of a run, with what the logs can tell, and what was fitted, behind its verdicts."""
+    """The report of a check with the closing lines of the logs, and the residuals behind the verdicts."""
     for section in SECTIONS:
-        yield section(results)
+        yield answer(results, closing_lines(results)) if section is answer else section(results)
         if section is verdicts:
-            yield what_logs_tell(results, logs, fits)
+            yield residuals_of_logs(results, logs, fits)
 
 
-def what_logs_tell(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Section:
-    """Residuals and floors of every actuator, under each assumption of when the efforts acted."""
+def residuals_of_logs(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Section:
+    """Residuals and floors of every actuator, for each assumed time of the efforts."""
     parts: list[Block] = [TEXT]
     for source, rows in logs.groupby("source", sort=False):
         shown = _relative(rows).drop(columns=WHERE)
@@ -58,7 +60,7 @@ def what_logs_tell(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> 
         if len(fitted):
             blocks += [FITTED, table(fitted)]
         parts.append(Section(title=str(source), anchor=anchor, blocks=blocks))
-    return Section(title="What the logs can tell", anchor="logs", blocks=parts)
+    return Section(title="Residuals of the logs", anchor="logs", blocks=parts)
 
 
 def _relative(rows: pd.DataFrame) -> pd.DataFrame:

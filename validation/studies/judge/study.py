@@ -1,43 +1,42 @@
 """Logs of a robot held against the equations of the closed loop, in the tables and the report of a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 
-from robots.arrays import Array
-from robots.efforts import EffortHistory
-from robots.errors import MechanismError, NotFoundError, ToleranceError
-from robots.log import EffortTime
-from robots.log_description import in_text
-from robots.log_files import read_log
-from robots.mjcf import files_of
-from robots.motion import Motion
-from robots.robot import Case
-from validation.execution.journal import Task
-from validation.execution.tables import TableSpec, number, table_of, text
-from validation.execution.workers import WorkerPool
-from validation.judge import sources
-from validation.judge.evaluate import Outcome, evaluate
-from validation.judge.logs import ACCURACY, JudgedLog, fit_rows, judge_log, log_rows, summary_rows
-from validation.judge.results import TABLES, Results, table
-from validation.judge.tolerances import Tolerance, registered
-from validation.report.blocks import Section
-from validation.studies.check.cases import cases_of_file
-from validation.studies.judge.terminal import summary
-from validation.studies.run.collect import collect
-from validation.studies.run.record import Request, RunOutput
-from validation.studies.run.study import results_of
-from validation.studies.run.terminal import title, verdicts
-from validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.log_description import in_text
+from loopcheck.robots.log_files import read_log
+from loopcheck.robots.mjcf import files_of
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.evaluate import Outcome, evaluate
+from loopcheck.validation.judge.logs import Asked, JudgedLog, fit_rows, judge_log, log_rows, summary_rows
+from loopcheck.validation.judge.results import TABLES, Results, table
+from loopcheck.validation.judge.tolerances import Tolerance, registered
+from loopcheck.validation.judge.verdicts import exit_verdicts
+from loopcheck.validation.report.blocks import Section
+from loopcheck.validation.studies.check.collect import collect
+from loopcheck.validation.studies.check.record import Request, RunOutput
+from loopcheck.validation.studies.check.study import results_of
+from loopcheck.validation.studies.check.terminal import title
+from loopcheck.validation.studies.judge.report import sections
+from loopcheck.validation.studies.judge.terminal import summary
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 LOGS, FITS = "logs", "fits"
 MOST_ROWS = 2000
-"""Samples of a log that the tables show, evenly spread; all of them are judged [-]."""
+"""Samples of a log in the tables, evenly spread; all samples are judged [-]."""
 LOG_TABLE = table_of(
     {
         **{name: text() for name in ("robot", "variant", "mode", "configuration", "source", "actuator", "unit")},
@@ -64,38 +63,17 @@ FIT_TABLE = table_of(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """How logs are to be judged."""
-
-    accuracy: float = ACCURACY
-    """Largest residual over the scale of its actuator that agrees [-]."""
-    effort_time: EffortTime | None = None
-    """When efforts acted, instead of what the logs say."""
-    start: float = -np.inf
-    """What is before does not count [s]."""
-    fitted: tuple[str, ...] = ()
-    """What is fitted, `friction` or `mass:BODY`; the verdict is on what is left."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.accuracy < np.inf:
-            raise ToleranceError(f"accuracy: want a positive number, got {self.accuracy:g}")
-        if not self.start < np.inf:
-            raise ToleranceError(f"from: want a time in s, got {self.start:g}")
-        object.__setattr__(self, "fitted", tuple(dict.fromkeys(self.fitted)))  # twice the same is told from nothing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LogOutcome:
     """A log with what is compared."""
 
     case: Case
-    """Whose mode has the name of the log."""
+    """Case with the name of the log as its mode."""
     judged: JudgedLog | None
-    """None if its worker did not survive."""
+    """The judged log; None if its worker died."""
     reference: Outcome
     candidate: Outcome
     motion: Motion | None
-    """None where the log has no motion that can be judged."""
+    """Motion of the log; None if it cannot be judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +86,8 @@ class Judge(Study):
 
     case: Case
     logs: Mapping[str, Path]
-    """Files by the names of the logs."""
-    asked: Asked = Asked()
+    """Files by names of the logs."""
+    asked: Asked = field(default_factory=Asked)
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a log that does not fit the robot is bad input."""
@@ -141,8 +119,7 @@ class Judge(Study):
             title=title(results),
             sections=_sections(results, logs, result.tables[FITS]),
             summary=list(summary(results, logs)),
-            last=[f"report: {result.folder / 'report.html'}"],
-            verdicts=verdicts(results),
+            verdicts=exit_verdicts(results),
         )
 
 
@@ -151,61 +128,26 @@ STUDY = Judge
 
 def _sections(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Section]:
     """The page, for which what draws it is imported only now, when the summary has been said."""
-    from validation.studies.judge.report import sections
-
     yield from sections(results, logs, fits)
 
 
-def judge_of_files(
-    model: Path,
-    logs: Sequence[Path],
-    *,
-    names: Sequence[str] = (),
-    configuration: str = "",
-    asked: Asked,
-    **of_model: Any,
-) -> Judge:
-    """The study of some files.
+def judge_of_files(case: Case, logs: Sequence[Path], *, asked: Asked, names: Sequence[str] = ()) -> Judge:
+    """The study of some log files.
 
     Args:
-        model: The MJCF.
-        logs: Files of logs.
-        names: What the logs are called, in their order; by default as their files.
-        configuration: Which way gravity points; by default as in the file.
-        asked: How they are to be judged.
-        **of_model: `mode` and `actuated`, as `cases_of_file` takes them.
+        case: Robot, mode and configuration of the logs.
+        logs: Files of the logs.
+        asked: Options of the judgement.
+        names: Names of the logs, in their order; by default the names of the files.
 
     Raises:
-        NotFoundError: If the configuration is unknown; the message lists the known ones.
-        MechanismError: If the model is bad, or two logs have one name.
+        MechanismError: If two logs have the same name.
     """
     called = [*names, *(path.stem for path in logs[len(names) :])]
     for name in called:
         if called.count(name) > 1 or len(called) > len(logs):
-            raise MechanismError(f"logs: want a name for each of {len(logs)}, got {', '.join(called)}")
-    return Judge(
-        case=case_of_file(model, configuration, **of_model),
-        logs=dict(zip(called, (path.absolute() for path in logs), strict=True)),
-        asked=asked,
-    )
-
-
-def case_of_file(model: Path, configuration: str = "", **of_model: Any) -> Case:
-    """The case of an MJCF in one configuration.
-
-    Args:
-        model: The MJCF.
-        configuration: Which way gravity points; by default as in the file.
-        **of_model: `mode` and `actuated`, as `cases_of_file` takes them.
-
-    Raises:
-        NotFoundError: If the configuration is unknown; the message lists the known ones.
-        MechanismError: If the model is bad.
-    """
-    cases = {case.configuration: case for case in cases_of_file(model, **of_model)}
-    if configuration and configuration not in cases:
-        raise NotFoundError(f"configuration of {model.name}", configuration, cases)
-    return cases[configuration or next(iter(cases))]
+            raise MechanismError(f"--name: the {len(logs)} logs must have different names, got {', '.join(called)}")
+    return Judge(case=case, logs=dict(zip(called, (path.absolute() for path in logs), strict=True)), asked=asked)
 
 
 def _files(case: Case, log: Path) -> tuple[Path, ...]:
@@ -276,7 +218,7 @@ def results_of_logs(logs: Sequence[LogOutcome], accuracy: float) -> Results:
         accuracy: Largest residual over the scale of its actuator that agrees [-].
     """
     limits = {
-        one.candidate.source: Tolerance(relative_error=accuracy, reason="The accuracy that was asked for.")
+        one.candidate.source: Tolerance(relative_error=accuracy, reason="Accuracy requested by the user.")
         for one in logs
     }
     thin = [_thinned(one) for one in logs]

@@ -1,35 +1,86 @@
-"""What the terminal says of judged logs."""
+"""Terminal output of judged logs: a table for each log, then the closing lines."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import shorten
+from typing import Any
 
 import pandas as pd
 from rich.console import RenderableType
+from rich.text import Text
 
-from validation.judge import sources
-from validation.judge.results import Results
-from validation.report.terminal import coloured, table
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.verdicts import SEVERITY
+from loopcheck.validation.report.terminal import coloured, table
+from loopcheck.validation.studies.check.closing import VERBS, Line
 
-SHOWN = {"rms": "rms", "rms_floor": "floor", "largest": "largest", "largest_floor": "floor of it"}
-"""Columns that are shown over the scale of their actuator [-], with their headings."""
+RELATIVE = {"rms": "rms", "rms_floor": "floor of rms", "largest": "largest", "largest_floor": "floor"}
+"""Columns that are divided by the scale of their actuator [-], with their headings."""
+MOST = 4
+"""Closing lines before the path of the report."""
+LONGEST = 240
+"""Length of a note if there are several logs [characters]."""
+HINTS = 3
+"""Hints on a log that was judged alone."""
 
 
 def summary(results: Results, logs: pd.DataFrame) -> Iterator[RenderableType]:
-    """A table of the actuators of each log, and what is said of them."""
-    judged = results.summary[results.summary["source"].map(sources.is_log)]
-    for source, rows in judged.groupby("source", sort=False):
+    """A table of the actuators of each log, and the closing lines."""
+    for source, rows in _judged(results).groupby("source", sort=False):
         of_log = logs[(logs["source"] == source) & (logs["assumed"] != "other")].set_index("actuator")
         lines = [
             [
                 str(row["actuator"]),
                 coloured(str(row["verdict"]), str(row["verdict"])),
-                *(_over_scale(of_log, row["actuator"], name) for name in SHOWN),
+                *(_over_scale(of_log, row["actuator"], name) for name in RELATIVE),
             ]
             for row in rows.to_dict("records")
         ]
-        columns = ["actuator", "verdict", *SHOWN.values()]
-        yield table(columns, lines, title=f"{source}: residual effort over its scale")
-        for note in dict.fromkeys(rows["note"].dropna()):
-            yield str(note)
+        yield table(["actuator", "verdict", *RELATIVE.values()], lines, title=f"{source}: residual / effort scale [-]")
+    for line in closing_lines(results):
+        yield Text(str(line)) if line.command else str(line)
+
+
+def closing_lines(results: Results) -> list[Line]:
+    """At most four lines: the verdict on each log with its reason; a single log also has its hints."""
+    worst = _worst_rows(_judged(results))
+    if len(worst) == 1:
+        (row,) = worst
+        reason, *hints = str(row["note"]).split("; ")
+        return [_line(row, reason), *([Line("Hint", hint) for hint in hints[:HINTS]] or _next(results, row))]
+    shown = worst if len(worst) <= MOST else worst[: MOST - 1]
+    lines = [_line(row, shorten(str(row["note"]), LONGEST, placeholder=" …")) for row in shown]
+    rest = worst[len(shown) :]
+    counts = {verdict: sum(row["verdict"] == verdict for row in rest) for verdict in SEVERITY}
+    texts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    return [*lines, *([Line(f"{len(rest)} more logs", ", ".join(texts))] if rest else [])]
+
+
+def _next(results: Results, row: Mapping[Any, Any]) -> list[Line]:
+    """The command that fits friction, if the log disagrees without a fit."""
+    command = list(map(str, results.run.get("command") or ()))
+    if row["verdict"] != "disagree" or not command or "--fit" in command:
+        return []
+    return [Line("Next", "", shlex.join([*command, "--fit", "friction"]))]
+
+
+def _judged(results: Results) -> pd.DataFrame:
+    return results.summary[results.summary["source"].map(sources.is_log)]
+
+
+def _worst_rows(judged: pd.DataFrame) -> Sequence[Mapping[Any, Any]]:
+    """The worst actuator of each log, worst log first."""
+    rank = judged["verdict"].map(SEVERITY.index)
+    ordered = judged.assign(rank=rank, note=judged["note"].fillna("")).sort_values(
+        ["rank", "relative_error"], ascending=[True, False], kind="stable"
+    )
+    return ordered.drop_duplicates("source").to_dict("records")
+
+
+def _line(row: Mapping[Any, Any], reason: str) -> Line:
+    verb = VERBS.get(row["verdict"], row["verdict"])
+    return Line(str(row["source"]), f"{verb} at '{row['actuator']}'{f': {reason}' if reason else ''}")
 
 
 def _over_scale(of_log: pd.DataFrame, actuator: str, name: str) -> str:

@@ -1,33 +1,38 @@
-"""`loopcheck mutants`."""
+"""`loopcheck study mutants`."""
 
 import click
 
-from validation.studies.options import RESULTS, Execution, execution_options, robots_argument
-
-
-@click.command()
-@robots_argument
-@click.option(
-    "--source",
-    "routes",
-    multiple=True,
-    help="Route, as mjx/as_is; may repeat; default: all that are judged, and those as they are but slow ones.",
+from loopcheck.validation.studies.options import (
+    RESULTS,
+    Command,
+    Execution,
+    execution_options,
+    representative_cases,
+    sources_option,
+    targets_argument,
 )
-@execution_options(RESULTS / "mutants")
-def command(robots: tuple[str, ...], routes: tuple[str, ...], execution: Execution) -> int:
-    """Seed faults in every route of the ROBOTs, see whether the comparison notices, and write mutants.csv and .html.
 
-    Faults of the model that the reference shares are seeded in both; those that a route shares as well are for the
-    robot's files, read past our own reading, to catch. Routes that run a robot as it is have other numbers taken for
-    the effort, held against their own error. Each robot runs in one case: first variant, first mode, upright.
-    Without a ROBOT: all of them, about fifteen minutes on two cores. Exit status: 0 every fault with an effect above
-    the tolerance of its route is caught; 1 one is not; 3 none was there, or a route did not run.
+
+@click.command(cls=Command, short_help="Are seeded faults detected in every route?")
+@targets_argument
+@sources_option("Route, as mjx/as_is; may repeat.  [default: all judged routes and the fast as_is routes]")
+@execution_options(RESULTS / "mutants")
+def command(targets: tuple[str, ...], sources: tuple[str, ...], execution: Execution) -> int:
+    """Seed faults in every route of each TARGET and check that the comparison detects them.
+
+    A fault in an input that the route shares with the reference is seeded in both; a second, independent reading of
+    the robot's files must detect it. In as_is routes, a wrong reading is taken for the effort. Each robot has one case:
+    first variant, first mode, vertical. Without a TARGET: the whole catalogue, about fifteen minutes on two cores.
+
+    Exit status: 0 every fault with an effect above the tolerance of its route is detected; 1 a fault is not detected;
+    3 no fault had such an effect, or a route did not run.
 
     \b
     Examples:
-      loopcheck mutants 3prr --out mutants
-      loopcheck mutants 6spu --source mujoco_warp/as_is
+      loopcheck study mutants 3prr --out mutants
+      loopcheck study mutants 6spu --source mujoco_warp/as_is
     """
-    from validation.studies.mutants.study import Mutants
+    cases = representative_cases(targets)
+    from loopcheck.validation.studies.mutants.study import Mutants
 
-    return execution.run(Mutants(robots=robots, routes=routes))
+    return execution.run(Mutants(cases=cases, routes=sources))

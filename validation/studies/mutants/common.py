@@ -13,21 +13,21 @@ from unittest.mock import patch
 
 import numpy as np
 
-import analytic.kinematics.redundancy
-from analytic.kinematics.closures import closure_jacobian_rate
-from robots.arrays import Array
-from robots.mechanism import Joint, Mechanism
-from robots.robot import Case
-from validation.judge.independence import FROM_FILES, Shared
-from validation.studies.mutants.faults import COARSE, DAMPING, SHIFT, NotCarriedError, heaviest, nothing_of
+import loopcheck.analytic.kinematics.redundancy
+from loopcheck.analytic.kinematics.closures import closure_jacobian_rate
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Joint, Mechanism
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.independence import FROM_FILES, Shared
+from loopcheck.validation.studies.mutants.faults import COARSE, DAMPING, SHIFT, NotCarriedError, heaviest, nothing_of
 
 SPRING = 1.0
-"""Stiffness that every hinge and slide gets [N/m or N m/rad]."""
+"""Stiffness of the additional springs of all hinges and slides [N/m or N m/rad]."""
 ROTOR = 0.01
-"""Armature that the first actuated joint gets [kg or kg m²]."""
+"""Additional armature of the first actuated joint [kg or kg m²]."""
 
 Seed: TypeAlias = Callable[[Case], AbstractContextManager[Case]]
-"""The case as it is with a fault, while the context lasts."""
+"""Context with a fault in the unmodified case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +37,9 @@ class CommonFault:
     key: str
     """Short name."""
     text: str
-    """What is wrong, with its size."""
+    """Description of the fault, with its size."""
     what: Shared
-    """Of what: a route that shares it need not notice."""
+    """Faulty input; a route that shares this input cannot detect the fault."""
     seed: Seed
 
     @property
@@ -64,7 +64,7 @@ def _in_code(right: Callable[..., Any], wrong: Callable[..., Any]) -> Seed:
         users = [
             module
             for name_of_module, module in sys.modules.items()
-            if name_of_module.startswith("analytic.") and getattr(module, name, None) is right
+            if name_of_module.startswith("loopcheck.analytic.") and getattr(module, name, None) is right
         ]
         with ExitStack() as stack:
             for module in users:
@@ -101,14 +101,14 @@ def _with_rotor(mechanism: Mechanism) -> Mechanism:
 
 def _wrenches_moved(mechanism: Mechanism) -> Mechanism:
     if not mechanism.wrenches:
-        raise NotCarriedError("there is no external wrench")
+        raise NotCarriedError("the robot has no external wrench")
     moved = tuple(replace(load, point=load.point + 100 * SHIFT / np.sqrt(3)) for load in mechanism.wrenches)
     return replace(mechanism, wrenches=moved)
 
 
 def _stronger_gravity(mechanism: Mechanism) -> Mechanism:
     if not mechanism.gravity.any():
-        raise NotCarriedError("there is no gravity")
+        raise NotCarriedError("the robot has no gravity")
     return mechanism.with_gravity((1 + COARSE) * mechanism.gravity)
 
 
@@ -120,14 +120,14 @@ def _closure_moved(mechanism: Mechanism) -> Mechanism:
             if point.any():
                 moved = replace(closure, **{end: point * (1 + SHIFT / np.linalg.norm(point))})
                 return replace(mechanism, closures=tuple(moved if c is closure else c for c in mechanism.closures))
-    raise NotCarriedError("no loop is closed by a point away from its body's origin")
+    raise NotCarriedError("every closing point is at the origin of its body")
 
 
 def _one_undriven_more(mechanism: Mechanism, q: Array) -> int:
     return _UNDRIVEN_DOFS(mechanism, q) + 1
 
 
-_UNDRIVEN_DOFS = analytic.kinematics.redundancy.undriven_dofs
+_UNDRIVEN_DOFS = loopcheck.analytic.kinematics.redundancy.undriven_dofs
 
 COMMON_FAULTS = (
     CommonFault(
@@ -186,9 +186,9 @@ COMMON_FAULTS = (
     ),
     CommonFault(
         key="model: rank",
-        text="in the reference, one dof that is driven counts as undriven",
+        text="in the reference, one driven dof counts as unactuated",
         what="ranks",
         seed=_in_code(_UNDRIVEN_DOFS, _one_undriven_more),
     ),
 )
-"""All faults of what is shared. None is random."""
+"""All faults of shared inputs, without randomness."""

@@ -12,35 +12,35 @@ from unittest.mock import patch
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-import analytic.dynamics.lagrange
-import analytic.dynamics.noc
-import engines
-from analytic.dynamics.lagrange import _opening_rate_near
-from analytic.dynamics.noc import Noc, noc_model
-from analytic.kinematics.redundancy import independent_dofs
-from analytic.kinematics.state import State
-from engines.projection import LoopMotions
-from robots.arrays import AnyArray, Array
-from robots.efforts import EffortHistory, Source
-from robots.errors import HarnessError
-from robots.mechanism import Body, Joint, Mechanism
-from robots.mjcf import with_overrides
-from robots.motion import Motion, altered
-from robots.robot import Case
+import loopcheck.analytic.dynamics.lagrange
+import loopcheck.analytic.dynamics.noc
+from loopcheck import engines
+from loopcheck.analytic.dynamics.lagrange import _opening_rate_near
+from loopcheck.analytic.dynamics.noc import Noc, noc_model
+from loopcheck.analytic.kinematics.redundancy import independent_dofs
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.engines.projection import LoopMotions
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.mechanism import Body, Joint, Mechanism
+from loopcheck.robots.mjcf import with_overrides
+from loopcheck.robots.motion import Motion, altered
+from loopcheck.robots.robot import Case
 
 COARSE = 0.01
-"""Part of a mass that a coarse fault adds [-]."""
+"""Relative increase of a mass by a coarse fault [-]."""
 PPM = 1e-6
-"""Part of a mass that a fine fault adds [-]."""
+"""Relative increase of a mass by a fine fault [-]."""
 SHIFT = 1e-4
-"""How far a mass centre is moved [m]."""
+"""Displacement of a mass centre [m]."""
 TURN = np.deg2rad(1.0)
-"""By how much gravity is turned [rad]."""
+"""Rotation of gravity [rad]."""
 DAMPING = 0.04
-"""Damping of every hinge and slide; the number is Bullet's default of another damping [N s/m or N m s/rad]."""
+"""Damping of every hinge and slide; same number as Bullet's default for links [N s/m or N m s/rad]."""
 
 Compute: TypeAlias = Callable[[Source, Case, Motion], EffortHistory]
-"""Efforts of a source that suffers from a fault."""
+"""Efforts of a source with a fault."""
 
 
 class NotCarriedError(HarnessError):
@@ -54,10 +54,10 @@ class Mutant:
     key: str
     """Short name."""
     text: str
-    """What is wrong, with its size."""
+    """Description of the fault, with its size."""
     compute: Compute
     in_adapter: bool = False
-    """Whether it is a fault of an engine's adapter, which the reference cannot have."""
+    """Whether the fault is in the adapter of an engine, so that the reference cannot have it."""
 
 
 def by_key(key: str) -> Mutant:
@@ -147,7 +147,7 @@ def _gravity(angle: float) -> Compute:
     def wrong(mechanism: Mechanism) -> Mechanism:
         gravity = mechanism.gravity
         if not gravity.any():
-            raise NotCarriedError("there is no gravity")
+            raise NotCarriedError("the robot has no gravity")
         axis = np.cross(gravity, np.eye(3)[np.argmin(np.abs(gravity))])
         turn = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis))
         return mechanism.with_gravity(turn.as_matrix() @ gravity)
@@ -167,17 +167,17 @@ def _damped(mechanism: Mechanism) -> Mechanism:
 
 def _closure_dropped(mechanism: Mechanism) -> Mechanism:
     if not mechanism.closures:
-        raise NotCarriedError("there are no loops")
+        raise NotCarriedError("the robot has no loops")
     return with_overrides(mechanism, {"equality": {mechanism.closures[-1].name: {"active": False}}})
 
 
 def _velocity_term_dropped(source: Source, case: Case, motion: Motion) -> EffortHistory:
     """Passive accelerations from J q̈ = 0, wherever a source finds them: in itself, or in the motion."""
     if not case.mechanism.closures:
-        raise NotCarriedError("there are no loops")
+        raise NotCarriedError("the robot has no loops")
     route = source.name.split("/")[1]
     if route == "forward":
-        why_not = "the engine closes its loops by velocities: there is no such term in it"
+        why_not = "the engine closes its loops by velocities, without this term"
         return _in_adapter("velocity term dropped", why_not)(source, case, motion)
     if route in VELOCITY_TERMS:
         with patch.object(*VELOCITY_TERMS[route]):
@@ -215,13 +215,13 @@ def _no_rate(state: State, independent: AnyArray) -> tuple[Array, Array]:
 
 
 _ACCELERATIONS = LoopMotions.accelerations
-_COMPLEMENT = analytic.dynamics.noc._joint_orthogonal_complement
+_COMPLEMENT = loopcheck.analytic.dynamics.noc._joint_orthogonal_complement
 VELOCITY_TERMS: Mapping[str, tuple[Any, str, Any]] = {
-    "noc": (analytic.dynamics.noc, "_joint_orthogonal_complement", _no_rate),
-    "lagrange": (analytic.dynamics.lagrange, "_opening_rate_near", nothing_of(_opening_rate_near)),
+    "noc": (loopcheck.analytic.dynamics.noc, "_joint_orthogonal_complement", _no_rate),
+    "lagrange": (loopcheck.analytic.dynamics.lagrange, "_opening_rate_near", nothing_of(_opening_rate_near)),
     "kkt": (LoopMotions, "accelerations", _no_bias),
 }
-"""Where a route has the term, its name there, and what stands in its place when it is dropped."""
+"""Place of the term in a route, and its replacement without the term."""
 
 
 def _in_single_precision(source: Source, case: Case, motion: Motion) -> EffortHistory:
@@ -243,27 +243,27 @@ def _late(effort: Array) -> Array:
 
 def _swapped(effort: Array) -> Array:
     if effort.shape[1] < 2:
-        raise NotCarriedError("there is one actuator")
+        raise NotCarriedError("the robot has only 1 actuator")
     return np.concatenate([effort[:, 1::-1], effort[:, 2:]], axis=1)
 
 
 def _one_sign(effort: Array) -> Array:
     if not effort[:, -1].any():
-        raise NotCarriedError("it leaves the last actuator off, whose effort has no sign then")
+        raise NotCarriedError("the route omits the last actuator, so its effort has no sign")
     return effort * np.append(np.ones(effort.shape[1] - 1), -1.0)
 
 
-NO_SOLVER = "its loops are exact: it computes no constraint force, or one of hard constraints"
-NO_MOTOR = "it has no motor with a limit: efforts are solved for, or are those of an equality"
-NO_DEFAULT = "it has no damping by default"
-NO_START = "it does not start from accelerations"
+NO_SOLVER = "the route has exact loops, without soft constraint forces"
+NO_MOTOR = "the route has no motor with a limit: its efforts are solved for, or are forces of an equality"
+NO_DEFAULT = "the route has no default damping"
+NO_START = "the route does not start from accelerations"
 
 MUTANTS = (
     Mutant(key="mass 1 %", text="the heaviest body is 1 % heavier", compute=_heavier(COARSE)),
     Mutant(key="mass 1 ppm", text="the heaviest body is a millionth heavier", compute=_heavier(PPM)),
     Mutant(
         key="inertia point",
-        text="the inertia of every body is that about its joint, not about its mass centre",
+        text="the inertia of every body is about its joint instead of its mass centre",
         compute=_on_model(_inertia_about_joint),
     ),
     Mutant(
@@ -272,10 +272,10 @@ MUTANTS = (
         compute=_on_model(_center_moved),
     ),
     Mutant(key="gravity turned", text="gravity is turned by 1°", compute=_gravity(TURN)),
-    Mutant(key="gravity flipped", text="gravity points the other way", compute=_gravity(np.pi)),
+    Mutant(key="gravity flipped", text="gravity points in the opposite direction", compute=_gravity(np.pi)),
     Mutant(
         key="axis flipped",
-        text="the axis of the first actuated joint is turned round",
+        text="the axis of the first actuated joint is reversed",
         compute=_on_model(_axis_flipped),
     ),
     Mutant(
@@ -283,7 +283,7 @@ MUTANTS = (
         text="every hinge and slide has a damping of 0.04 N s/m or N m s/rad",
         compute=_on_model(_damped),
     ),
-    Mutant(key="loop dropped", text="the last closure is not there", compute=_on_model(_closure_dropped)),
+    Mutant(key="loop dropped", text="the last closure is missing", compute=_on_model(_closure_dropped)),
     Mutant(
         key="velocity term",
         text="the loops' acceleration has no J̇v: passive accelerations follow from J q̈ = 0",
@@ -294,14 +294,12 @@ MUTANTS = (
         text="states, targets and accelerations are rounded to single precision",
         compute=_in_single_precision,
     ),
-    Mutant(key="one step late", text="efforts belong to the sample before", compute=_on_reading(_late)),
-    Mutant(
-        key="actuators swapped", text="the first two actuators are taken for each other", compute=_on_reading(_swapped)
-    ),
-    Mutant(key="one sign", text="the last actuator is read with the other sign", compute=_on_reading(_one_sign)),
+    Mutant(key="one step late", text="efforts belong to the previous sample", compute=_on_reading(_late)),
+    Mutant(key="actuators swapped", text="the first two actuators are exchanged", compute=_on_reading(_swapped)),
+    Mutant(key="one sign", text="the last actuator is read with the opposite sign", compute=_on_reading(_one_sign)),
     Mutant(
         key="loose loops",
-        text="loops as soft as by default: MuJoCo's impedance 0.95 at the file's own compliance, Bullet's erp 0.2, "
+        text="loops with default softness: MuJoCo's impedance 0.95 at the compliance of the file, Bullet's erp 0.2, "
         "DART's 0.01; Pinocchio's single proximal iteration with a mu of 0.001",
         compute=_in_adapter("loose loops", NO_SOLVER),
         in_adapter=True,
@@ -314,15 +312,15 @@ MUTANTS = (
     ),
     Mutant(
         key="default damping",
-        text="Bullet's linear and angular damping of links, 0.04, is left on",
+        text="Bullet's default damping of links, linear and angular 0.04, is active",
         compute=_in_adapter("default damping", NO_DEFAULT),
         in_adapter=True,
     ),
     Mutant(
         key="start at rest",
-        text="Exudyn starts without the accelerations of the motion, which its rule never forgets",
+        text="Exudyn starts without the accelerations of the motion, with a permanent effect on its integration",
         compute=_in_adapter("start at rest", NO_START),
         in_adapter=True,
     ),
 )
-"""All faults. None is random."""
+"""All faults, without randomness."""

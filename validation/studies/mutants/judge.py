@@ -16,48 +16,48 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from analytic.dynamics.noc import Noc
-from analytic.motion.prescribe import prescribe
-from analytic.papers import Paper
-from robots.efforts import EffortHistory, Source
-from robots.errors import INTERNAL, HarnessError
-from robots.motion import Motion
-from robots.robot import Case, load, names, representative_case
-from validation.judge import sources
-from validation.judge.audit import audit, doubts, expected_terms
-from validation.judge.compare import relative_error, summarize, summarize_resolved
-from validation.judge.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
-from validation.judge.independence import FROM_FILES, shares
-from validation.judge.tolerances import Tolerance, audits, registered
-from validation.judge.verdicts import FILE, SEVERITY
-from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
-from validation.studies.mutants.faults import MUTANTS, Mutant, NotCarriedError
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.papers import Paper
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.errors import INTERNAL, HarnessError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.audit import audit, doubts, expected_terms
+from loopcheck.validation.judge.compare import relative_error, summarize, summarize_resolved
+from loopcheck.validation.judge.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
+from loopcheck.validation.judge.independence import FROM_FILES, shares
+from loopcheck.validation.judge.tolerances import Tolerance, audits, registered
+from loopcheck.validation.judge.verdicts import FILE, SEVERITY
+from loopcheck.validation.studies.mutants.common import COMMON_FAULTS, CommonFault
+from loopcheck.validation.studies.mutants.faults import MUTANTS, Mutant, NotCarriedError
 
 MEANING: Mapping[str, str] = {
-    "killed": "the comparison reads disagree",
-    "refused": "the source or the comparison gives a reason why there is nothing to compare: caught as well",
+    "killed": "the verdict of the comparison is disagree",
+    "refused": "the source or the comparison gives a reason against any comparison: the fault is caught as well",
     "below tolerance": "it agrees, because the fault changes the efforts by less than the tolerance of the route",
-    "shared": "it agrees, because it takes what is wrong from the same model; where the robot's files are read past "
-    "our own reading, the fault is noticed, and nothing in the case agrees",
+    "shared": "it agrees, because it takes the faulty input from the same model; if an independent reading of the "
+    "robot's files differs from this input, the fault is detected, and no source agrees in this case",
     "survived": "it agrees although the fault changes the efforts by more than the tolerance: a bug of loopcheck",
-    "broken": "something was raised that is no error of ours, or a fault of an adapter does nothing: nothing is known",
-    "not run": "the worker process died, ran out of time or was interrupted: nothing is known",
-    "not carried": "the route or the robot has no place for the fault, or the route does not agree without it",
+    "broken": "unexpected exception, or a fault of an adapter without an effect: no result",
+    "not run": "the worker process died, exceeded its time limit or was interrupted: no result",
+    "not carried": "the fault does not apply to the route or the robot, or the route does not agree without the fault",
 }
-"""What can come of a mutant."""
+"""Meaning of the results of a mutant."""
 CAUGHT = ("killed", "refused")
 BUGS = ("survived", "broken")
 TIMES = 10.0
-"""A fault is counted for the kill rate of a route if its effect is more than this many tolerances [-]."""
+"""Effect over tolerance above which a fault counts for the kill rate of a route [-]."""
 
 Fault: TypeAlias = Mutant | CommonFault
 FAULTS: tuple[Fault, ...] = (*MUTANTS, *COMMON_FAULTS)
-"""All there are."""
+"""All faults."""
 PROJECTED = ("gears",)
-"""Shared besides where drives are redundant: efforts are compared by their projection, which takes the gears of our
-model, so that a route that leaves a motor off cannot tell that its gear is wrong."""
+"""Additional shared inputs with redundant drives: the comparison projects the efforts with the gears of the model,
+so that a route without one of the motors cannot detect a wrong gear of this motor."""
 WITHOUT = ("not carried", "not run")
-"""Results that say nothing of whether a fault is caught."""
+"""Results without information on the detection of the fault."""
 
 _Effects: TypeAlias = Mapping[str, tuple[float, str]]
 
@@ -67,12 +67,12 @@ class Seeded:
     """What a fault of what is shared makes of a case."""
 
     motion: Motion | None
-    """None if it cannot be assembled."""
+    """None if the robot cannot be assembled."""
     reference: Outcome
     doubt: str
-    """What the robot's files say otherwise, if anything."""
+    """Difference between the model and the robot's files, if present."""
     effect: float
-    """Change of the efforts over their scales [-]; infinite where there are none."""
+    """Change of the efforts over their scales [-]; infinite without efforts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,21 +83,9 @@ class PreparedCase:
     motion: Motion
     reference: Outcome
     effects: _Effects
-    """By mutant: change of the efforts over their scales [-], infinite where the reference refuses it; and a note."""
+    """Change of the efforts over their scales [-] by mutant, infinite if the reference refuses it; and a note."""
     common: Mapping[str, Seeded | NotCarriedError]
-    """By fault of what is shared: what it does, or why the robot has no place for it."""
-
-
-def cases_of(robots: Sequence[str]) -> list[Case]:
-    """Each robot in its first variant, in its first mode that meets no singularity, upright where it has gravity.
-
-    Args:
-        robots: Names of robots; by default all.
-
-    Raises:
-        HarnessError: If a robot is unknown or its model is bad.
-    """
-    return [representative_case(load(name)) for name in robots or names()]
+    """Effect of each fault of shared inputs, or the reason why it does not apply to the robot."""
 
 
 def judged(case: Case) -> list[str]:
@@ -131,7 +119,7 @@ def judge(prepared: PreparedCase, source: str, faults: Sequence[Fault] = FAULTS)
         return [_row(case, FILE, fault, _by_file(prepared, fault)) for fault in _common(faults)]
     sound = evaluate(case, motion, source)
     verdict, _, note = _verdict(summarize_resolved([prepared.reference, sound], motion), source)
-    why_not = "" if verdict == "agree" else f"without a fault it reads {verdict}: {note}"
+    why_not = "" if verdict == "agree" else f"without a fault the verdict is {verdict}: {note}"
     results = [
         _judged_in_both(prepared, source, fault, why_not)
         if isinstance(fault, CommonFault)
@@ -230,7 +218,7 @@ def _effect_on_reference(
     except NotCarriedError as error:
         return 0.0, str(error)
     except (HarnessError, np.linalg.LinAlgError) as error:
-        return np.inf, f"the reference refuses it: {error}"
+        return np.inf, f"the reference refuses the fault: {error}"
     return relative_error(spoilt.effort, reference.history.effort, reference.scale), ""
 
 
@@ -269,15 +257,15 @@ def _judged(prepared: PreparedCase, sound: Outcome, mutant: Mutant, why_not: str
     if isinstance(spoilt, str):
         return _Judged(result="not carried", effect=effect, note=spoilt)
     if sound.source == Paper.name and _same(spoilt, sound):
-        return _Judged(result="not carried", effect=effect, note="the paper's model does not read this from the robot")
+        return _Judged(result="not carried", effect=effect, note="the model of the paper does not use this input")
     if mutant.in_adapter:
         effect = _change(spoilt, sound, prepared.reference)
         if not effect:
-            return _Judged(result="broken", effect=effect, note="the fault changes no effort of its route")
+            return _Judged(result="broken", effect=effect, note="the fault has no effect on the efforts of its route")
     verdict, error, reason = _verdict(summarize([prepared.reference, spoilt]), sound.source)
     tolerance = registered()[sound.source]
     if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sources.simulates(sound.source):
-        effect, note = _effect_anew(prepared, mutant), "; ".join(filter(None, (note, "in states found anew")))
+        effect, note = _effect_anew(prepared, mutant), "; ".join(filter(None, (note, "in recomputed states")))
     result = _result(verdict, effect, tolerance, reason)
     why = _explained(effect, tolerance) if verdict == "agree" else _reason(spoilt, reason)
     return _Judged(
@@ -293,7 +281,7 @@ def _judged_in_both(prepared: PreparedCase, source: str, fault: CommonFault, why
     if why_not:
         return _Judged(result="not carried", effect=seeded.effect, note=why_not)
     if seeded.motion is None:
-        note = f"the reference refuses it: {seeded.reference.note}"
+        note = f"the reference refuses the fault: {seeded.reference.note}"
         return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=note)
     with fault.seed(prepared.case) as wrong:
         outcome = evaluate(wrong, seeded.motion, source)
@@ -314,7 +302,7 @@ def _by_file(prepared: PreparedCase, fault: CommonFault) -> _Judged:
     if isinstance(seeded, NotCarriedError):
         return _Judged(result="not carried", effect=0.0, note=str(seeded))
     if fault.what not in FROM_FILES:
-        return _Judged(result="not carried", effect=seeded.effect, note="it is no number of the robot's files")
+        return _Judged(result="not carried", effect=seeded.effect, note="the faulty input is not in the robot's files")
     if seeded.motion is None:
         return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=seeded.reference.note)
     verdict = "disagree" if seeded.doubt else "agree"

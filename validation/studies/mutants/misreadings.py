@@ -10,39 +10,39 @@ from typing import Any
 
 import numpy as np
 
-import engines
-from analytic.logs.closed_log import closed_log
-from analytic.logs.residual import residual_efforts
-from analytic.motion.prescribe import prescribe
-from engines.misreadings import Misread
-from robots.arrays import Array
-from robots.efforts import EffortHistory, Fault, run_of
-from robots.errors import HarnessError
-from robots.log import Held, Log
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
-from validation.judge import sources
-from validation.judge.as_is import Settled, settled
-from validation.judge.readings import in_words, reading_of
+from loopcheck import engines
+from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.logs.residual import residual_efforts
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.misreadings import Misread
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory, Fault, run_of
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.log import Held, Log
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.as_is import Settled, settled
+from loopcheck.validation.judge.readings import in_words, reading_of
 
 TEXTS: Mapping[str, str] = {
     "drive twice": "the drive is applied twice and logged once",
-    "one step late": "efforts belong to the sample before",
-    "reaction as effort": "the reaction of its joint stands for the effort of a motor",
-    "law at the start": "the law of the drive where the step begins stands for its effort",
-    "law as effort": "the law of the drive stands for its effort",
-    "reported as effort": "what the engine reports of the drive stands for its effort",
-    "rotors filled in": "rotors that the engine fills in are left",
-    "default friction": "friction that the engine fills in is left",
+    "one step late": "efforts belong to the previous sample",
+    "reaction as effort": "the reaction of the joint replaces the effort of its motor",
+    "law at the start": "the control law at the beginning of the step replaces the effort of the drive",
+    "law as effort": "the control law of the drive replaces its effort",
+    "reported as effort": "the value reported by the engine replaces the effort of the drive",
+    "rotors filled in": "default rotors of the engine are kept",
+    "default friction": "default friction of the engine is kept",
 }
-"""What is wrong, by kind of fault."""
+"""Description by kind of fault."""
 SAME = 1e-9
-"""Efforts that a fault changes by less are the same, over the scale [-]."""
+"""Changes of the efforts below this are zero, over the scale [-]."""
 SEEN = np.sqrt(2)
-"""From how many times its size an error is seen to be another: what is as large, and unlike it, makes it so [-]."""
+"""Ratio of errors with and without a fault above which the fault is detected: equal and independent errors [-]."""
 HIDDEN = 1 + SEEN
-"""Up to how many times the error of a route a fault can be hidden in it, where it is just opposite to it [-]."""
+"""Largest ratio of a hidden fault to the error of its route, for a fault opposite to the error [-]."""
 
 
 def routes(case: Case) -> list[str]:
@@ -109,7 +109,7 @@ def _judged(
     if changed.max(initial=0.0) <= SAME:
         yield from {
             "result": "not carried",
-            "note": "it is the effort here, or the engine has no such reading",
+            "note": "the reading equals the effort here, or the engine has no such reading",
         }.items()
         return
     yield "relative_error", float(_relative(left.rms, left.scale)[worst])
@@ -119,7 +119,7 @@ def _judged(
     yield "verdict", "disagree" if is_caught else "informational"
     yield "result", "killed" if is_caught else "below tolerance" if (changed <= HIDDEN * own).all() else "survived"
     times = changed[worst] / own[worst] if own[worst] else np.inf
-    size = f"the fault changes the efforts by {changed[worst]:.1e}, {times:.2g} times what the route errs by without it"
+    size = f"the fault changes the efforts by {changed[worst]:.1e}, {times:.2g} times the error of the route without it"
     yield "note", "; ".join(filter(None, (size, looks)))
 
 

@@ -5,10 +5,10 @@ import math
 import pandas as pd
 from rich.console import RenderableType
 
-from validation.judge.verdicts import FILE
-from validation.report.blocks import NOTHING, Block, Cell, Section, Table, digits
-from validation.report.terminal import coloured, table
-from validation.studies.mutants.judge import (
+from loopcheck.validation.judge.verdicts import FILE
+from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table, digits
+from loopcheck.validation.report.terminal import coloured, table
+from loopcheck.validation.studies.mutants.judge import (
     BUGS,
     CAUGHT,
     MEANING,
@@ -28,7 +28,7 @@ KINDS = {
     "not run": "not run",
     "not carried": "informational",
 }
-"""Colour of each result, by the name of a verdict; the text says the same."""
+"""Colour of each result, by the name of a verdict; the text is the same."""
 
 
 def sections(results: pd.DataFrame) -> list[Section]:
@@ -46,7 +46,7 @@ def summary(results: pd.DataFrame) -> list[RenderableType]:
             [str(mutant), *(coloured(cell, KINDS[cell]) if cell else "" for cell in row)]
             for mutant, row in wide.fillna("").iterrows()
         )
-        matrices.append(table(["mutant", *wide.columns], cells, title=f"{robot}: what came of each fault"))
+        matrices.append(table(["mutant", *wide.columns], cells, title=f"{robot}: result of each fault"))
     unseen = results[~results["result"].isin([*CAUGHT, "shared", "not carried"])]
     texts = unseen[["robot", "source", "mutant", "result", "note"]].itertuples(index=False)
     rates = [
@@ -67,7 +67,7 @@ def sentence(results: pd.DataFrame) -> str:
     """The kill rate, and what became of the rest."""
     caught, above = kill_rate(results)
     shared = caught_by_file(results)
-    by_file = f", {shared} more, which the route shares with the reference, by the robot's files" if shared else ""
+    by_file = f", {shared} more, shared by the route and the reference, by the robot's files" if shared else ""
     noticed, perceptible = kill_rate(results, "noise")
     counts = results["result"].value_counts()
     bugs = int(sum(counts.get(name, 0) for name in BUGS))
@@ -85,16 +85,16 @@ def _answer(results: pd.DataFrame) -> Section:
         anchor="answer",
         blocks=[
             sentence(results),
-            "Every fault is seeded in every judged route of every robot, and the ordinary comparison judges what comes "
-            "of it. Each robot runs in one case: its first variant and mode, upright where it has gravity. Nothing is "
-            "random. The effect of a fault is the change it makes to the efforts of the reference, over their scales; "
-            "that of a fault in an engine's adapter, which the reference cannot have, is the change in its route.",
-            "Faults that begin with 'model' are in what the reference shares with routes: the reference, the motion "
-            "and what the engines are given are computed anew with them. What a route takes from the model it cannot "
-            f"notice; the {FILE} then must: the robot's files, read by MuJoCo's compiler past our own reading.",
-            "Routes that run a robot as it is have no tolerance: other numbers stand for the effort in their logs, and "
-            "what the route is off by without them is what they are held against. What is larger must be seen in the "
-            "error or named by what the column looks like.",
+            "Every fault is seeded in every judged route of every robot and judged by the usual comparison. "
+            "Each robot has one case: its first variant and mode, upright if it has gravity. The faults are not "
+            "random. The effect of a fault is its change of the efforts of the reference, over their scales. For a "
+            "fault in the adapter of an engine, which the reference cannot have, it is the change in its route.",
+            "Faults that begin with 'model' are in inputs shared by the reference and the routes: reference, motion "
+            "and inputs of the engines are recomputed. A route cannot detect a fault in an input from the model; "
+            f"the {FILE} must: an independent reading of the robot's files by MuJoCo's compiler.",
+            "Routes that run an unmodified robot have no tolerance. Other numbers replace the effort in their logs. "
+            "The limit is the error of the route without a fault. A larger fault must increase the error, or a note "
+            "must name the reading that the column resembles.",
             [f"{name}: {meaning}" for name, meaning in MEANING.items()],
             rates_table(results),
         ],
@@ -119,7 +119,7 @@ def percent(rate: float) -> str:
 def _faults(results: pd.DataFrame) -> Section:
     texts = results.drop_duplicates("mutant")[["mutant", "fault"]]
     rows = [[Cell(key), Cell(text)] for key, text in texts.itertuples(index=False)]
-    return Section(title="Faults", anchor="faults", blocks=[Table(["mutant", "what is wrong"], rows)])
+    return Section(title="Faults", anchor="faults", blocks=[Table(["mutant", "fault"], rows)])
 
 
 def _robot(robot: str, results: pd.DataFrame) -> Section:

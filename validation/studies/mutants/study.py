@@ -1,23 +1,22 @@
 """Seeds every fault in every judged route of every robot: does the comparison notice?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import engines
-from robots.errors import NotFoundError
-from robots.robot import Case
-from validation.execution.journal import Task
-from validation.execution.tables import TableSpec, number, table_of, text
-from validation.execution.workers import WorkerFailure, WorkerPool
-from validation.judge import sources
-from validation.judge.verdicts import FILE
-from validation.studies.mutants import misreadings
-from validation.studies.mutants.judge import (
+from loopcheck import engines
+from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
+from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.verdicts import FILE
+from loopcheck.validation.studies.mutants import misreadings
+from loopcheck.validation.studies.mutants.judge import (
     FAULTS,
-    cases_of,
     is_judged,
     judge_named,
     judged,
@@ -25,8 +24,8 @@ from validation.studies.mutants.judge import (
     not_run,
     prepare_named,
 )
-from validation.studies.mutants.report import sections, summary
-from validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.mutants.report import sections, summary
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "mutants"
 VERDICTS: Mapping[str, str] = {
@@ -39,7 +38,7 @@ VERDICTS: Mapping[str, str] = {
     "below tolerance": "informational",
     "not carried": "informational",
 }
-"""Verdict on what came of a fault."""
+"""Verdict on the result of a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +59,9 @@ class Mutants(Study):
         )
     }
 
-    robots: tuple[str, ...] = ()
-    """Names of robots; by default all."""
+    cases: Sequence[Case]
     routes: tuple[str, ...] = ()
-    """Names of routes; by default all that are judged, and those as they are that do not wait to be named."""
+    """Names of routes; by default all judged routes, and the unmodified routes that need no explicit name."""
 
     def __post_init__(self) -> None:
         known = [name for name in (*sources.ANALYTIC, *engines.names()) if sources.is_as_is(name) or is_judged(name)]
@@ -73,7 +71,7 @@ class Mutants(Study):
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
-        pairs = [(case, source) for case in cases_of(self.robots) for source in self._sources(case)]
+        pairs = [(case, source) for case in self.cases for source in self._sources(case)]
         compared = {case.key: case for case, source in pairs if source == FILE or not sources.is_as_is(source)}
         motions = [Task(prepare_named, (case, _keys()), WorkerFailure) for case in compared.values()]
         prepared = dict(zip(compared, pool.results(motions, "motions"), strict=True))
@@ -98,7 +96,6 @@ class Mutants(Study):
             title="loopcheck: mutants",
             sections=sections(rows),
             summary=list(summary(rows)),
-            last=[f"report: {result.folder / 'mutants.html'}"],
             verdicts=[VERDICTS[came] for came in rows["result"]],
             tables={"kill_rates": kill_rates(rows)},
         )

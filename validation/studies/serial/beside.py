@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analytic.transmission.constants import best_constants
-from analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
-from robots.errors import HarnessError
-from robots.mechanism import DOFS, Mechanism
-from robots.robot import Case
-from validation.studies.check.cases import cases_of_file
-from validation.studies.check.closed_twins import AS_IT_IS, AT_LIMITS, REPAIRED
-from validation.studies.serial.comparison import found_box, pace_of, random_efforts, sampled_workspace
-from validation.studies.serial.limit_rows import BROKEN, limit_rows
-from validation.studies.serial.rows import AT_MOTOR, effort_rows
+from loopcheck.analytic.transmission.constants import best_constants
+from loopcheck.analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.mechanism import DOFS, Mechanism
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.closed_twins import AS_IT_IS, AT_LIMITS, REPAIRED
+from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.studies.serial.comparison import found_box, pace_of, random_efforts, sampled_workspace
+from loopcheck.validation.studies.serial.limit_rows import BROKEN, limit_rows
+from loopcheck.validation.studies.serial.rows import AT_MOTOR, effort_rows
 
 POSES = 32
 """Of the workspace."""
@@ -34,7 +34,7 @@ def closed_twin(serial: Case, paths: Sequence[Path]) -> dict[str, Any]:
     """
     for path in paths:
         try:
-            closed = cases_of_file(path)[0]
+            closed = case_of(path)
         except HarnessError:
             continue  # not a model that can be read
         if _is_closed_twin(closed.mechanism, serial.mechanism):

@@ -1,66 +1,94 @@
 """`loopcheck serial`."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from validation.studies.options import RESULTS, Execution, execution_options
+from loopcheck.validation.studies.options import (
+    RESULTS,
+    TARGET,
+    Command,
+    Execution,
+    accuracy_option,
+    actuated_option,
+    execution_options,
+    mode_option,
+    names_of,
+    numbers_of,
+    option,
+    seed_option,
+)
 
 
-@click.command()
-@click.argument("closed", metavar="CLOSED.xml", type=click.Path(path_type=Path))
-@click.argument("serial", metavar="[SERIAL.xml]", type=click.Path(path_type=Path), required=False)
-@click.option("--make", is_flag=True, help="Derive the stand-in from CLOSED.xml, as stand_in.xml.")
-@click.option("--keep", metavar="JOINTS", default="", help="Its joints, as J1,J2; default: those that carry most.")
-@click.option("--map", "pairs", metavar="JOINT=JOINT", multiple=True, help="Joints of both that are one; may repeat.")
-@click.option("--hold", metavar="JOINTS", default="", help="Joints that stay where they are, as J1,J2; free ones do.")
-@click.option("--samples", type=click.IntRange(min=1), default=256, show_default=True, help="Poses of the workspace.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of poses and random motions.")
-@click.option("--speed", "speeds", metavar="MOTOR=SPEED", multiple=True, help="Largest speed of a motor; may repeat.")
-@click.option("--accuracy", type=float, help="Largest plain error of a motor's effort over its peak, as 0.05: judged.")
-@click.option("--mode", help="Keyframe of CLOSED.xml to start from; default: the first, or qpos0.")
-@click.option("--actuated", default="", help="Actuated joints of CLOSED.xml, as J1,J2, instead of its actuators.")
+@click.command(cls=Command, short_help="What does my serial model need?")
+@click.argument("closed", metavar="CLOSED")
+@click.argument("serial", metavar="[SERIAL]", required=False)
+@mode_option
+@actuated_option
+@option("--make", is_flag=True, group=TARGET, help="Derive the serial model from CLOSED, as stand_in.xml.")
+@option(
+    "--keep-joint",
+    "keep",
+    metavar="J1,J2",
+    default="",
+    group=TARGET,
+    help="Joints of the derived model.  [default: the joints that carry most]",
+)
+@option("--map", "pairs", metavar="J=J", multiple=True, group=TARGET, help="Equal joints CLOSED=SERIAL; may repeat.")
+@option("--hold", metavar="J1,J2", default="", group=TARGET, help="Joints held at their positions; free joints are.")
+@option("--samples", metavar="N", type=click.IntRange(min=1), default=256, show_default=True, help="Sampled poses.")
+@seed_option
+@option("--speed", "speeds", metavar="MOTOR=SPEED", multiple=True, help="Largest speed of a motor; may repeat.")
+@accuracy_option("Judge the serial model: largest effort error of a motor relative to its peak, as 0.05 or 5%.")
 @execution_options(RESULTS / "serial")
 def command(
-    closed: Path,
-    serial: Path | None,
+    closed: str,
+    serial: str | None,
     execution: Execution,
     pairs: tuple[str, ...],
     speeds: tuple[str, ...],
     make: bool,
+    mode: str,
+    actuated: str,
     **options: Any,
 ) -> int:
-    """Say what a serial stand-in of a closed mechanism loses, what motor limits mean at its joints, and repair it.
+    """Compare a serial model with the closed mechanism that it simplifies: effort errors, limits, and a repair.
 
-    Compared are efforts, inertia, damping, springs and weights at the joints that both have, over the workspace and
-    along motions. Written are serial.csv, serial_workspace.csv, serial_limits.csv, serial_pairs.csv, serial.html,
-    serial_repaired.xml, which differs from SERIAL.xml in armature, damping, springs and limits of its joints and in
-    the inertia of their links only, and joint_map.py and joint_map.c: transmission and all that the stand-in lacks as
-    functions of the pose, for NumPy or C alone. Errors are measured, exit status 0; with --accuracy they are judged.
+    CLOSED and SERIAL are TARGETs. Compares efforts, inertia, damping, springs and weights at the common joints, over
+    the workspace and along motions. Without --accuracy the errors are measured only, exit status 0.
+
+    \b
+    Writes:
+      serial_repaired.xml          SERIAL with armature, damping, springs, limits and inertias that fit CLOSED
+      joint_map.py, joint_map.c    the transmission, as functions of the pose for NumPy or C alone
+      serial.html, serial*.csv     errors over the workspace, and motor limits at the joints
 
     \b
     Examples:
       loopcheck serial leg.xml leg_serial.xml
-      loopcheck serial leg.xml --make --keep knee,pitch,roll
-      loopcheck serial leg.xml leg_serial.xml --map knee_pin=knee --hold toe --accuracy 0.05 --out leg
+      loopcheck serial leg.xml --make --keep-joint knee,pitch,roll
+      loopcheck serial leg.xml leg_serial.xml --map knee_pin=knee --hold toe --accuracy 5% --out leg
     """
-    from validation.studies.judge.study import case_of_file
-    from validation.studies.serial.making import write_stand_in
-    from validation.studies.serial.study import Serial
+    from loopcheck.robots.catalogue import want_targets
+    from loopcheck.validation.judge.targets import case_of
 
     if make == (serial is not None):
-        raise click.UsageError("want either SERIAL.xml, a stand-in to be compared, or --make, which derives one")
-    of_closed = {name: options.pop(name) for name in ("mode", "actuated")}
-    keep, hold = (_names(options.pop(name)) for name in ("keep", "hold"))
-    case = case_of_file(closed, **of_closed)
-    stand_in, notes = (serial, []) if serial else write_stand_in(case, keep, hold, execution.out)
+        raise click.UsageError("Either SERIAL or --make must be given: a serial model, or the option that derives it.")
+    want_targets([closed, *([serial] if serial else [])])
+    limits = numbers_of(speeds, "--speed")
+    same = _pairs(pairs)
+    case = case_of(closed, mode=mode, actuated=actuated)
+    from loopcheck.validation.studies.serial.making import write_stand_in
+    from loopcheck.validation.studies.serial.study import Serial
+
+    keep, hold = (names_of(options.pop(name)) for name in ("keep", "hold"))
+    simplified, notes = (serial, []) if serial else write_stand_in(case, keep, hold, execution.out)
     return execution.run(
         Serial(
             closed=case,
-            serial=case_of_file(stand_in),
-            given=_named(pairs, "--map"),
-            speeds={name: _number(value, name) for name, value in _named(speeds, "--speed").items()},
+            serial=case_of(simplified),
+            given=same,
+            speeds=limits,
             hold=hold,
             notes=tuple(notes),
             **options,
@@ -68,23 +96,12 @@ def command(
     )
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _named(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """Values by names, of NAME=VALUE."""
+def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
+    """Joints of the serial model by joints of the closed one, of texts CLOSED=SERIAL."""
     named = {}
     for text in texts:
         name, separator, value = text.partition("=")
         if not (name and separator and value):
-            raise click.BadParameter(f"want NAME=VALUE, got {text}", param_hint=option)
+            raise click.BadParameter(f"must be JOINT=JOINT, got '{text}'", param_hint="--map")
         named[name] = value
     return named
-
-
-def _number(value: str, name: str) -> float:
-    try:
-        return float(value)
-    except ValueError as error:
-        raise click.BadParameter(f"want a number for {name}, got {value}", param_hint="--speed") from error

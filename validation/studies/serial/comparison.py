@@ -6,25 +6,25 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
-from analytic.motion.automatic import automatic_motion
-from analytic.transmission.constants import Constants, Pace, at_motors, least_error
-from analytic.transmission.fit import fitted_map, sound_box
-from analytic.transmission.joint_map import JointMap
-from analytic.transmission.joint_space import joint_efforts, moved
-from analytic.transmission.regressor import regressor
-from analytic.transmission.terms import joint_terms, motor_efforts
-from analytic.transmission.twin import Twin, Workspace, sound_poses, workspace
-from robots.arrays import Array
-from robots.errors import HarnessError
+from loopcheck.analytic.motion.automatic import automatic_motion
+from loopcheck.analytic.transmission.constants import Constants, Pace, at_motors, least_error
+from loopcheck.analytic.transmission.fit import fitted_map, sound_box
+from loopcheck.analytic.transmission.joint_map import JointMap
+from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
+from loopcheck.analytic.transmission.regressor import regressor
+from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
+from loopcheck.analytic.transmission.twin import Twin, Workspace, sound_poses, workspace
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError
 
 SPAN = 2.0
 """Of a random motion [s]."""
 SAMPLES = 201
 HARMONICS = 3
 COURSES = 8
-"""Random motions whose pace is that of the workspace's states."""
+"""Random motions with the typical rates of the states of the workspace."""
 FAR = 0.95
-"""Part of the box that a random motion goes through [-]."""
+"""Range of a random motion over the range of the box [-]."""
 AUTOMATIC = "automatic"
 
 
@@ -44,9 +44,9 @@ class MotionEfforts:
     closed: Array
     """Efforts at the joints of the closed mechanism [N or N m], shape (nt, n)."""
     serial: Array
-    """The same of the stand-in [N or N m], shape (nt, n)."""
+    """Efforts at the same joints of the serial model [N or N m], shape (nt, n)."""
     regressor: Array
-    """Of the stand-in [any unit], shape (nt, n, p)."""
+    """Regressor of the serial model [any unit], shape (nt, n, p)."""
 
     def at_motors(self, efforts: Array) -> Array:
         """Efforts at the joints as efforts of the motors.
@@ -220,7 +220,7 @@ def _efforts(twin: Twin, name: str, x: Array, xd: Array, xdd: Array) -> MotionEf
         q, sound = sound_poses(space, x)
         if not sound.all():
             names = f"{space.mechanism.model.path.name} at {', '.join(f'{value:.3g}' for value in x[~sound][0])}"
-            raise HarnessError(f"the {name} motion leaves what is sound in {names}")
+            raise HarnessError(f"the {name} motion must stay in the sound poses of {names}, but leaves them")
         moving = (q, *moved(space, q, xd, xdd))
         efforts.append(joint_efforts(space, *moving))
         poses.append(q)

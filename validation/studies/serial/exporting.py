@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from analytic.transmission import joint_map
-from analytic.transmission.fit import FIELDS, fields
-from analytic.transmission.joint_map import JointMap
-from analytic.transmission.joint_map_in_c import c_source
-from analytic.transmission.joint_space import joint_efforts, moved
-from analytic.transmission.twin import Twin, sound_poses
-from robots.arrays import Array
-from robots.errors import OutputError
-from validation.studies.serial.writing import write_text
+from loopcheck.analytic.transmission import joint_map
+from loopcheck.analytic.transmission.fit import FIELDS, fields
+from loopcheck.analytic.transmission.joint_map import JointMap
+from loopcheck.analytic.transmission.joint_map_in_c import c_source
+from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
+from loopcheck.analytic.transmission.twin import Twin, sound_poses
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.studies.serial.writing import write_text
 
 MODULE, SOURCE = "joint_map.py", "joint_map.c"
 POSES = 256
-"""At which the functions are measured."""
+"""Number of poses for the measurement of the functions."""
 PACE = 5.0
-"""Rates and accelerations there, over the half width of the box [1/s and 1/s²]."""
+"""Rates and accelerations at these poses, over the half width of the box [1/s and 1/s²]."""
 COMPILERS = ("cc", "gcc", "clang")
 ASK = """
 import sys
@@ -36,11 +36,11 @@ from joint_map import MAP
 x = np.load(sys.argv[1] + "/x.npy")
 parts = (MAP.motor_positions, MAP.transmission, MAP.armature, MAP.damping, MAP.force)
 values = np.concatenate([part(x).reshape(len(x), -1) for part in parts], axis=1)
-unknown = {name.split(".")[0] for name in sys.modules} & {"robots", "analytic", "engines", "validation", "scipy"}
+unknown = {name.split(".")[0] for name in sys.modules} & {"loopcheck", "scipy"}
 assert not unknown, unknown
 np.save(sys.argv[1] + "/values.npy", values)
 """
-"""A program that evaluates the module where nothing of ours is."""
+"""A program that evaluates the module without loopcheck."""
 
 
 def write_functions(twin: Twin, functions: JointMap, seed: int, folder: Path) -> tuple[dict[str, float], list[str]]:
@@ -62,16 +62,16 @@ def write_functions(twin: Twin, functions: JointMap, seed: int, folder: Path) ->
     write_text(folder / MODULE, module)
     write_text(folder / SOURCE, source)
     errors = accuracy_of_module(module, twin, functions, seed)
-    compiled, reason = dict[str, float](), f"there is no compiler ({', '.join(COMPILERS)})"
+    compiled, reason = dict[str, float](), f"no compiler is installed ({', '.join(COMPILERS)})"
     try:
         compiled = accuracy_of_c(source, twin, functions, seed)
     except OutputError as error:
         reason = str(error)
     accuracy = {f"{name}, {MODULE}": error for name, error in errors.items()}
     accuracy |= {f"{name}, {SOURCE}": error for name, error in compiled.items()}
-    notes = [f"wrote {MODULE}: off by {max(errors.values()):.1e} of the peaks at most"]
+    notes = [f"wrote {MODULE}: largest error {max(errors.values()):.1e} relative to the peaks"]
     if compiled:
-        notes.append(f"wrote {SOURCE}: off by {max(compiled.values()):.1e} of the peaks at most")
+        notes.append(f"wrote {SOURCE}: largest error {max(compiled.values()):.1e} relative to the peaks")
     else:
         notes.append(f"wrote {SOURCE}: not measured, {reason}")
     return accuracy, notes
@@ -117,7 +117,7 @@ def accuracy_of_module(text: str, twin: Twin, functions: JointMap, seed: int) ->
         program = [sys.executable, "-I", "-c", ASK, place]
         done = subprocess.run(program, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise OutputError(f"{MODULE}: does not run by itself: {done.stderr.strip().splitlines()[-1]}")
+            raise OutputError(f"{MODULE}: must run without loopcheck: {done.stderr.strip().splitlines()[-1]}")
         values: Array = np.load(Path(place, "values.npy"))
     error = np.abs(values - exact).max(axis=0) / np.where(sizes > 0, sizes, 1.0)
     na, n = len(functions.motors), len(functions.joints)
@@ -180,7 +180,7 @@ def _run(
     program = [compiler, "-std=c99", "-O1", "-shared", "-fPIC", "-o", str(library), str(text), "-lm"]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise OutputError(f"{SOURCE}: does not compile: {(done.stderr.strip().splitlines() or ['no reason'])[0]}")
+        raise OutputError(f"{SOURCE}: must compile: {(done.stderr.strip().splitlines() or ['no reason'])[0]}")
     functions, pointer = ctypes.CDLL(str(library)), ctypes.c_void_p
     functions.joint_map.argtypes = [pointer] * 3
     functions.joint_map_missing_efforts.argtypes = [pointer] * 4
@@ -190,5 +190,5 @@ def _run(
         refused = functions.joint_map(*(values.ctypes.data for values in (x, y, T)))
         refused |= functions.joint_map_missing_efforts(*(values.ctypes.data for values in (x, xd, xdd, tau)))
         if refused:
-            raise OutputError(f"{SOURCE}: refuses a pose of its box")
+            raise OutputError(f"{SOURCE}: must accept every pose of its box, refused a pose")
         yield y, T, tau

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from analytic.transmission.limits import (
+from loopcheck.analytic.transmission.limits import (
     Box,
     Facets,
     effort_facets,
@@ -15,9 +15,9 @@ from analytic.transmission.limits import (
     largest_box,
     most,
 )
-from analytic.transmission.twin import Twin, Workspace
-from robots.arrays import Array
-from validation.studies.serial.rows import Row, Series, units_of
+from loopcheck.analytic.transmission.twin import Twin, Workspace
+from loopcheck.robots.arrays import Array
+from loopcheck.validation.studies.serial.rows import Row, Series, units_of
 
 SAFE, ALONE, GIVEN, BROKEN = "safe box", "alone", "serial file", "motor at the serial file's limits"
 LINE = "safe box, torque–speed line"

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from analytic.kinematics.closures import RANK_TOLERANCE
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import poses
-from analytic.transmission.joint_space import (
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.transmission.joint_space import (
     JointSpace,
     fixed_joints,
     independent_joints,
@@ -18,21 +18,21 @@ from analytic.transmission.joint_space import (
     joint_space,
     want_known,
 )
-from analytic.transmission.twin import SWING, sound_poses, sound_start
-from robots.arrays import Array
-from robots.errors import MechanismError
-from robots.mechanism import DOFS, WORLD, Mechanism
-from robots.mjcf_serial import POINT, SAME_POSE, Cut, Follower, RelativePose, Split, serial_text
-from robots.robot import Case
-from validation.studies.serial.writing import write_text
+from loopcheck.analytic.transmission.twin import SWING, sound_poses, sound_start
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import DOFS, WORLD, Mechanism
+from loopcheck.robots.mjcf_serial import POINT, SAME_POSE, Cut, Follower, RelativePose, Split, serial_text
+from loopcheck.robots.robot import Case
+from loopcheck.validation.studies.serial.writing import write_text
 
 STAND_IN = "stand_in.xml"
 BESIDE = 0.05
-"""How far from the start it is seen which joints follow from which [m or rad]."""
+"""Largest distance from the initial pose for the detection of dependent joints [m or rad]."""
 SAMPLES = 65
-"""Poses for a polynomial."""
+"""Number of poses for a polynomial."""
 DEGREE = 4
-"""Of the polynomials that MuJoCo has."""
+"""Degree of the joint polynomials of MuJoCo."""
 
 
 def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder: Path) -> tuple[Path, list[str]]:
@@ -64,8 +64,8 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     scalar = [joint.name for joint in mechanism.joints if DOFS[joint.kind] == 1 and joint.name not in fixed]
     kept = independent_joints(closed, q, [name for name in scalar if not keep or name in keep])
     if not kept or set(keep) - set(kept):
-        tied = ", ".join(sorted(set(keep) - set(kept))) or "none that moves"
-        raise MechanismError(f"{mechanism.model.path}: want joints to keep that move by themselves, got {tied}")
+        tied = ", ".join(sorted(set(keep) - set(kept))) or "no independent joint"
+        raise MechanismError(f"{mechanism.model.path}: joints to keep must move independently, got {tied}")
     space = joint_space(closed, q, kept, [1.0] * len(kept))
     followers, notes = _followers(space, [name for name in _carrying(mechanism, kept) if name in scalar])
     free = [joint.name for joint in mechanism.joints if joint.kind == "free"]
@@ -78,7 +78,7 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     text = serial_text(mechanism.model, cut)
     path = folder / STAND_IN
     if path.resolve() == mechanism.model.path.resolve():
-        raise MechanismError(f"{folder}: holds {STAND_IN} itself, want another folder by --out")
+        raise MechanismError(f"{folder}: contains the input {STAND_IN}; name another folder with --out")
     write_text(path, text)
     return path, [f"wrote {STAND_IN}: moves by {', '.join(kept)}", *notes]
 
@@ -142,14 +142,14 @@ def _followers(space: JointSpace, names: Sequence[str]) -> tuple[list[Follower],
         leaders = np.flatnonzero(rates[mechanism.dof_slices[j].start] > RANK_TOLERANCE)
         if len(leaders) != 1:
             known = ", ".join(space.names[k] for k in leaders) or "nothing"
-            notes.append(f"{name} follows from {known}, not from one joint: it stands still in {STAND_IN}")
+            notes.append(f"{name} depends on {known} instead of a single joint: it is fixed in {STAND_IN}")
             continue
         coefficients, error = _polynomial(space, j, int(leaders[0]))
         leader = space.names[leaders[0]]
         followers.append(Follower(name=name, leader=leader, coefficients=coefficients))
         unit = mechanism.joints[j].unit
         notes.append(
-            f"{name} carries a joint that is kept: it follows {leader} by a polynomial, {error:.2g} {unit} off"
+            f"{name} carries a kept joint: it follows {leader} by a polynomial with an error of {error:.2g} {unit}"
         )
     return followers, notes
 
@@ -192,6 +192,6 @@ def _want_first(mechanism: Mechanism, dropped: Sequence[str]) -> None:
         if any(before not in dropped and after in dropped for before, after in pairwise(names)):
             late = ", ".join(name for name in names if name in dropped)
             raise MechanismError(
-                f"{mechanism.model.path}: want joints of body '{body.name}' kept from some place on, got {late} to "
-                "be dropped after one that is kept"
+                f"{mechanism.model.path}: dropped joints of body '{body.name}' must come before its kept joints, got "
+                f"{late} behind a kept joint"
             )

@@ -1,26 +1,32 @@
 """The figures of a comparison: errors before and after, and what changes over the workspace."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from validation.report.figures import COLORS, WIDTH, as_svg, literal, make_panels, put_legend
+from loopcheck.validation.report.figures import COLORS, WIDTH, as_svg, literal, make_panels, put_legend
 
-WAYS = {"plain_rms": "as it is", "constant_rms": "with constants", "function_rms": "with functions of the pose"}
-ERRORS = {"serial": "as it is", "repaired": "with constants"}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WAYS = {"plain_rms": "unmodified", "constant_rms": "with constants", "function_rms": "with functions of the pose"}
+ERRORS = {"serial": "unmodified", "repaired": "with constants"}
 LEAST = 1e-10
-"""Errors below this are drawn here [-]."""
+"""Errors below this are drawn at this value [-]."""
 BAR = 0.26
-"""Width of a bar, groups being one apart [-]."""
+"""Width of a bar, relative to the distance of groups [-]."""
 
 
 @as_svg
-def error_bars(errors: pd.DataFrame) -> Figure | None:
+def error_bars(errors: pd.DataFrame) -> "Figure | None":
     """Root mean square of the errors of efforts, worst motion, before and after each repair.
 
     Args:
         errors: The table of errors.
     """
+    from matplotlib.figure import Figure
+
     rows = errors[errors["quantity"].isin(["effort at joint", "effort at motor"])]
     if rows.empty:
         return None
@@ -39,7 +45,7 @@ def error_bars(errors: pd.DataFrame) -> Figure | None:
 
 
 @as_svg
-def over_workspace(samples: pd.DataFrame, quantity: str) -> Figure | None:
+def over_workspace(samples: pd.DataFrame, quantity: str) -> "Figure | None":
     """A quantity of both models over the workspace: against one joint, or over two their difference.
 
     Args:
@@ -64,7 +70,7 @@ def over_workspace(samples: pd.DataFrame, quantity: str) -> Figure | None:
             is_compared = bool(lacking.notna().any())
             marks = axes.scatter(x, y, c=lacking if is_compared else of_part["closed"], s=9, cmap="viridis")
             figure.colorbar(marks, ax=axes)
-            title = f"{part}{': stand-in less closed' if is_compared else ''} [{unit}]"
+            title = f"{part}{': serial minus closed' if is_compared else ''} [{unit}]"
             axes.set(title=literal(title), xlabel=labels[names[0]], ylabel=labels[names[1]])
             continue
         own = next((name for name in names if part.endswith(name)), names[0])
@@ -79,7 +85,7 @@ def over_workspace(samples: pd.DataFrame, quantity: str) -> Figure | None:
 
 
 @as_svg
-def effort_error(samples: pd.DataFrame) -> Figure | None:
+def effort_error(samples: pd.DataFrame) -> "Figure | None":
     """Error of each motor's effort at each pose, as it is and with constants: against a joint, or over two.
 
     Args:

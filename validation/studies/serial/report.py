@@ -7,49 +7,84 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.markup import escape
 
-from validation.report.blocks import Block, Picture, Section, digits, facts, folded_if_long, table
-from validation.report.terminal import table as shown_table
+from loopcheck.validation.report.blocks import Block, Picture, Section, digits, facts, folded_if_long, table
+from loopcheck.validation.report.terminal import table as shown_table
+from loopcheck.validation.studies.serial.pictures import effort_error, error_bars, over_workspace
 
-WAYS = {"plain": "as it is", "constant": "with constants", "function": "with functions of the pose"}
-SHOWN = ("effort at joint", "effort at motor", "inertia", "damping", "weight", "spring", "effort at rest")
+WAYS = ("plain", "constant", "function")
+EFFORTS = ("effort at joint", "effort at motor")
+SETTINGS = ("armature", "damping", "stiffness")
 INTRODUCTION = (
-    "Both models are moved alike at the joints that they share. D holds the joint velocities of the closed mechanism "
-    "per unit rate of each shared joint; inertia, damping, springs and weights seen there are Dᵀ M D, Dᵀ C D and Dᵀ f, "
-    "and motors turn with T = S D, so that efforts at the joints are Tᵀ times theirs. Errors are those of the stand-in "
-    "over the peak of the closed mechanism, as largest and root mean square. Constants are the armature, damping and "
-    "springs of joints, and mass centres and inertias of links, that come nearest over the workspace, as in "
-    "serial_repaired.xml; functions are those of joint_map.py. A safe box "
-    "holds limits of the joints, each independent of the others, that break no motor at any sample; alone means that "
-    "the other joints give nothing."
+    "Both models have the same motion at their shared joints. D contains the joint velocities of the closed mechanism "
+    "per unit rate of each shared joint. Inertia, damping, springs and weights at these joints are Dᵀ M D, Dᵀ C D and "
+    "Dᵀ f. Motors turn with T = S D, so efforts at the joints are Tᵀ times motor efforts. Errors are errors of the "
+    "serial model over the peak of the closed mechanism, as largest and root mean square. Constants are the armature, "
+    "damping and springs of joints, and mass centres and inertias of links, with the smallest error over the "
+    "workspace, as in serial_repaired.xml. Functions are in joint_map.py. A safe box contains limits of the "
+    "joints, each independent of the other joints, that overload no motor at any sample. 'Alone' means zero effort at "
+    "the other joints."
 )
 
 
 def summary(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """What the terminal says.
+    """Needed settings of the serial joints, effort errors, and the answer in a few lines.
 
     Args:
-        tables: Of the study.
-        record: Of the study.
+        tables: Tables of the study.
+        record: Record of the study.
     """
-    pairs = tables["serial_pairs"]
-    if len(pairs):
-        rows = [_pair(row) for row in records(pairs)]
-        columns = [str(record["closed"]), str(record["serial"]), "paired by", "reached", "range in the stand-in"]
-        yield shown_table(columns, rows, title="joints that both have")
-    errors = tables["serial"]
-    shown = errors[errors["quantity"].isin(SHOWN) & ~errors["part"].str.contains("×")]  # couplings are in the table
-    if len(shown):
-        columns = ["quantity", "", "peak", "unit", *(f"{words}, rms" for words in WAYS.values())]
-        yield shown_table(
-            columns, [_line(row) for row in _worst(shown)], title="error over the peak, each the worst of the motions"
-        )
-    limits = tables["serial_limits"]
-    if len(limits):
-        rows = [_limit(row) for row in records(limits)]
-        yield shown_table(["limit", "", "low", "high", "unit", ""], rows, title="what limits mean")
-    yield from record["notes"]
-    unjudged = errors[errors["verdict"].isin(["not comparable", "informational"])]["note"]
-    yield from (note for note in unjudged.unique() if note not in record["notes"])
+    errors, limits = tables["serial"], tables["serial_limits"]
+    if "constants" in record:
+        columns = ["joint", *SETTINGS, "effort limit"]
+        rows = _settings(tables["serial_pairs"], record["constants"], limits)
+        yield shown_table(columns, rows, title="Needed settings of the serial joints (in the file), SI units")
+    shown = errors[errors["quantity"].isin(EFFORTS)]
+    worst = _worst(shown) if len(shown) else []
+    if worst:
+        columns = ["effort", "peak", "unmodified", "constants", "functions"]
+        yield shown_table(columns, map(_line, worst), title="Effort error, rms over the peak, worst motion")
+        yield _answer(worst)
+    if broken := _broken_limits(limits):
+        yield broken
+    unjudged = errors[errors["verdict"].isin(["not comparable", "informational"])]["note"].dropna().unique()
+    if reasons := [str(note) for note in unjudged if note]:
+        yield f"Not compared: {'; '.join(dict.fromkeys(reasons))}"
+
+
+def _settings(pairs: pd.DataFrame, constants: Mapping[str, str], limits: pd.DataFrame) -> Iterator[list[str]]:
+    """Armature, damping, stiffness and effort limit of each joint: needed, and in brackets those of the file."""
+    for joint in pairs["serial"]:
+        of_joint = limits[(limits["quantity"] == "effort") & (limits["part"] == joint)].set_index("kind")["high"]
+        needed, given = (digits(of_joint[kind]) if kind in of_joint else "" for kind in ("safe box", "serial file"))
+        limit = f"{needed} ({given or 'no limit'})" if needed else ""
+        yield [escape(joint), *(constants.get(f"{name} of {joint}", "") for name in SETTINGS), limit]
+
+
+def _answer(worst: list[Mapping[str, Any]]) -> str:
+    """Largest effort error of the motors, or of the joints, before and after each repair."""
+    rows = [row for row in worst if row["quantity"] == "effort at motor"] or worst
+    largest = max(rows, key=lambda row: float(row["plain_rms"]))
+    repairs = {
+        "serial_repaired.xml": max(float(row["constant_rms"]) for row in rows),
+        "joint_map.py": max(float(row["function_rms"]) for row in rows),
+    }
+    after = ", ".join(f"{_percent(error)} with {name}" for name, error in repairs.items() if not pd.isna(error))
+    return (
+        f"Serial model: effort error {_percent(largest['plain_rms'])} of the peak at '{largest['part']}'"
+        f"{f'; {after}' if after else ''}"
+    )
+
+
+def _broken_limits(limits: pd.DataFrame) -> str:
+    """The motor that the limits of the serial file overload most."""
+    over = limits[limits["ratio"] > 1]
+    if over.empty:
+        return ""
+    row = max(records(over), key=lambda row: float(row["ratio"]))
+    return (
+        f"Limits: at the limits of the serial file, '{row['part']}' needs {digits(row['ratio'])} times its limit "
+        f"({100 * row['share']:.0f} % of the poses)"
+    )
 
 
 def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> Iterator[Section]:
@@ -59,16 +94,14 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
         tables: Of the study.
         record: Of the study.
     """
-    from validation.studies.serial.pictures import error_bars
-
     errors, samples = tables["serial"], tables["serial_workspace"]
     blocks: list[Block] = [INTRODUCTION, *([list(record["notes"])] if record["notes"] else [])]
     if svg := error_bars(errors):
         blocks.append(
             Picture(svg=svg, alt="errors of efforts, plain and repaired", caption="Root mean square over peak.")
         )
-    yield Section(title="What the stand-in loses", anchor="serial", blocks=blocks)
-    yield Section(title="Joints that both have", anchor="pairs", blocks=[table(tables["serial_pairs"])])
+    yield Section(title="Errors of the serial model", anchor="serial", blocks=blocks)
+    yield Section(title="Shared joints", anchor="pairs", blocks=[table(tables["serial_pairs"])])
     yield Section(title="Errors", anchor="errors", blocks=folded_if_long("Errors", "all-errors", table(errors)))
     if pictures := list(_pictures(samples)):
         yield Section(title="Over the workspace", anchor="workspace", blocks=pictures)
@@ -79,25 +112,23 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
         box = {f"{name} from, to": ends for name, ends in record["box"].items()}
         yield Section(title="joint_map.py and joint_map.c", anchor="map", blocks=[facts({**accuracy, **box})])
     if "constants" in record:
-        yield Section(title="What serial_repaired.xml has", anchor="constants", blocks=[facts(record["constants"])])
+        yield Section(title="Constants in serial_repaired.xml", anchor="constants", blocks=[facts(record["constants"])])
 
 
 def _pictures(samples: pd.DataFrame) -> Iterator[Block]:
     """What changes over the workspace."""
-    from validation.studies.serial.pictures import effort_error, over_workspace
-
     if svg := effort_error(samples):
         caption = (
-            "What the motors' efforts are off by, pose by pose, over the largest that a pose needs: both as root mean "
-            "square over rates and accelerations as random motions have them, products of velocities left out."
+            "Errors of the motors' efforts at each pose, over the largest required effort of the pose. Both are root "
+            "mean squares over rates and accelerations typical of random motions, without products of velocities."
         )
         yield Picture(svg=svg, alt="error of efforts over the workspace, before and after", caption=caption)
     captions = {
         "transmission": "Rate of each motor per rate of each joint.",
         "inertia": "Inertia at each joint.",
         "damping": "Damping at each joint.",
-        "effort at rest": "Effort that holds weights and springs.",
-        "safe effort": "The largest box of efforts that breaks no motor, pose by pose, and the stand-in's limit.",
+        "effort at rest": "Effort required by weights and springs at rest.",
+        "safe effort": "The largest box of efforts at each pose without overload, and the limit of the serial model.",
     }
     for quantity, caption in captions.items():
         if svg := over_workspace(samples, quantity):
@@ -116,30 +147,11 @@ def records(frame: pd.DataFrame) -> list[Mapping[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _pair(row: Mapping[str, Any]) -> list[str]:
-    names = [escape(f"{row[side]} ({row[f'{side}_body']})") for side in ("closed", "serial")]
-    return [*names, row["by"], _range(row, "reached"), _range(row, "serial")]
-
-
-def _limit(row: Mapping[str, Any]) -> list[str]:
-    ends = [digits(row[end]) for end in ("low", "high")]
-    return [f"{row['quantity']}: {row['kind']}", escape(row["part"]), *ends, row["unit"], _broken(row)]
-
-
 def _line(row: Mapping[str, Any]) -> list[str]:
     errors = [_percent(row[f"{way}_rms"]) for way in WAYS]
-    return [row["quantity"], escape(row["part"]), digits(row["peak"]), row["unit"], *errors]
+    place = f"{row['quantity']} {row['part']}".removeprefix("effort ")
+    return [escape(place), f"{digits(row['peak'])} {row['unit']}", *errors]
 
 
 def _percent(error: float) -> str:
     return "" if pd.isna(error) else f"{100 * error:.2g} %"
-
-
-def _range(row: Mapping[str, Any], name: str) -> str:
-    return f"{digits(row[f'{name}_low'])} to {digits(row[f'{name}_high'])} {row['unit']}"
-
-
-def _broken(row: Mapping[str, Any]) -> str:
-    if pd.isna(row["ratio"]):
-        return ""
-    return f"{digits(row['ratio'])} of its limit, beyond it at {100 * row['share']:.0f} % of the poses, {row['note']}"

@@ -5,26 +5,26 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from analytic.transmission.constants import Constants, Pace
-from analytic.transmission.joint_map import JointMap
-from analytic.transmission.regressor import links
-from analytic.transmission.terms import JointTerms
-from analytic.transmission.twin import Twin, Workspace
-from robots.arrays import Array, root_mean_square
-from validation.studies.serial.comparison import MotionEfforts
-from validation.studies.study import MEASURED
+from loopcheck.analytic.transmission.constants import Constants, Pace
+from loopcheck.analytic.transmission.joint_map import JointMap
+from loopcheck.analytic.transmission.regressor import links
+from loopcheck.analytic.transmission.terms import JointTerms
+from loopcheck.analytic.transmission.twin import Twin, Workspace
+from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.validation.studies.serial.comparison import MotionEfforts
+from loopcheck.validation.studies.study import MEASURED
 
 Row = Mapping[str, Any]
 Series: TypeAlias = tuple[str, str, str, Array, Array, Array]
-"""Quantity, part and unit, with its values of the closed mechanism, the stand-in and the repaired one."""
+"""Quantity, part and unit, with values of the closed, the serial and the repaired model."""
 PLAIN, CONSTANT, FUNCTION = "plain", "constant", "function"
 EFFORT_ERROR = "effort error"
 AT_JOINT, AT_MOTOR = "effort at joint", "effort at motor"
 TERMS = {"inertia": "mass", "damping": "damping", "spring": "spring", "weight": "weight", "effort at rest": "still"}
 IDLE = 1e-12
-"""Couplings below this part of what they couple, and springs of other loads, are round-off [-]."""
+"""Couplings below this part of the coupled terms, and springs of other loads, are round-off [-]."""
 MUCH = 1e-6
-"""Transmission ratios below this are not listed [-]."""
+"""Smallest listed transmission ratio [-]."""
 
 
 def units_of(twin: Twin) -> tuple[list[str], list[str], list[str]]:
@@ -118,7 +118,7 @@ def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]
             after, before = (getattr(mechanism.joints[j], name) for mechanism in (new, old))
             yield f"{name} of {old.joints[j].name}", f"{after:.6g} ({before:.6g})"
         reference = float(new.joints[j].spring_reference[0])
-        yield f"{old.joints[j].name} where its spring is at rest", f"{reference:.6g} {old.joints[j].unit}"
+        yield f"{old.joints[j].name}, rest position of its spring", f"{reference:.6g} {old.joints[j].unit}"
     for b in links(twin.serial):
         after, before = ("  ".join(f"{x:.4g}" for x in side.bodies[b].center) for side in (new, old))
         yield f"mass centre of {old.bodies[b].name}", f"{after} m ({before})"

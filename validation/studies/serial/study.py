@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from analytic.transmission.constants import Pace
-from analytic.transmission.joint_map import JointMap
-from analytic.transmission.terms import joint_terms
-from analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
-from robots.errors import NotFoundError, ToleranceError
-from robots.robot import Case
-from validation.execution.journal import Task
-from validation.execution.tables import TableSpec, integer, number, table_of, text
-from validation.execution.workers import WorkerPool
-from validation.studies.serial.comparison import (
+from loopcheck.analytic.transmission.constants import Pace
+from loopcheck.analytic.transmission.joint_map import JointMap
+from loopcheck.analytic.transmission.terms import joint_terms
+from loopcheck.analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
+from loopcheck.robots.errors import NotFoundError, ToleranceError
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.studies.serial.comparison import (
     MotionEfforts,
     automatic_efforts,
     fitted,
@@ -26,9 +26,10 @@ from validation.studies.serial.comparison import (
     random_efforts,
     sampled_workspace,
 )
-from validation.studies.serial.exporting import MODULE, SOURCE, write_functions
-from validation.studies.serial.limit_rows import limit_rows, safe_box, safe_series
-from validation.studies.serial.rows import (
+from loopcheck.validation.studies.serial.exporting import MODULE, SOURCE, write_functions
+from loopcheck.validation.studies.serial.limit_rows import limit_rows, safe_box, safe_series
+from loopcheck.validation.studies.serial.report import sections, summary
+from loopcheck.validation.studies.serial.rows import (
     CONSTANT,
     FUNCTION,
     PLAIN,
@@ -38,8 +39,8 @@ from validation.studies.serial.rows import (
     term_rows,
     workspace_rows,
 )
-from validation.studies.serial.writing import REPAIRED, repair
-from validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.serial.writing import REPAIRED, repair
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE, WORKSPACE, LIMITS, PAIRS = "serial", "serial_workspace", "serial_limits", "serial_pairs"
 RANDOM = 2
@@ -95,24 +96,24 @@ class Serial(Study):
     closed: Case
     serial: Case
     given: Mapping[str, str] = field(default_factory=dict)
-    """Names of joints of the stand-in by names in the closed mechanism."""
+    """Names of joints of the serial model by names in the closed mechanism."""
     hold: tuple[str, ...] = ()
-    """Joints of either that stay where they are."""
+    """Fixed joints of either model."""
     notes: tuple[str, ...] = ()
-    """What there is to say of the stand-in."""
+    """Notes on the serial model."""
     samples: int = 256
     seed: int = 0
     speeds: Mapping[str, float] = field(default_factory=dict)
     """Largest speed of motors by name [m/s or rad/s]."""
     accuracy: float | None = None
-    """Largest plain error of a motor's effort over its peak that is good enough [-]."""
+    """Largest acceptable unmodified error of a motor's effort over its peak [-]."""
 
     def __post_init__(self) -> None:
         if self.accuracy is not None and not 0 < self.accuracy < np.inf:
-            raise ToleranceError(f"accuracy: want a positive number, as 0.05, got {self.accuracy:g}")
+            raise ToleranceError(f"accuracy must be positive and finite, for example 0.05, got {self.accuracy:g}")
         for name, speed in self.speeds.items():
             if not 0 < speed < np.inf:
-                raise ToleranceError(f"speed of '{name}': want a positive number, got {speed:g}")
+                raise ToleranceError(f"speed of '{name}' must be positive and finite, got {speed:g}")
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
@@ -171,7 +172,7 @@ class Serial(Study):
         notes.append(written)
         if moved := [motion for motion in motions if isinstance(motion, MotionEfforts)]:
             record["least"] = least_of_constants(moved)
-            notes.append(f"no constants leave less than {100 * record['least']:.2g} % rms of the worst motor's peak")
+            notes.append(f"smallest error with constants: {100 * record['least']:.2g} % rms of the worst motor's peak")
         if functions is not None:
             record["accuracy"], written_functions = write_functions(twin, functions, self.seed + 1, folder)
             record["box"] = {
@@ -211,13 +212,10 @@ class Serial(Study):
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
         """See `Study.conclude`."""
-        from validation.studies.serial.report import sections, summary
-
         return Conclusion(
             title=f"loopcheck: {result.record['serial']} for {result.record['closed']}",
             sections=sections(result.tables, result.record),
             summary=list(summary(result.tables, result.record)),
-            last=[f"report: {result.folder / 'serial.html'}"],
             verdicts=list(result.tables[TABLE]["verdict"]),
         )
 

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic.transmission.constants import Constants, Pace, best_constants
-from analytic.transmission.limits import Box
-from analytic.transmission.regressor import links
-from analytic.transmission.twin import Twin, Workspace
-from robots.errors import HarnessError, MechanismError, OutputError
-from robots.mechanism import Mechanism, ModelFile
-from robots.mjcf import is_in_degrees, read_mechanism
-from robots.mjcf_patch import Patch, patched
+from loopcheck.analytic.transmission.constants import Constants, Pace, best_constants
+from loopcheck.analytic.transmission.limits import Box
+from loopcheck.analytic.transmission.regressor import links
+from loopcheck.analytic.transmission.twin import Twin, Workspace
+from loopcheck.robots.errors import HarnessError, MechanismError, OutputError
+from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mjcf import is_in_degrees, read_mechanism
+from loopcheck.robots.mjcf_patch import Patch, patched
 
 REPAIRED = "serial_repaired.xml"
 SAME, LIKE = 1e-9, 1e-6
-"""Relative difference of a joint's and a link's value that was written from one that is read again [-]; MuJoCo turns
-inertias to their principal axes and back."""
+"""Relative difference between a written value and the same value after reading [-]; MuJoCo rotates inertias to
+their principal axes and back."""
 JOINT_ATTRIBUTES = ("armature", "damping", "stiffness")
 
 
@@ -75,9 +75,9 @@ def write_repaired(twin: Twin, constants: Constants, limits: Box | None, folder:
     patch = Patch(option={}, equalities={}, joints=joints, inertials=_inertials(twin, constants))
     changed = patched(model, patch, 0)
     if set(changed) != {model.path.absolute()}:
-        raise MechanismError(f"{model.path}: its joints stand in files that it includes")
+        raise MechanismError(f"{model.path}: its joints must be in the file itself, not in an included file")
     if path.resolve() == model.path.resolve():
-        raise OutputError(f"{folder}: holds {path.name} itself, want another folder by --out")
+        raise OutputError(f"{folder}: contains the input {path.name}; name another folder with --out")
     _write(path, changed[model.path.absolute()])
     try:
         _want_written(twin, constants, read_mechanism(ModelFile(path=path)))
@@ -122,22 +122,24 @@ def write_text(path: Path, text: str) -> None:
 def _want_written(twin: Twin, constants: Constants, mechanism: Mechanism) -> None:
     """Refuse a file that does not say what was meant: actuators may add armature of their own."""
     read = {joint.name: joint for joint in mechanism.joints}
-    where = f"{mechanism.model.path}: want"
+    where = f"{mechanism.model.path}:"
     for j in twin.serial.joints:
         joint = constants.mechanism.joints[j]
         for attribute in (*JOINT_ATTRIBUTES, "spring_reference"):
             meant, value = (np.asarray(getattr(own, attribute)) for own in (joint, read[joint.name]))
             if np.abs(value - meant).max() > SAME * max(float(np.abs(meant).max()), 1.0):
                 raise MechanismError(
-                    f"{where} {attribute} {meant.item():.6g} of joint '{joint.name}', got {value.item():.6g}: "
-                    "something else in the file sets it or adds to it"
+                    f"{where} {attribute} of joint '{joint.name}' must be {meant.item():.6g}, got {value.item():.6g}: "
+                    "another element of the file sets it or adds to it"
                 )
     for b in links(twin.serial):
         body, other = constants.mechanism.bodies[b], mechanism.bodies[b]
         for attribute in ("mass", "center", "inertia"):
             meant, value = (np.asarray(getattr(own, attribute)) for own in (body, other))
             if np.abs(value - meant).max() > LIKE * max(float(np.abs(meant).max()), 1e-12):
-                raise MechanismError(f"{where} {attribute} of body '{body.name}' as it is set, got that of its geoms")
+                raise MechanismError(
+                    f"{where} {attribute} of body '{body.name}' must be the written value, got the value of its geoms"
+                )
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -4,55 +4,65 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 
-from robots.arrays import Array
-from robots.errors import HarnessError, MechanismError
-from robots.motion import Motion
-from robots.robot import DEFAULT, Case, load, representative_case
-from validation.execution.environments import Environment, environment_of
-from validation.execution.interpreter import LostCallError, call
-from validation.judge import sources
-from validation.judge.compare import largest_of_acting, relative_error
-from validation.judge.evaluate import Outcome, attempt, evaluate
-from validation.studies.sweep.motions import KINDS, Baseline, Kind, make_motion, make_scene
-from validation.studies.sweep.parameters import Group, Parameter, parameters, perturbed
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError, MechanismError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import DEFAULT, Case, representative_case
+from loopcheck.validation.execution.environments import Environment, environment_of
+from loopcheck.validation.execution.interpreter import LostCallError, call
+from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.compare import largest_of_acting, relative_error
+from loopcheck.validation.judge.evaluate import Outcome, attempt, evaluate
+from loopcheck.validation.judge.targets import robot_of
+from loopcheck.validation.judge.verdicts import NOT_SUPPORTED
+from loopcheck.validation.studies.sweep.motions import KINDS, Baseline, Kind, make_motion, make_scene
+from loopcheck.validation.studies.sweep.parameters import Group, Parameter, parameters, perturbed
 
 COMPUTED = "computed"
 NO_MOTION = "no motion"
 RESULTS: Mapping[str, str] = {
-    COMPUTED: "there are efforts to compare",
-    NO_MOTION: "the perturbed robot cannot be assembled, or no motion is found that it can follow",
-    "not comparable": "the source cannot carry the case, or there is nothing to compare it with",
-    "not run": "the source failed, or took its worker process down",
+    COMPUTED: "the efforts are compared",
+    NO_MOTION: "the perturbed robot cannot be assembled, or has no feasible motion",
+    "not comparable": "the source does not support the case, or the reference has no efforts",
+    "not run": "the source failed, or its worker process died",
 }
-"""What can come of a source on a case."""
+"""Meaning of the results of a source on a case."""
 LONGEST = threading.TIMEOUT_MAX / 2
-"""How long a source may take in an environment of its own: the time limit is that of the task [s]."""
+"""Time limit of a source in a separate environment; the task has the same limit [s]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
     """What is varied, and what is held."""
 
-    robot: str
+    target: str
+    """See `loopcheck.validation.judge.targets.robot_of`; paths are absolute."""
     seed: int = 0
     spread: float = 1.0
-    """How far each parameter may be off, uniformly distributed [%]."""
+    """Largest error of each parameter, uniformly distributed [%]."""
     vary: Group = "all"
-    """What is off."""
+    """Kind of varied parameters."""
     motions: tuple[Kind, ...] = KINDS
-    """Kinds of motion, taken in turn."""
+    """Kinds of motion, used in turn."""
     sources: tuple[str, ...] = ("analytic/lagrange", "mujoco/kkt")
-    """Besides the reference, which always runs."""
+    """Sources besides the reference, which always runs."""
     variant: str = DEFAULT
     mode: str = ""
-    """By default the first that meets no singularity."""
+    """Mode; by default the first mode without a singularity."""
     configuration: str = ""
-    """By default upright, where there is gravity."""
+    """Configuration; by default upright, if the robot has gravity."""
+
+    @property
+    def name(self) -> str:
+        """Name of the robot."""
+        return Path(self.target).stem
 
     @property
     def every_source(self) -> tuple[str, ...]:
@@ -80,32 +90,33 @@ def nominal(variation: Variation) -> Nominal:
         HarnessError: If a name is unknown, or the robot has no motion.
     """
     case = representative_case(
-        load(variation.robot), variant=variation.variant, mode=variation.mode, configuration=variation.configuration
+        robot_of(variation.target),
+        variant=variation.variant,
+        mode=variation.mode,
+        configuration=variation.configuration,
     )
     varied = parameters(case.mechanism, variation.vary)
     if len({parameter.name for parameter in varied}) < len(varied):
-        raise MechanismError(f"{case.mechanism.model.path}: want bodies and sites with names of their own")
+        raise MechanismError(f"{case.mechanism.model.path}: bodies and sites must have different names")
     return Nominal(make_scene(case), varied)
 
 
-def schema(robot: Nominal) -> pa.Schema:
+def table_of_cases(robot: Nominal) -> TableSpec:
     """Columns of the data set: a row for each case and source."""
-    texts, numbers = pa.dictionary(pa.int32(), pa.string()), pa.float64()
-    efforts = [pa.field(name, numbers) for name in effort_columns(robot)]  # root mean square over the motion
-    changes = [pa.field(parameter.name, numbers) for parameter in robot.varied]  # [%]
-    return pa.schema(
-        [
-            pa.field("case", pa.int64()),
-            pa.field("motion", texts),
-            pa.field("source", texts),
-            pa.field("result", texts),
-            pa.field("relative_error", numbers),  # largest over time and actuators, each over its own scale [-]
-            pa.field("peak", numbers),  # largest reference effort, over time and actuators
-            pa.field("wall_time", numbers),  # [s]
-            pa.field("note", pa.string()),
-            *efforts,
-            *changes,
-        ]
+    units = zip(effort_columns(robot), robot.case.mechanism.actuator_units, strict=True)
+    return table_of(
+        {
+            "case": integer(),
+            "motion": text(),
+            "source": text(),
+            "result": text(tuple(RESULTS)),
+            "relative_error": number(),  # largest over time and actuators, each over its own scale
+            "peak": number("unit of the actuator's effort"),  # largest reference effort, over time and actuators
+            "wall_time": number("s"),
+            "note": text(),
+            **{name: number(unit) for name, unit in units},  # root mean square over the motion
+            **{parameter.name: number("%") for parameter in robot.varied},  # changes
+        }
     )
 
 
@@ -116,14 +127,14 @@ def effort_columns(robot: Nominal) -> tuple[str, ...]:
     return tuple(f"effort of {actuator.name} [{unit}]" for actuator, unit in units)
 
 
-def compute_cases(variation: Variation, cases: Sequence[int]) -> pa.Table:
+def compute_cases(variation: Variation, cases: Sequence[int]) -> pd.DataFrame:
     """Rows of some cases; each depends on the study's seed and its own number alone."""
     robot = nominal(variation)
     rows = [row for case in cases for row in _rows(variation, robot, case)]
-    return pa.Table.from_pylist(rows, schema(robot))
+    return table_of_cases(robot).frame(rows)
 
 
-def lost_cases(variation: Variation, cases: Sequence[int], reason: str) -> pa.Table:
+def lost_cases(variation: Variation, cases: Sequence[int], reason: str) -> pd.DataFrame:
     """Rows of cases that were never finished."""
     robot = nominal(variation)
     rows = [
@@ -131,7 +142,7 @@ def lost_cases(variation: Variation, cases: Sequence[int], reason: str) -> pa.Ta
         for case in cases
         for source in variation.every_source
     ]
-    return pa.Table.from_pylist(rows, schema(robot))
+    return table_of_cases(robot).frame(rows)
 
 
 def kind_of(variation: Variation, case: int) -> Kind:
@@ -169,7 +180,9 @@ def _rows(variation: Variation, robot: Nominal, number: int) -> list[Mapping[str
 
 def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
     if len(motion.t) < 2 and sources.simulates(source):
-        return _failed(case, source, "not comparable", "it simulates, and a single state has no time to do so")
+        return _failed(
+            case, source, "not comparable", "a simulation needs a motion in time, the case is a single state"
+        )
     if (environment := environment_of(sources.engine_of(source))) is not None:
         return _evaluated_in(environment, case, motion, source)
     needs_scale, is_redundant = source == sources.REFERENCE, case.mechanism.na > drives
@@ -213,7 +226,8 @@ def _compared(outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
     """Result, error, peak and note; a comparison with nothing, or that is not a number, is none."""
     efforts, expected = outcome.compared, reference.compared if reference else None
     if efforts is None:
-        return {"result": outcome.failure, "note": outcome.note}
+        failure = "not comparable" if outcome.failure == NOT_SUPPORTED else outcome.failure
+        return {"result": failure, "note": outcome.note}
     if expected is None:
         return {"result": "not comparable", "note": "the reference did not run"}
     if reference is None or reference.scale is None:
@@ -224,7 +238,7 @@ def _compared(outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
             return {"result": "not comparable", "note": outcome.settled.reason}
         error = largest_of_acting(outcome.settled.largest, reference.scale)
     if not np.isfinite(error):
-        return {"result": "not comparable", "note": "efforts that are no numbers, or nothing that acts"}
+        return {"result": "not comparable", "note": "efforts are not finite, or the load is zero"}
     if outcome is reference:
         return {"result": COMPUTED, "peak": peak, "note": ""}
     return {"result": COMPUTED, "relative_error": error, "peak": peak, "note": ""}

@@ -1,14 +1,14 @@
-"""The Parquet data set of a study: a file for each chunk of cases, whole or not there."""
+"""The data set of a study: a file for each chunk of cases, complete or absent."""
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pandas as pd
 
-from robots.errors import OutputError
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.tables import TableSpec, bulk_format, read_table, write_table
 
 PARTS = "sweep_cases"
 """Folder of the data set."""
@@ -25,22 +25,21 @@ def chunks(cases: int) -> list[range]:
 
 
 def part(folder: Path, chunk: int) -> Path:
-    """The file of a chunk."""
-    return folder / PARTS / f"part-{chunk:06d}.parquet"
+    """The file of a chunk; Parquet where pyarrow is installed, CSV otherwise."""
+    return folder / PARTS / f"part-{chunk:06d}.{bulk_format()}"
 
 
-def write_part(table: pa.Table, path: Path) -> None:
+def write_part(table: pd.DataFrame, path: Path) -> None:
     """Write a chunk; it gets its name when it is whole and on the disk.
 
     Raises:
         OutputError: If it cannot be written.
     """
-    draft = path.with_suffix(".writing")
+    draft = path.with_name(f"writing-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as file:
-            pq.write_table(table, file, compression="zstd")
-            file.flush()
+        write_table(table, draft)
+        with draft.open("rb") as file:
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:
@@ -54,16 +53,12 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder / PARTS, ignore_errors=True)
 
 
-def tables(folder: Path, count: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+def tables(folder: Path, count: int, spec: TableSpec) -> Iterator[pd.DataFrame]:
     """The chunks in order, one at a time.
 
     Raises:
         OutputError: If one cannot be read.
     """
     for chunk in range(count):
-        path = part(folder, chunk)
-        try:
-            with pq.ParquetFile(path) as file:
-                yield file.read(columns=columns)
-        except (OSError, pa.ArrowException) as error:
-            raise OutputError(f"{path}: want a part of the study: {error}") from error
+        files = sorted((folder / PARTS).glob(f"part-{chunk:06d}.*"))  # of the installation that wrote it
+        yield read_table(files[0] if files else part(folder, chunk), spec)

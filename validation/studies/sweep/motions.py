@@ -7,32 +7,32 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from analytic.kinematics.redundancy import independent_drives
-from analytic.motion.automatic import SPAN, room
-from analytic.motion.batched_assembly import assemble_batch
-from analytic.motion.continuation import Tracer, conditioning
-from analytic.motion.laws import LAWS, prescription
-from analytic.motion.limits import left_limits, limits_in_words
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.errors import SingularityError
-from robots.mechanism import Coordinate, Mechanism
-from robots.motion import Drive, Law, Motion
-from robots.robot import Case
+from loopcheck.analytic.kinematics.continuation import Tracer, conditioning
+from loopcheck.analytic.kinematics.redundancy import independent_drives
+from loopcheck.analytic.motion.automatic import SPAN, room
+from loopcheck.analytic.motion.batched_assembly import assemble_batch
+from loopcheck.analytic.motion.laws import LAWS, prescription
+from loopcheck.analytic.motion.limits import left_limits, limits_in_words
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import SingularityError
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Drive, Law, Motion
+from loopcheck.robots.robot import Case
 
 Kind: TypeAlias = Literal["own", "random", "pose"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MEANING = {
-    "own": "the robot's own motion, of its law",
-    "random": "from the most regular pose of the own motion, every drive swings by three random harmonics, for 2 s",
+    "own": "the robot's own motion, from its motion law",
+    "random": "three random harmonics of every drive for 2 s, from the most regular pose of the own motion",
     "pose": "a single state: every drive at a random position, with a random velocity and acceleration",
 }
 SAMPLES = 11
-"""Of a motion, at equal steps from its first to its last time."""
+"""Samples of a motion, at equal steps from its first to its last time."""
 HARMONICS = np.arange(1.0, 4.0)
-"""Periods of the terms of a random motion in its span [-]."""
+"""Periods of the terms of a random motion in its time span [-]."""
 MOST_HALVINGS = 6
-"""How often a random motion is halved before it is given up."""
+"""Largest number of reductions of a random motion by half."""
 
 
 class Baseline(NamedTuple):
@@ -43,11 +43,11 @@ class Baseline(NamedTuple):
     own: Motion
     """The nominal robot's own motion, on the samples of the study."""
     start: Array
-    """The pose of the own motion that is farthest from singular, where random motions begin, shape (1, nq)."""
+    """Pose of the own motion farthest from singularities, the start of random motions, shape (1, nq)."""
     drives: tuple[Coordinate, ...]
-    """Driven coordinates that move independently, which random motions prescribe."""
+    """Independent driven coordinates, prescribed by random motions."""
     room: Array
-    """How far each may swing to either side of the start [m or rad], shape (drives,)."""
+    """Largest displacement of each coordinate from the start [m or rad], shape (drives,)."""
 
 
 def make_scene(case: Case) -> Baseline:
@@ -113,7 +113,7 @@ def _largest(mechanism: Mechanism, drives: tuple[Coordinate, ...], move: Callabl
         if not left:
             return motion
         refused = SingularityError(
-            f"{mechanism.model.path.name}: no random motion inside the limits of {limits_in_words(mechanism, left[0])}",
+            f"{mechanism.model.path.name}: no random motion within the limits of {limits_in_words(mechanism, left[0])}",
             time=0.0,
             singular_value=float("nan"),
         )
@@ -137,9 +137,9 @@ class _Swing:
 
     start: Array
     amplitudes: Array
-    """Of each harmonic and drive [m or rad], shape (harmonics, drives)."""
+    """Amplitudes of each harmonic and drive [m or rad], shape (harmonics, drives)."""
     phases: Array
-    """Of the same [rad], shape (harmonics, drives)."""
+    """Phases of each harmonic and drive [rad], shape (harmonics, drives)."""
 
     def __call__(self, t: Array, scale: float = 1.0) -> Drive:
         rate = (2 * np.pi / (SPAN[1] - SPAN[0]) * HARMONICS)[:, None]

@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from robots.arrays import Array
-from robots.mechanism import WORLD, Body, Mechanism, Site
-from robots.mjcf import with_overrides
-from validation.studies.mutants.faults import inertial
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import WORLD, Body, Mechanism, Site
+from loopcheck.robots.mjcf import with_overrides
+from loopcheck.validation.studies.mutants.faults import inertial
 
 Kind: TypeAlias = Literal["mass", "inertia", "mass centre", "body", "joint", "site"]
 PREPOSITIONS: Mapping[Kind, str] = {
@@ -29,7 +29,7 @@ PREPOSITIONS: Mapping[Kind, str] = {
 }
 INERTIAL: tuple[Kind, ...] = ("mass", "inertia", "mass centre")
 Group: TypeAlias = Literal["all", "geometry", "inertia"]
-"""What is varied: everything, lengths alone, or masses, moments of inertia and mass centres alone."""
+"""Varied parameters: all, only lengths, or only masses, moments of inertia and mass centres."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Parameter:
     """Name of the body or site."""
     unit: str
     value: float
-    """Nominal value: of a point, its distance from where it is counted from; of a tensor, its largest moment."""
+    """Nominal value: of a point, its distance from its origin; of a tensor, its largest moment."""
 
     @property
     def name(self) -> str:

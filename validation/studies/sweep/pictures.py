@@ -1,31 +1,34 @@
 """The figures of a study: how errors are distributed, and how sensitive efforts are to each parameter."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator
 
-from validation.report.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
-from validation.studies.sweep.statistics import BINS, LOWEST, PER_DECADE, Tally
+from loopcheck.validation.report.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend
+from loopcheck.validation.studies.sweep.statistics import BINS, LOWEST, PER_DECADE, Tally
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COARSER = 5
-"""Bins of the histogram that are drawn as one: ten to a decade."""
+"""Bins of the histogram per drawn bar: ten bars in a decade."""
 BARS = 16
-"""Parameters that are drawn, those with the largest effects."""
+"""Number of drawn parameters, with the largest effects."""
 
 
 @as_svg
-def distribution_figure(tallies: Mapping[tuple[str, str], Tally], tolerances: Mapping[str, float]) -> Figure | None:
+def distribution_figure(tallies: Mapping[tuple[str, str], Tally], tolerances: Mapping[str, float]) -> "Figure | None":
     """Cases by error, a panel for each kind of motion, a line for each source.
 
     Args:
         tallies: By kind of motion and source.
         tolerances: By source [-].
     """
+    from matplotlib.ticker import LogLocator
+
     nonempty = {key: tally for key, tally in tallies.items() if tally.count}
     kinds = list(dict.fromkeys(kind for kind, _ in nonempty))
     if not kinds:
@@ -57,8 +60,10 @@ def distribution_figure(tallies: Mapping[tuple[str, str], Tally], tolerances: Ma
 
 
 @as_svg
-def sensitivity_figure(sensitivity: pd.DataFrame) -> Figure | None:
+def sensitivity_figure(sensitivity: pd.DataFrame) -> "Figure | None":
     """What a percent more of each parameter does to the effort of each actuator, the largest effects on top."""
+    from matplotlib.ticker import MaxNLocator
+
     if sensitivity.empty:
         return None
     sizes = sensitivity.assign(size=sensitivity["elasticity"].abs()).groupby("parameter", sort=False)["size"].max()
@@ -76,12 +81,12 @@ def sensitivity_figure(sensitivity: pd.DataFrame) -> Figure | None:
         axes.set_yticks(places, [literal(name) for name in shown] if k % 3 == 0 else [""] * len(shown))
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.set_xlabel(literal(f"effort per +1 % [{rows['unit'].iloc[0]}]"))
-        axes.set_title(literal(f"{actuator}, {100 * rows['told'].iloc[0]:.3g} % of the variance told"))
+        axes.set_title(literal(f"{actuator}, {100 * rows['told'].iloc[0]:.3g} % of the variance explained"))
         axes.grid(axis="y", visible=False)
     return figure
 
 
-def _make_room(panels: Sequence[Axes]) -> None:
+def _make_room(panels: "Sequence[Axes]") -> None:
     """Room for the names of the parameters, left of the first panel of each row."""
     left, gap = 0.2, 0.02
     columns = min(len(panels), 3)

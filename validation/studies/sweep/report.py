@@ -8,14 +8,14 @@ from typing import Any
 import pandas as pd
 from rich.console import RenderableType
 
-from validation.judge import sources
-from validation.judge.tolerances import registered
-from validation.report import terminal
-from validation.report.blocks import Block, Picture, Section, digits, facts, table
-from validation.studies.sweep import motions
-from validation.studies.sweep.cases import COMPUTED, NO_MOTION, RESULTS, Variation, nominal
-from validation.studies.sweep.pictures import BARS, distribution_figure, sensitivity_figure
-from validation.studies.sweep.statistics import KEPT, PER_DECADE, QUANTILES, Statistics
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.report import terminal
+from loopcheck.validation.report.blocks import Block, Picture, Section, digits, facts, table
+from loopcheck.validation.studies.sweep import motions
+from loopcheck.validation.studies.sweep.cases import COMPUTED, NO_MOTION, RESULTS, Variation, nominal
+from loopcheck.validation.studies.sweep.pictures import BARS, distribution_figure, sensitivity_figure
+from loopcheck.validation.studies.sweep.statistics import KEPT, PER_DECADE, QUANTILES, Statistics
 
 _VARIED = {
     "all": "masses, moments of inertia, mass centres and lengths",
@@ -25,7 +25,7 @@ _VARIED = {
 _HEADERS = {
     "slope": "effort per +1 % [unit]",
     "interval": "± [unit]",
-    "elasticity": "effort per +1 % [% of it]",
+    "elasticity": "effort per +1 % [% of the effort]",
     "standardised": "standardised slope [-]",
     "value": "nominal value",
 }
@@ -110,10 +110,10 @@ def sentence(sweep: SweepResult) -> str:
     unmoved = count.pop(NO_MOTION) // others
     uncompared = ", ".join(f"{result} {rows}" for result, rows in count.items() if rows and result != COMPUTED)
     return (
-        f"{sweep.cases} cases of {sweep.variation.robot}, {others} source{'s' * (others != 1)} against "
+        f"{sweep.cases} cases of {sweep.variation.name}, {others} source{'s' * (others != 1)} against "
         f"{sources.REFERENCE}: {compared} "
-        f"comparisons, {beyond} with an error beyond the tolerance of the source. {unmoved} cases have no motion "
-        f"to compare in. Of the others, not compared: {uncompared or 'none'}."
+        f"comparisons, {beyond} with an error beyond the tolerance of the source. {unmoved} cases have no feasible "
+        f"motion. Not compared: {uncompared or '–'}."
     )
 
 
@@ -132,8 +132,8 @@ def answer(sweep: SweepResult) -> Section:
     variation, case = sweep.variation, nominal(sweep.variation).case
     about = (
         f"Mode {case.mode}, {case.configuration}. In every case each of {len(nominal(variation).varied)} parameters, "
-        f"{_VARIED[variation.vary]}, is off by up to ±{variation.spread:g} %, uniformly and independently, and all "
-        "sources get that robot. Kinds of motion, in turn:"
+        f"{_VARIED[variation.vary]}, has an error of up to ±{variation.spread:g} %, uniformly and independently, and "
+        "all sources use this robot. Kinds of motion, in turn:"
     )
     shown = quantiles(sweep).rename(columns={"tolerance": "tolerance [-]", "largest": "largest [-]"})
     shown = shown.rename(columns={_percent(fraction): f"{_percent(fraction)} [-]" for fraction in QUANTILES})
@@ -145,8 +145,8 @@ def answer(sweep: SweepResult) -> Section:
             about,
             [f"{kind}: {motions.MEANING[kind]}" for kind in motions.KINDS if kind in variation.motions],
             "The error of a case is the largest over time and actuators, each over its own scale. Quantiles are "
-            f"told to {100 * (10 ** (1 / PER_DECADE) - 1):.0f} % of the error; the largest is exact. To see a case "
-            f"alone: {_again(sweep)}",
+            f"accurate to {100 * (10 ** (1 / PER_DECADE) - 1):.0f} % of the error; the largest is exact. To repeat a "
+            f"single case: {_again(sweep)}",
             table(shown),
         ],
     )
@@ -162,7 +162,7 @@ def _again(sweep: SweepResult) -> str:
     ]
     options += [f"--configuration {case.configuration}", *(f"--motion {kind}" for kind in variation.motions)]
     options += [f"--source {source}" for source in variation.sources]
-    return f"loopcheck sweep {variation.robot} {' '.join(options)} --case NUMBER"
+    return f"loopcheck study sweep {variation.target} {' '.join(options)} --case NUMBER"
 
 
 def distributions(sweep: SweepResult) -> Section:
@@ -171,7 +171,7 @@ def distributions(sweep: SweepResult) -> Section:
     blocks: list[Block] = []
     if svg:
         caption = "Cases by effort error, on a logarithmic axis. Dotted: the registered tolerance of the source."
-        blocks.append(Picture(svg, alt=f"{sweep.variation.robot}: distribution of the effort errors", caption=caption))
+        blocks.append(Picture(svg, alt=f"{sweep.variation.name}: distribution of the effort errors", caption=caption))
     worst = [
         {"source": source, "motion": kind, "case": one.case, "error [-]": one.error}
         for (kind, source), tally in sweep.statistics.tallies.items()
@@ -180,7 +180,7 @@ def distributions(sweep: SweepResult) -> Section:
     if worst:
         part = Section(title="Worst cases", anchor="worst", folded=True, blocks=[table(pd.DataFrame(worst))])
         blocks.append(part)
-    return Section(title="Distribution of the error", anchor="errors", blocks=blocks or ["Nothing was compared."])
+    return Section(title="Distribution of the error", anchor="errors", blocks=blocks or ["No comparisons."])
 
 
 def sensitivities(sweep: SweepResult) -> Section:
@@ -188,7 +188,7 @@ def sensitivities(sweep: SweepResult) -> Section:
     sensitivity = sweep.statistics.sensitivity
     svg = sensitivity_figure(sensitivity)
     if svg is None:
-        why = "Not told: it takes cases with the robot's own motion, more than there are parameters, and a spread."
+        why = "Not available: requires more cases with the robot's own motion than parameters, and a spread."
         return Section(title="Sensitivities", anchor="sensitivity", blocks=[why])
     values = {
         parameter.name: f"{digits(parameter.value)} {parameter.unit}" for parameter in nominal(sweep.variation).varied
@@ -203,10 +203,10 @@ def sensitivities(sweep: SweepResult) -> Section:
     text = (
         f"A linear regression of the root mean square effort of each actuator over the robot's own motion, of "
         f"{sources.REFERENCE}, on the changes of all parameters together, over the {cases} cases "
-        "that have it. It tells "
+        "with this motion. It explains "
         + ", ".join(f"{100 * part:.3g} % of the variance of {name}" for name, part in shares.items())
-        + "; the rest is not linear. The standardised slope is that of the effort in its standard deviations on the "
-        "parameter in its own: its square is the part of the variance that the parameter makes. Intervals are 95 %."
+        + "; the rest is not linear. The standardised slope is the slope in units of both "
+        "standard deviations: its square is the part of the variance caused by the parameter. Intervals are 95 %."
     )
     return Section(
         title="Sensitivities",
@@ -215,8 +215,8 @@ def sensitivities(sweep: SweepResult) -> Section:
             text,
             Picture(
                 svg,
-                alt=f"{sweep.variation.robot}: effect of each parameter on the effort of each actuator",
-                caption=f"Change of the root mean square effort where a parameter is 1 % larger; the {BARS} parameters "
+                alt=f"{sweep.variation.name}: effect of each parameter on the effort of each actuator",
+                caption=f"Change of the root mean square effort for a 1 % larger parameter; the {BARS} parameters "
                 "with the largest effects, with 95 % intervals. Blue: more effort; vermilion: less.",
             ),
             Section(title="All parameters", anchor="parameters", folded=True, blocks=[table(shown)]),
@@ -229,10 +229,12 @@ def failures(sweep: SweepResult) -> Section:
     reasons = sweep.statistics.reasons
     meaning = [f"{name}: {text}" for name, text in RESULTS.items()]
     if reasons.empty:
-        return Section(title="What was not compared", anchor="failures", blocks=["Everything was compared.", meaning])
+        return Section(
+            title="Cases without a comparison", anchor="failures", blocks=["Every case was compared.", meaning]
+        )
     shown = reasons.assign(**{"first cases": [", ".join(map(str, cases)) for cases in reasons["first cases"]]})
-    text = f"By reason, without the numbers in it, with the first {KEPT} cases of each."
-    return Section(title="What was not compared", anchor="failures", blocks=[text, table(shown), meaning])
+    text = f"By reason, without the numbers in the reason, with the first {KEPT} cases of each reason."
+    return Section(title="Cases without a comparison", anchor="failures", blocks=[text, table(shown), meaning])
 
 
 def how(sweep: SweepResult) -> Section:
@@ -243,13 +245,13 @@ def how(sweep: SweepResult) -> Section:
     record["spread [%]"] = record.pop("spread")
     seconds = {f"mean wall time of {source} [s]": value for source, value in sweep.statistics.seconds.items()}
     about = (
-        f"Every motion has {motions.SAMPLES} samples, a pose one: each is an exact comparison at that state. The robot "
-        "and the motion of a case depend on the seed and the number of the case alone, whatever the number of workers. "
-        "A length is counted from the origin of its body's frame, the base's from the middle of its points; points "
-        "move along their direction, so that what is parallel stays so. The data set, a row for each case and source, "
-        "is in sweep_cases; it can be read with pandas.read_parquet."
+        f"Every motion has {motions.SAMPLES} samples, a pose has 1 sample: an exact comparison at this state. The "
+        "robot and the motion of a case depend only on the seed and the number of the case, not on the number of "
+        "workers. A length is measured from the origin of its body's frame, for the base from the middle of its "
+        "points. Points move along their direction, so that parallel lines stay parallel. The data set, a row for "
+        "each case and source, is in sweep_cases: Parquet files if pyarrow is installed (extra parquet), otherwise CSV."
     )
-    return Section(title="How it is measured", anchor="how", blocks=[about, facts(record), facts(seconds)])
+    return Section(title="Method", anchor="how", blocks=[about, facts(record), facts(seconds)])
 
 
 def _percent(fraction: float) -> str:

@@ -15,19 +15,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analytic.dynamics.noc import Noc
-from robots.arrays import AnyArray, Array
-from validation.judge.sources import REFERENCE
-from validation.judge.tolerances import registered
-from validation.studies.sweep.cases import COMPUTED, NO_MOTION, Variation, effort_columns, nominal
-from validation.studies.sweep.dataset import tables
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.validation.judge.sources import REFERENCE
+from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.studies.sweep.cases import (
+    COMPUTED,
+    NO_MOTION,
+    Variation,
+    effort_columns,
+    nominal,
+    table_of_cases,
+)
+from loopcheck.validation.studies.sweep.dataset import tables
 
 LOWEST, HIGHEST, PER_DECADE = -18, 3, 50
-"""Powers of ten between which errors are counted, and bins in a decade; what is outside is in the outermost bins."""
+"""Range of counted errors in powers of ten, and bins per decade; errors outside are in the outermost bins."""
 BINS = (HIGHEST - LOWEST) * PER_DECADE
 QUANTILES = (0.05, 0.5, 0.95, 0.99)
 KEPT = 5
-"""Cases that are shown for each reason of a failure, and worst cases of each source and kind of motion."""
+"""Number of stored cases for each reason of a failure, and of worst cases of each source and kind of motion."""
 CONFIDENCE = 1.96
 """Standard errors of a 95 % interval [-]."""
 
@@ -106,11 +113,11 @@ class Statistics(NamedTuple):
     """What a study says."""
 
     tallies: Mapping[tuple[str, str], Tally]
-    """By kind of motion and source."""
+    """Counts of errors by kind of motion and source."""
     results: Mapping[tuple[str, str, str], int]
-    """Rows by source, kind of motion and result."""
+    """Number of rows by source, kind of motion and result."""
     reasons: pd.DataFrame
-    """Why there is no error: source, result, reason, rows, first cases."""
+    """Reasons for missing errors: source, result, reason, rows, first cases."""
     sensitivity: pd.DataFrame
     """A row for each actuator and parameter."""
     seconds: Mapping[str, float]
@@ -143,8 +150,7 @@ def gather(variation: Variation, folder: Path, parts: int, nominal_efforts: Mapp
     results: Counter[tuple[str, str, str]] = Counter()
     reasons: dict[tuple[str, str, str], list[int]] = {}
     seconds: dict[str, list[float]] = {source: [0.0, 0.0] for source in variation.every_source}
-    for part in tables(folder, parts):
-        frame = part.to_pandas()
+    for frame in tables(folder, parts, table_of_cases(robot)):
         _count(frame, tallies, results)
         _note(frame, reasons)
         for source, rows in frame.dropna(subset="wall_time").groupby("source", observed=True):

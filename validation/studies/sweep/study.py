@@ -8,23 +8,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pyarrow as pa
+import pandas as pd
 from pydantic import TypeAdapter
 
-from robots.errors import MechanismError, NotFoundError
-from validation.execution.cluster import on_cluster
-from validation.execution.environments import environment_of
-from validation.execution.errors import internal_errors
-from validation.execution.journal import Task
-from validation.execution.tables import TableSpec
-from validation.execution.workers import WorkerFailure, WorkerPool
-from validation.judge import sources
-from validation.studies.study import Computed, Conclusion, Study, StudyResult
-from validation.studies.sweep import motions
-from validation.studies.sweep.cases import Variation, compute_cases, effort_columns, lost_cases, nominal
-from validation.studies.sweep.dataset import chunks, clear, part, write_part
-from validation.studies.sweep.report import SweepResult, derived, sections, summary, verdicts
-from validation.studies.sweep.statistics import gather, nominal_efforts
+from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.validation.execution.cluster import on_cluster
+from loopcheck.validation.execution.environments import environment_of
+from loopcheck.validation.execution.errors import internal_errors
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.tables import TableSpec
+from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck.validation.judge import sources
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.sweep import motions
+from loopcheck.validation.studies.sweep.cases import Variation, compute_cases, effort_columns, lost_cases, nominal
+from loopcheck.validation.studies.sweep.dataset import chunks, clear, part, write_part
+from loopcheck.validation.studies.sweep.report import SweepResult, derived, sections, summary, verdicts
+from loopcheck.validation.studies.sweep.statistics import gather, nominal_efforts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Sweep(Study):
     variation: Variation
     cases: int = 1000
     scheduler: str | None = None
-    """Address of a Dask scheduler whose workers compute, but for cases that are tried one at a time."""
+    """Address of a Dask scheduler for all cases except single retries."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`.
@@ -52,7 +52,7 @@ class Sweep(Study):
         errors: set[str] = set()
         for k, rows in _computed(self, parts, pool):
             write_part(rows, part(folder, k))
-            errors.update(internal_errors(rows["note"].unique().drop_null().to_pylist()))
+            errors.update(internal_errors(rows["note"].unique()))
         record = {"scheduler": self.scheduler, "cases": self.cases, **_settled(self.variation)}
         return Computed({}, record, sorted(errors))
 
@@ -63,10 +63,9 @@ class Sweep(Study):
         statistics = gather(varied, result.folder, len(chunks(cases)), nominal_efforts(varied))
         case_verdicts = SweepResult(variation=varied, cases=cases, statistics=statistics, record=result.record)
         return Conclusion(
-            title=f"loopcheck: sweep of {varied.robot}",
+            title=f"loopcheck: sweep of {varied.name}",
             sections=sections(case_verdicts),
             summary=list(summary(case_verdicts)),
-            last=[f"report: {result.folder / 'sweep.html'}"],
             verdicts=verdicts(case_verdicts),
             tables=derived(case_verdicts),
         )
@@ -77,7 +76,7 @@ STUDY = Sweep
 
 def describe_case(variation: Variation, case: int) -> Iterator[str]:
     """What every source makes of a case, and the changes of the parameters, a line each."""
-    frame = compute_cases(variation, (case,)).to_pandas()
+    frame = compute_cases(variation, (case,))
     columns = ["motion", "source", "result", "relative_error", "note", *effort_columns(nominal(variation))]
     for row in frame[columns].to_dict("records"):
         yield ", ".join(f"{name} {value}" for name, value in row.items() if not _is_nothing(value))
@@ -89,7 +88,7 @@ def _is_nothing(value: object) -> bool:
     return value in (None, "") or (isinstance(value, float) and math.isnan(value))
 
 
-def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) -> Iterator[tuple[int, pa.Table]]:
+def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) -> Iterator[tuple[int, pd.DataFrame]]:
     """Number and rows of each part, as they come."""
     failed = []
     with on_cluster(pool, study.scheduler) as many:
@@ -104,20 +103,20 @@ def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) ->
 
 def _one_by_one(
     variation: Variation, parts: Mapping[int, Sequence[int]], pool: WorkerPool
-) -> Iterator[tuple[int, pa.Table]]:
+) -> Iterator[tuple[int, pd.DataFrame]]:
     """Rows of parts, each once all of its cases have come to an end; those that fail again say why."""
     cases = [(k, case) for k, of_part in parts.items() for case in of_part]
     files = _environments(variation)
     tasks = [
         Task(compute_cases, (variation, (case,)), partial(lost_cases, variation, (case,)), files) for _, case in cases
     ]
-    tables: dict[int, dict[int, pa.Table]] = {k: {} for k in parts}
+    tables: dict[int, dict[int, pd.DataFrame]] = {k: {} for k in parts}
     for number, rows in pool.completed(tasks, "cases, one at a time"):
         k, case = cases[number]
         tables[k][case] = rows
         if len(tables[k]) == len(parts[k]):
             of_part = tables.pop(k)
-            yield k, pa.concat_tables([of_part[case] for case in parts[k]])
+            yield k, pd.concat([of_part[case] for case in parts[k]], ignore_index=True)
 
 
 def _environments(variation: Variation) -> tuple[Path, ...]:
@@ -135,7 +134,7 @@ def _want_known(variation: Variation) -> None:
         if kind not in motions.KINDS:
             raise NotFoundError("kind of motion", kind, motions.KINDS)
     if variation.motions == ():
-        raise MechanismError("want a kind of motion")
+        raise MechanismError(f"--motion must name at least one kind of motion: {', '.join(motions.KINDS)}")
 
 
 def _settled(variation: Variation) -> Mapping[str, Any]:

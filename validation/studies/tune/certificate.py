@@ -9,9 +9,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from robots.errors import OutputError
-from robots.schema import reason_of
-from validation.studies.tune.trial import Trial
+from loopcheck.robots.errors import OutputError
+from loopcheck.robots.schema import reason_of
+from loopcheck.validation.studies.tune.trial import Trial
 
 FILE = "certificate.json"
 
@@ -25,13 +25,13 @@ class Claim(BaseModel):
     error: float
     """Largest settled residual over the peak of its actuator's effort [-]."""
     rms: float
-    """The same of root mean squares [-]."""
+    """Largest root mean square of a settled residual over the same peak [-]."""
     start: float
-    """Largest residual before, over the same [-]."""
+    """Largest residual in the initial transient over the same peak [-]."""
     floor: float
-    """Below this `error` tells nothing [-]."""
+    """Noise floor of `error` [-]."""
     window: float
-    """How long the start can be seen [s]."""
+    """Duration of the visible initial transient [s]."""
     gap: float
     """Widest opening of a loop [m or rad]."""
     cost: float
@@ -54,29 +54,29 @@ class Certificate(BaseModel):
     engine_version: str
     precision: Literal["double"] = "double"
     model: str
-    """Name of the file with the settings: the tuned model, or a script of calls beside the user's own."""
+    """Name of the file with the settings: the tuned model, or a script of calls for the user's script."""
     files: dict[str, str]
-    """SHA-256 of the model, of what it names, and of what else belongs to it, by their places beside the model."""
+    """SHA-256 of the model and of all files that belong to it, by path relative to the model."""
     original: dict[str, str]
-    """SHA-256 of the files that were tuned."""
+    """SHA-256 of the original files."""
     mode: str
     configuration: str
     actuated: str
     motion: str
-    """File of the motion beside the certificate; empty where it is made."""
+    """File of the motion beside the certificate; empty for an automatic motion."""
     accuracy: float
-    """Largest error that is claimed [-]."""
+    """Largest claimed error [-]."""
     includes_start: bool
     settings: dict[str, str]
     bandwidth: float
-    """Of the controller [rad/s]."""
+    """Bandwidth of the controller [rad/s]."""
     held_out: list[str]
-    """Motions that the search has not seen."""
+    """Motions that were not used in the search."""
     inertial: float
-    """Largest difference of inertial efforts to those of the original, over their scale [-]."""
+    """Largest difference of inertial efforts from the original, over their scale [-]."""
     claims: list[Claim] = Field(min_length=1)
     digest: str = ""
-    """SHA-256 of all of the above: who edits a figure breaks it."""
+    """SHA-256 of all fields above, to detect edited figures."""
 
     def signed(self) -> "Certificate":
         """The same with its digest."""
@@ -103,11 +103,11 @@ def read_certificate(path: Path) -> Certificate:
     try:
         return Certificate.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise OutputError(f"{path}: want a certificate: {error.strerror}") from error
+        raise OutputError(f"{path}: must be a certificate of loopcheck: {error.strerror}") from error
     except ValidationError as error:
-        raise OutputError(f"{path}: want a certificate of loopcheck: {reason_of(error, Certificate)}") from error
+        raise OutputError(f"{path}: must be a certificate of loopcheck: {reason_of(error, Certificate)}") from error
     except ValueError as error:
-        raise OutputError(f"{path}: want a certificate of loopcheck: {error}") from error
+        raise OutputError(f"{path}: must be a certificate of loopcheck: {error}") from error
 
 
 def hashes(files: Iterable[Path], home: Path) -> dict[str, str]:

@@ -1,66 +1,163 @@
 """`loopcheck tune`."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from validation.studies.options import RESULTS, Execution, execution_options
+from loopcheck.validation.studies.options import (
+    JUDGEMENT,
+    RESULTS,
+    Command,
+    Execution,
+    FiniteRange,
+    accuracy_option,
+    actuated_option,
+    configuration_option,
+    execution_options,
+    mode_option,
+    motion_option,
+    option,
+    seed_option,
+    target_argument,
+)
 
 
-@click.command()
-@click.argument("model", metavar="MODEL.xml", type=click.Path(path_type=Path))
-@click.option("--accuracy", type=float, required=True, help="Largest error of an effort over its peak, as 0.001.")
-@click.option(
-    "--motion", type=click.Path(path_type=Path), help="CSV with t and NAME.q, NAME.qd, NAME.qdd; default: made."
+@click.command(cls=Command, short_help="Which settings make my simulation right?")
+@target_argument
+@mode_option
+@configuration_option
+@actuated_option
+@motion_option
+@accuracy_option("Largest effort error, relative to the peak effort, as 0.001 or 0.1%.")
+@option(
+    "--source",
+    default="mujoco/as_is",
+    show_default=True,
+    metavar="ENGINE/as_is",
+    group=JUDGEMENT,
+    help="Unmodified simulation to tune.",
 )
-@click.option("--mode", help="Keyframe to start from; default: the first, or qpos0 where there is none.")
-@click.option("--configuration", default="", help="Which way gravity points; default: as in the file.")
-@click.option("--actuated", default="", help="Actuated joints, as J1,J2, instead of the file's actuators.")
-@click.option("--engine", default="mujoco", show_default=True, help="Engine whose settings are tuned.")
-@click.option("--budget", type=float, metavar="µs", help="Most that a simulated second may take on this machine.")
-@click.option("--include-start", is_flag=True, help="Judge the start of a run too.")
-@click.option("--in-place", is_flag=True, help="Write the changes into MODEL.xml as well; it asks first.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="First seed of the random motions."
+@option(
+    "--max-cost",
+    metavar="µs",
+    type=FiniteRange(min=0, min_open=True),
+    group=JUDGEMENT,
+    help="Largest computing time per simulated millisecond on this machine.",
 )
+@option(
+    "--from",
+    "start",
+    type=click.Choice(["auto", "0"]),
+    default="auto",
+    show_default=True,
+    group=JUDGEMENT,
+    help="Start of the judged window: after the initial transient, or 0.",
+)
+@option("--verify", metavar="CERTIFICATE", type=click.Path(path_type=Path), help="Verify a certificate instead.")
+@option("--explain", is_flag=True, help="Show the parts of the error of the unmodified simulation instead.")
+@option("--in-place", is_flag=True, help="Write the changes into the model file as well, after a confirmation.")
+@seed_option
 @execution_options(RESULTS / "tune")
-def command(model: Path, execution: Execution, in_place: bool, **options: Any) -> int:
+def command(
+    target: str,
+    execution: Execution,
+    accuracy: float | None,
+    source: str,
+    verify: Path | None,
+    explain: bool,
+    in_place: bool,
+    max_cost: float | None,
+    start: str,
+    seed: int,
+    **of_target: Any,
+) -> int:
     """Find the cheapest settings with which a simulation reaches an accuracy, and prove them.
 
-    Searched are step, integrator, solver, and solref and solimp of the loops. Written are tuned.xml, which differs from
-    MODEL.xml in those attributes only, the difference, tune.csv, tune.html and certificate.json, which
-    `loopcheck check tuned.xml --certificate certificate.json` verifies again. Exit status: 0 reached and proven;
-    1 nothing reaches it, and why; 3 the simulation cannot be judged.
+    Searches the time step, integrator, solver, and solref and solimp of the loops. Writes tuned.xml (only these
+    attributes differ), the difference, tune.csv, tune.html and certificate.json, which --verify checks again.
+    --explain splits the error of the unmodified simulation into parts, each with the setting that removes it.
+
+    Exit status: 0 reached and proven; 1 not reachable, with the reason; 3 the simulation cannot be judged.
 
     \b
     Examples:
-      loopcheck tune my_robot.xml --accuracy 0.001
-      loopcheck tune my_robot.xml --accuracy 1e-4 --motion walk.csv --budget 50000
-      loopcheck tune my_robot.xml --accuracy 0.01 --engine pybullet --out tuned
+      loopcheck tune my_robot.xml --accuracy 0.1%
+      loopcheck tune my_robot.xml --accuracy 1e-4 --motion walk.csv --max-cost 50
+      loopcheck tune 3prr --accuracy 1% --source pybullet/as_is --out tuned
+      loopcheck tune my_robot.xml --explain
+      loopcheck tune tuned.xml --verify certificate.json
     """
-    from validation.studies.judge.study import case_of_file
-    from validation.studies.tune.study import Tune
+    from loopcheck.robots.catalogue import want_files, want_targets
+    from loopcheck.validation.judge.targets import case_of
 
-    of_model = {name: options.pop(name) for name in ("motion", "mode", "configuration", "actuated")}
-    if (budget := options.pop("budget")) is not None:
-        options["budget"] = 1e-6 * budget
-    study = Tune(case=case_of_file(model, **of_model), **options)
+    want_targets([target])
+    _want_one_answer(accuracy, verify, explain=explain)
+    if verify is not None:
+        want_files([verify])
+        return _at(execution, "certificate").run(_verification(target, verify))
+    if explain:
+        from loopcheck.validation.studies.budget.study import Budget
+
+        return _at(execution, "budget").run(Budget(cases=[case_of(target, **of_target)], sources=(source,)))
+    from loopcheck.validation.studies.tune.engine import engine_of_source
+
+    engine, case = engine_of_source(source), case_of(target, **of_target)
+    execution.prepare()
+    from loopcheck.validation.studies.tune.study import Tune
+
+    study = Tune(
+        case=case,
+        accuracy=accuracy or 0.0,
+        engine=engine,
+        budget=math.inf if max_cost is None else 1e-3 * max_cost,
+        include_start=start == "0",
+        seed=seed,
+    )
     result, conclusion = execution.compute(study)
     if in_place and result.record.get("settings"):
         _write_in_place(study, result.record["settings"])
     return execution.end(result, conclusion)
 
 
+def _want_one_answer(accuracy: float | None, verify: Path | None, *, explain: bool) -> None:
+    options = {"--accuracy": accuracy is not None, "--verify": verify is not None, "--explain": explain}
+    chosen = [name for name, is_given in options.items() if is_given]
+    if len(chosen) != 1:
+        raise click.UsageError(
+            f"One of --accuracy, --verify and --explain must be given, got {' and '.join(chosen) or 'none'}."
+        )
+
+
+def _at(execution: Execution, name: str) -> Execution:
+    """The same execution with an output folder of its own, unless the user has chosen a folder."""
+    return replace(execution, out=RESULTS / name) if execution.out == RESULTS / "tune" else execution
+
+
+def _verification(target: str, certificate: Path) -> Any:
+    from loopcheck.validation.judge.targets import robot_of
+    from loopcheck.validation.studies.tune.certificate import read_certificate
+    from loopcheck.validation.studies.tune.verify import VerifiedCertificate
+
+    robot = robot_of(target)
+    return VerifiedCertificate(
+        model=robot.folder / robot.mjcf,
+        certificate=read_certificate(certificate),
+        folder=certificate.absolute().parent,
+    )
+
+
 def _write_in_place(study: Any, settings: dict[str, str]) -> None:
-    """Replace the user's own files, if they say so."""
-    from validation.execution.workers import ALONE, worker_pool
-    from validation.studies.tune.engine import AskedTuning
-    from validation.studies.tune.writing import replace_files
+    """Replace the user's own files, after a confirmation."""
+    from loopcheck.validation.execution.workers import ALONE, worker_pool
+    from loopcheck.validation.studies.tune.engine import AskedTuning
+    from loopcheck.validation.studies.tune.writing import replace_files
 
     with worker_pool(ALONE) as pool:
         changed = AskedTuning(engine=study.engine, pool=pool).files(study.case.mechanism, settings)
     names = ", ".join(str(path) for path in changed)
-    if click.confirm(f"write these changes into {names}?", default=False):
+    if click.confirm(f"Write these changes into {names}?", default=False):
         replace_files(changed)
         click.echo(f"changed {names}")

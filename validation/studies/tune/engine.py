@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import engines
-from engines.tuning import Family, Given, Settings, Tuning
-from robots.arrays import Array
-from robots.errors import HarnessError, NotFoundError
-from robots.mechanism import Mechanism
-from validation.execution.environments import is_there
-from validation.execution.journal import Task
-from validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck import engines
+from loopcheck.engines.tuning import Family, Given, Settings, Tuning
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError, NotFoundError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.validation.execution.environments import is_there
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
 
 
 class LostAnswerError(HarnessError):
@@ -32,6 +32,18 @@ def want_tunable(engine: str) -> None:
     """
     if engine not in tunable():
         raise NotFoundError("engine that can be tuned", engine, tunable())
+
+
+def engine_of_source(source: str) -> str:
+    """The engine of an unmodified simulation that can be tuned, as `mujoco/as_is`.
+
+    Raises:
+        NotFoundError: If its engine cannot be tuned, or is not installed; the message lists the known sources.
+    """
+    engine, _, route = source.partition("/")
+    if engine not in tunable() or route != "as_is":
+        raise NotFoundError("source that can be tuned", source, [f"{name}/as_is" for name in tunable()])
+    return engine
 
 
 def tuning_of(engine: str) -> Tuning:
@@ -57,22 +69,22 @@ class AskedTuning:
     pool: WorkerPool
 
     def given(self, mechanism: Mechanism) -> Given:
-        """See `engines.tuning.Tuning.given`."""
+        """See `loopcheck.engines.tuning.Tuning.given`."""
         result: Given = self._result("given", mechanism)
         return result
 
     def families(self, mechanism: Mechanism) -> Sequence[Family]:
-        """See `engines.tuning.Tuning.families`."""
+        """See `loopcheck.engines.tuning.Tuning.families`."""
         result: Sequence[Family] = self._result("families", mechanism)
         return result
 
     def files(self, mechanism: Mechanism, settings: Settings) -> Mapping[Path, bytes]:
-        """See `engines.tuning.Tuning.files`."""
+        """See `loopcheck.engines.tuning.Tuning.files`."""
         result: Mapping[Path, bytes] = self._result("files", mechanism, dict(settings))
         return result
 
     def seconds_per_step(self, mechanism: Mechanism, q: Array, settings: Settings) -> float:
-        """See `engines.tuning.Tuning.seconds_per_step`."""
+        """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
         return float(self._result("seconds_per_step", mechanism, q, dict(settings)))
 
     def _result(self, what: str, *args: Any) -> Any:

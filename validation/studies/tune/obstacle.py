@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from validation.studies.tune.purposes import Purpose
-from validation.studies.tune.search import Candidate, Reach, Scored
-from validation.studies.tune.trials import Trials
+from loopcheck.validation.studies.tune.purposes import Purpose
+from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored
+from loopcheck.validation.studies.tune.trials import Trials
 
 WORDS = {"step": "half the step", "softness": "half the time constant"}
 HELPS = 0.8
-"""A change that leaves less than this part of the error takes its cause away [-]."""
+"""A change removes the cause of the error if less than this part of the error remains [-]."""
 
 
 def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], reach: Reach) -> list[Scored]:
@@ -61,8 +61,11 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
     beside = {"step": best, "softness": results["step"] if has_finer else best}
     causes = [name for name, one in results.items() if one.error < HELPS * beside[name].error]
     figures = ", ".join(f"{WORDS[name]} {one.error:.2g}" for name, one in results.items())
-    reason = f"what stands in the way is the {' and the '.join(causes)}" if causes else _rest(trials, best)
-    return {"verdict": "disagree", "answer": f"best is {best.error:.2g}, want {wish}; {reason} ({figures})"}
+    reason = f"cause: {' and '.join(causes)}" if causes else _rest(trials, best)
+    return {
+        "verdict": "disagree",
+        "answer": f"the error must be at most {wish}, the best settings reach {best.error:.2g}; {reason} ({figures})",
+    }
 
 
 def _best(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]) -> Scored:
@@ -98,5 +101,5 @@ def _rest(trials: Trials, best: Scored) -> str:
     """What is left where neither step nor softness helps."""
     floors = [row["floor"] for row in trials.rows if np.isfinite(row["error"]) and row["error"] == best.error]
     if floors and best.error < 2 * max(floors):
-        return f"what stands in the way is what a log of this step can tell at all, {max(floors):.2g}"
-    return "neither step nor softness: what is left is precision, or what contacts, limits and dry friction do"
+        return f"cause: noise floor of a log with this step, {max(floors):.2g}"
+    return "cause: neither step nor softness; remaining causes are precision, contacts, limits and dry friction"

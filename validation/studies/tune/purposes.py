@@ -5,25 +5,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytic.motion.automatic import automatic_motion
-from analytic.motion.laws import AUTOMATIC
-from analytic.motion.prescribe import prescribe
-from analytic.motion.random_motion import random_motion
-from engines.computed_torque import interpolated
-from robots.arrays import Array
-from robots.errors import HarnessError
-from robots.motion import Motion
-from robots.robot import Case
-from validation.execution.frames import dumps
-from validation.execution.journal import Task
-from validation.execution.workers import WorkerPool
-from validation.studies.tune.engine import tuning_of
+from loopcheck.analytic.motion.automatic import automatic_motion
+from loopcheck.analytic.motion.laws import AUTOMATIC
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.motion.random_motion import random_motion
+from loopcheck.engines.computed_torque import interpolated
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.frames import dumps
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.studies.tune.engine import tuning_of
 
 OWN, MADE, RANDOM = "own motion", "automatic motion", "random motion, seed "
 PERTURBED = 0.05
-"""How far from the motion a perturbed run starts, over the stroke [-]."""
+"""Initial distance of a perturbed run from the motion, over the stroke [-]."""
 OTHER_WIDTHS = (0.3, 2.0)
-"""Bandwidths of the controller over its usual one with which a run must hold too [-]."""
+"""Further bandwidths of the controller in the proof, over its usual bandwidth [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,11 @@ class Purpose:
     name: str
     motion: Motion
     plan: bytes
-    """What it takes to drive the robot along the motion, which only a Python that has the engine can read."""
+    """Data to drive the robot along the motion, readable only by a Python with the engine."""
     bandwidth: float = 1.0
-    """Of the controller, over its usual one [-]."""
+    """Bandwidth of the controller over its usual bandwidth [-]."""
     pose: Array | None = None
-    """Joint positions at which the run starts, at rest, instead of the motion's first state [m or rad]."""
+    """Initial joint positions of a run from rest, instead of the first state of the motion [m or rad]."""
 
 
 def names_of(purposes: Sequence[Purpose]) -> list[str]:

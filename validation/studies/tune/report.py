@@ -1,6 +1,8 @@
 """What a tuning says: before and after, the difference of the files, the proof, and all that was tried."""
 
+import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.text import Text
 
-from validation.report.blocks import Block, Cell, Picture, Section, Table, digits, table
-from validation.report.terminal import table as shown_table
+from loopcheck.validation.report.blocks import Block, Cell, Picture, Section, Table, digits, table
+from loopcheck.validation.report.terminal import table as shown_table
+from loopcheck.validation.studies.tune.pictures import work_precision
 
 HEADERS = {
     "step": "step [s]",
@@ -21,30 +24,46 @@ HEADERS = {
 }
 SIGNS = {"+": "green", "-": "red"}
 INTRODUCTION = (
-    "Errors are the largest residual efforts of a run once its start is over, over the peak effort of the actuator "
-    "that is worst: what acted in the simulation less what the closed loop needs for the motion that it made. The "
-    "start is a column of its own. Settings are searched from cheap to dear on the user's own motion and on a "
-    "random one, and proven on random motions that the search has not seen, from a perturbed start, and with "
-    "slower and faster controllers. The cost counts solver iterations at all stages of all steps of a simulated "
-    "second; wall times are those of this machine, of the engine's own step alone."
+    "Errors are the largest residual efforts of a run after its initial transient, over the peak effort of the worst "
+    "actuator. The residual effort is the simulated effort minus the effort required by the closed loop for the "
+    "simulated motion. The initial transient has a separate column. The search tries settings in the order of their "
+    "cost, on the user's motion and on a random motion. The proof uses random motions outside of the search, a "
+    "perturbed initial state, and slower and faster controllers. The cost counts solver iterations at all stages of "
+    "all steps of a simulated second. Wall times are times of the engine's step on this machine."
 )
 
 
-def summary(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """What the terminal says.
+ANSWERS = {"agree": "Reached", "disagree": "Not reached", "not comparable": "Not comparable"}
+"""First word of the answer, by verdict."""
+
+
+def summary(rows: pd.DataFrame, record: Mapping[str, Any], folder: Path) -> Iterator[RenderableType]:
+    """Terminal output: the settings before and after, the difference of the files, and the closing lines.
 
     Args:
         rows: The table of trials.
         record: Of the study.
+        folder: Output folder.
     """
     columns, lines = before_and_after(rows, record)
     yield shown_table(columns, [[escape(cell) for cell in line] for line in lines], title=_title(record))
     for line in record.get("difference", ()):
         yield Text(line, style=SIGNS.get(line[:1], "") if not line.startswith(("+++", "---")) else "bold")
-    yield from record["notes"]
-    yield record["answer"]
+    yield f"{ANSWERS.get(record['verdict'], record['verdict'])}: {record['answer']}"
+    if record["notes"]:
+        yield f"Note: {'; '.join(record['notes'])}"
     if record.get("files"):
-        yield f"wrote {', '.join(record['files'])}: loopcheck check {record['checked']} --certificate certificate.json"
+        main, certificate = (str(folder / file) for file in record["files"])
+        yield Text(f"Files: {main}, {certificate}")
+        yield Text(f"Next: {shlex.join(['loopcheck', 'tune', _verified(record, main), '--verify', certificate])}")
+
+
+def _verified(record: Mapping[str, Any], main: str) -> str:
+    """The model file that a certificate is verified with: the tuned one, or that of a tuned script."""
+    if main.endswith(".xml"):
+        return main
+    names = (str(argument) for argument in record.get("command") or ())
+    return next((name for name in names if Path(name).name == record["checked"]), str(record["checked"]))
 
 
 def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]:
@@ -54,18 +73,16 @@ def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]
         rows: The table of trials.
         record: Of the study.
     """
-    from validation.studies.tune.pictures import work_precision
-
     columns, lines = before_and_after(rows, record)
     blocks: list[Block] = [record["answer"], Table(columns, [[Cell(cell) for cell in line] for line in lines])]
     if record.get("difference"):
-        blocks.append(Table(["what changes"], [[Cell(line)] for line in record["difference"]]))
+        blocks.append(Table(["change"], [[Cell(line)] for line in record["difference"]]))
     yield Section(title=_title(record), anchor="tune", verdict=record["verdict"], blocks=[*blocks, INTRODUCTION])
     if svg := work_precision(rows, record["accuracy"]):
-        alt = "error against cost of all settings tried"
-        caption = "Errors and costs of all settings that were tried, the worst of their motions."
+        alt = "error against cost of all tried settings"
+        caption = "Errors and costs of all tried settings, each for its worst motion."
         yield Section(title="Work and precision", anchor="work", blocks=[Picture(svg=svg, alt=alt, caption=caption)])
-    for phase, title in {"proof": "Proof", "search": "Everything that was tried"}.items():
+    for phase, title in {"proof": "Proof", "search": "All trials"}.items():
         of_phase = rows[rows["phase"] == phase]
         if phase == "proof":
             of_phase = of_phase[of_phase["chosen"]]
@@ -90,7 +107,7 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
         [label, *(_figure(side[column]) for side in (before, after))]
         for label, column in {
             "effort error, settled [-]": "error",
-            "effort error in the start [-]": "start",
+            "effort error, initial transient [-]": "start",
             "widest loop gap [m or rad]": "gap",
             "cost [1/s]": "cost",
         }.items()

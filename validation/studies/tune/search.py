@@ -12,30 +12,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engines.tuning import STEPS, Family
+from loopcheck.engines.tuning import STEPS, Family
 
 NEAR = 3.0
-"""Error of the hardest loops over the accuracy up to which softer ones may reach it [-]."""
+"""Largest error of the stiffest loops over the accuracy for trials of softer loops [-]."""
 ALIKE = 1.2
-"""Costs that differ by no more count as one: the settings that change less win [-]."""
+"""Largest ratio of costs that count as equal; the settings with fewer changes win [-]."""
 BETTER = 0.95
-"""Part of the error of the hardest loops that softer ones must leave to be tried again [-]."""
+"""Largest error of softer loops over the error of the stiffest loops for further trials [-]."""
 MOST_STEPS = 40_000
-"""Steps of a motion beyond which nothing is tried [-]."""
+"""Largest number of steps of a tried motion [-]."""
 FEWEST_STEPS = 12
-"""Steps that a motion has at least, of which half are left after its start [-]."""
+"""Smallest number of steps of a motion; half of them remain after its initial transient [-]."""
 LEAP = 4.0
-"""By how much a step is refined at most before the method is looked at again [-]."""
+"""Largest refinement of a step between two trials of a method [-]."""
 UNJUDGED_LEAP = 2.0
-"""The same where a run comes to its end and cannot be judged [-]."""
+"""Largest refinement of a step if a run completes but cannot be judged [-]."""
 TURN = 4.0
-"""Methods whose next step costs no more than so many times the cheapest are tried with it [-]."""
+"""Largest cost of a method's next step over the cheapest cost for a trial in the same round [-]."""
 STALLED = 0.8
-"""An error of which a step that is finer by a leap leaves more than this part has another cause [-]."""
+"""Smallest remaining part of an error after a refined step that shows another cause [-]."""
 LASTING = 16.0
-"""What cannot be judged at any step from one to so many times a finer one is no matter of the step [-]."""
+"""Range of steps without a verdict that shows a cause other than the step [-]."""
 HOPE = 2.0
-"""Finer steps may do so many times better than those before, in powers of the step, or are not tried [-]."""
+"""Largest expected improvement by finer steps, relative to the previous, in powers of the step [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +63,15 @@ class Scored:
 
     candidate: Candidate
     error: float
-    """Largest error over all motions [-]; infinite where one cannot be judged."""
+    """Largest error over all motions [-]; infinite if a motion cannot be judged."""
     cost: float
-    """What a simulated second costs [1/s]."""
+    """Cost of a simulated second [1/s]."""
     lasts: bool = False
-    """Whether a run came to its end and cannot be judged: it does not follow, or its start is seen to the end."""
+    """Whether a run completes but cannot be judged: not followed or not settled."""
 
 
 Ask = Callable[[Sequence[Candidate], float], Sequence[Scored]]
-"""Tries candidates, each on motion after motion until its error is above a limit."""
+"""Tries candidates on the motions in turn, up to the first error above a limit."""
 
 
 @dataclass(slots=True)
@@ -80,15 +80,15 @@ class _Method:
 
     families: Sequence[Family]
     steps: list[float]
-    """Steps still to try, the coarsest first [s]."""
+    """Remaining steps, the coarsest first [s]."""
     softer: Sequence[Family]
-    """Families that may do better than the first."""
+    """Families that may be better than the first family."""
     leapt: list[float] = field(default_factory=list)
-    """Steps that have been left out between the last that was tried and the next [s]."""
+    """Omitted steps between the last tried step and the next step [s]."""
     tried: list[Scored] = field(default_factory=list)
-    """Of its first family."""
+    """Results of its first family."""
     unjudged_from: float = 0.0
-    """Coarsest step from which on nothing can be judged, whatever the step [s]."""
+    """Coarsest of the finest steps without a verdict [s]."""
 
     @property
     def price(self) -> float:
@@ -150,13 +150,13 @@ class Reach(NamedTuple):
     """How far a search goes."""
 
     span: float
-    """How long the motion lasts [s]."""
+    """Duration of the motion [s]."""
     most: float = np.inf
-    """What is as dear is not tried [1/s]."""
+    """Candidates of this cost or more are not tried [1/s]."""
     finest: Mapping[str, float] = MappingProxyType({})
-    """Finest step that a budget leaves to a method [s]."""
+    """Finest step of a method within a budget [s]."""
     own: float = 0.0
-    """Step of the file as it is [s]."""
+    """Step of the unmodified file [s]."""
 
     def least_step(self, method: str) -> float:
         """Finest step of a method that is tried [s].

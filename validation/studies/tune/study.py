@@ -8,37 +8,38 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from analytic.dynamics.powers import effort_scale
-from analytic.motion.prescribe import prescribe
-from engines.tuning import Settings
-from robots.errors import ToleranceError
-from robots.mechanism import ModelFile
-from robots.mjcf import files_of
-from robots.robot import Case
-from validation.execution.environments import engine_versions
-from validation.execution.tables import TableSpec, flag, number, table_of, text
-from validation.execution.workers import WorkerPool
-from validation.judge import sources
-from validation.studies.study import Computed, Conclusion, Study, StudyResult
-from validation.studies.tune.certificate import FILE, Certificate, Claim, hashes
-from validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
-from validation.studies.tune.obstacle import obstacle, refined
-from validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
-from validation.studies.tune.search import Scored, choice
-from validation.studies.tune.trial import Trial
-from validation.studies.tune.trials import FINER, Trials
-from validation.studies.tune.writing import write_tuned
+from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.tuning import Settings
+from loopcheck.robots.errors import ToleranceError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import files_of
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.environments import engine_versions
+from loopcheck.validation.execution.tables import TableSpec, flag, number, table_of, text
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.judge import sources
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.tune.certificate import FILE, Certificate, Claim, hashes
+from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
+from loopcheck.validation.studies.tune.obstacle import obstacle, refined
+from loopcheck.validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
+from loopcheck.validation.studies.tune.report import sections, summary
+from loopcheck.validation.studies.tune.search import Scored, choice
+from loopcheck.validation.studies.tune.trial import Trial
+from loopcheck.validation.studies.tune.trials import FINER, Trials
+from loopcheck.validation.studies.tune.writing import write_tuned
 
 TABLE = "tune"
 AS_IS, PROOF = "as it is", "proof"
 ROUNDS = 4
-"""How often an accuracy is aimed at anew where motions that the search has not seen miss it."""
+"""Largest number of searches, if motions outside of the search exceed the accuracy."""
 MARGIN = 0.9
-"""Part of the accuracy that is aimed at then [-]."""
+"""Target error of the next search, relative to the requested accuracy [-]."""
 HELD_OUT = 2
-"""Random motions that the search does not see."""
+"""Number of random motions outside of the search."""
 MOTION = "motion.csv"
-SLOWER = "give a motion by --motion that its actuators can follow"
+SLOWER = "name a motion that its actuators can follow with --motion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +70,17 @@ class Tune(Study):
     """Largest settled residual over the peak effort [-]."""
     engine: str = "mujoco"
     include_start: bool = False
-    """Whether the start counts too."""
+    """Whether the initial transient counts too."""
     budget: float = np.inf
-    """Most that a simulated second may take [s]."""
+    """Largest wall time of a simulated second [s]."""
     seed: int = 0
     """First seed of the random motions."""
 
     def __post_init__(self) -> None:
         if not 0 < self.accuracy < np.inf:
-            raise ToleranceError(f"accuracy: want a positive number, as 0.001, got {self.accuracy:g}")
+            raise ToleranceError(f"accuracy must be positive and finite, for example 0.001, got {self.accuracy:g}")
         if not self.budget > 0:
-            raise ToleranceError(f"budget: want a positive time in microseconds, got {1e6 * self.budget:g}")
+            raise ToleranceError(f"--max-cost must be positive, got {1e3 * self.budget:g} µs per simulated ms")
         want_tunable(self.engine)
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
@@ -123,11 +124,11 @@ class Tune(Study):
         if not shown:
             return {**about, "verdict": "not comparable", "answer": base.reason}
         if base.too_weak and (methods := trials.too_weak(shown[0])):
-            words = f"at {1e3 * given.step:g} ms as it is and at {1e3 * given.step / FINER:g} ms with {methods}"
+            words = f"at {1e3 * given.step:g} ms unmodified and at {1e3 * given.step / FINER:g} ms with {methods}"
             return {
                 **about,
                 "verdict": "not comparable",
-                "answer": f"no settings help, {words}: {base.reason}; {SLOWER}",
+                "answer": f"no settings remove the cause, {words}: {base.reason}; {SLOWER}",
             }
         return {**about, **self._tuned(trials, base, shown, pool, folder)}
 
@@ -145,7 +146,7 @@ class Tune(Study):
             if best is None and min(one.error for one in tried) <= self.accuracy:
                 break  # of a target that has been lowered
             if best is None and not np.isfinite([one.error for one in tried]).any():
-                words = f"no settings can be judged; as it is: {base.reason}"
+                words = f"no settings can be judged; unmodified: {base.reason}"
                 return {"verdict": "not comparable", "answer": words}
             if best is None:
                 return obstacle(trials, searched, tried, self._wish())
@@ -169,7 +170,7 @@ class Tune(Study):
             if (attempt or missed.keys() & names) and np.isfinite(worst := max(bounds.values())):
                 target *= max(MARGIN * self.accuracy / worst, 0.1)
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
-        return {"verdict": "disagree", "answer": f"what the search finds does not hold elsewhere: {reasons}"}
+        return {"verdict": "disagree", "answer": f"the settings fail on motions outside of the search: {reasons}"}
 
     def _tried(self, trials: Trials, searched: Sequence[Purpose], target: float, pool: WorkerPool) -> list[Scored]:
         """All that is tried for an error, and where nothing stays below it, what is finer than the best."""
@@ -185,7 +186,7 @@ class Tune(Study):
 
     def _wish(self) -> str:
         """What is wanted, in words."""
-        limit = f" within {1e6 * self.budget:.4g} µs for a simulated second" if np.isfinite(self.budget) else ""
+        limit = f" within {1e3 * self.budget:.4g} µs per simulated millisecond" if np.isfinite(self.budget) else ""
         return f"{self.accuracy:.3g}{limit}"
 
     def _finest_steps(self, pool: WorkerPool) -> dict[str, float]:
@@ -235,13 +236,13 @@ class Tune(Study):
         already = ""
         if base.bound(start=self.include_start) <= self.accuracy:
             share = best.cost / base.cost
-            already = f"; so does the file as it is on its own motion, at {1 / share:.3g} times the cost"
+            already = f"; the unmodified file does too on its own motion, at {1 / share:.3g} times the cost"
         path = main.with_name(FILE)
         path.write_text(certificate.model_dump_json(indent=2) + "\n", encoding="utf-8")
         return {
             "verdict": "agree",
             "answer": f"{main.name} stays below {self.accuracy:g} on all {len(proof)} runs of its proof, "
-            f"{len(held_out)} of them along motions that the search has not seen{already}",
+            f"{len(held_out)} of them on motions outside of the search{already}",
             "settings": dict(settings),
             "after": {**settings, **_times(self, tuning, settings)},
             "difference": lines,
@@ -254,14 +255,11 @@ class Tune(Study):
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
         """See `Study.conclude`."""
-        from validation.studies.tune.report import sections, summary
-
         rows = result.tables[TABLE]
         return Conclusion(
             title="loopcheck: settings for an accuracy",
             sections=sections(rows, result.record),
-            summary=list(summary(rows, result.record)),
-            last=[f"report: {result.folder / 'tune.html'}"],
+            summary=list(summary(rows, result.record, result.folder)),
             verdicts=[result.record["verdict"]],
         )
 

@@ -7,21 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analytic.logs.residual import MARGIN
-from engines.as_is import Record, log_of
-from engines.computed_torque import following
-from engines.tuning import Given, Settings
-from robots.efforts import AsIs
-from robots.errors import HarnessError
-from robots.robot import Case
-from validation.execution.frames import loads
-from validation.judge.as_is import Settled, follows, settled
-from validation.studies.tune.engine import tuning_of
-from validation.studies.tune.purposes import Purpose
+from loopcheck.analytic.logs.residual import MARGIN
+from loopcheck.engines.as_is import Record, log_of
+from loopcheck.engines.computed_torque import following
+from loopcheck.engines.tuning import Given, Settings
+from loopcheck.robots.efforts import AsIs
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.frames import loads
+from loopcheck.validation.judge.as_is import Settled, follows, settled
+from loopcheck.validation.studies.tune.engine import tuning_of
+from loopcheck.validation.studies.tune.purposes import Purpose
 
 LEAST_PEAK = 0.01
-"""Least effort over its scale by which errors are divided: below, nothing but the cancelling of terms is left [-]."""
-NOTHING_ACTS = "nothing acts: no effort to be right about"
+"""Smallest divisor of errors, as effort over its scale [-]; smaller efforts are cancelled terms."""
+NOTHING_ACTS = "no load: no effort to judge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,27 +31,27 @@ class Trial:
     purpose: str
     settings: Settings
     error: float = np.inf
-    """Largest settled residual over the peak of its actuator's effort [-]; infinite where nothing can be judged."""
+    """Largest settled residual over the peak of its actuator's effort [-]; infinite without a verdict."""
     rms: float = np.nan
-    """The same of root mean squares [-]."""
+    """Largest root mean square of a settled residual over the same peak [-]."""
     start: float = np.nan
-    """Largest residual before, over the same [-]."""
+    """Largest residual in the initial transient over the same peak [-]."""
     floor: float = np.nan
-    """Below this `error` tells nothing [-]."""
+    """Noise floor of `error` [-]."""
     window: float = np.nan
-    """How long the start can be seen [s]; infinite if to the end."""
+    """Duration of the visible initial transient [s]; infinite if it lasts to the end."""
     gap: float = np.nan
     """Widest opening of a loop [m or rad]."""
     cost: float = np.nan
     """Solver iterations at all stages of all steps of a simulated second [1/s]."""
     actuator: str = ""
-    """Whose effort is worst."""
+    """Actuator with the largest error."""
     reason: str = ""
-    """Why nothing is judged."""
+    """Reason for a missing verdict."""
     ended: bool = False
-    """Whether the run came to the end of its motion."""
+    """Whether the run completed its motion."""
     too_weak: bool = False
-    """Whether the motion is not followed, with actuators at the ends of their ranges."""
+    """Whether the motion is not followed, with actuators at the limits of their ranges."""
 
     def bound(self, *, start: bool) -> float:
         """What is held against the accuracy: the error, or what the log itself is expected to be off by [-].
@@ -75,11 +75,11 @@ class Extent(NamedTuple):
     """How far settings are tried."""
 
     most: int
-    """How many samples of each run are judged, evenly spread."""
+    """Number of judged samples of each run, evenly spread."""
     limit: float = np.inf
-    """What is above it on a motion is not tried on others [-]."""
+    """Error on a motion above which the remaining motions are not tried [-]."""
     start: bool = False
-    """Whether the start counts too."""
+    """Whether the initial transient counts too."""
 
 
 def try_settings(
@@ -117,7 +117,7 @@ class _Simulation:
     given: Given
     settings: Settings
     prepared: Any
-    """What the engine makes of them, once for all motions."""
+    """Tuned model of the engine, computed once for all motions."""
 
     def tried(self, purpose: Purpose, most: int) -> Trial:
         """What the settings give on a motion, of so many samples at most."""

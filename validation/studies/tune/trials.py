@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from engines.tuning import Family, Given, Settings
-from robots.arrays import Array
-from robots.robot import Case
-from validation.execution.journal import Task
-from validation.execution.workers import WorkerPool
-from validation.studies.tune.engine import AskedTuning
-from validation.studies.tune.purposes import Purpose
-from validation.studies.tune.search import Candidate, Reach, Scored, cheapest
-from validation.studies.tune.trial import Extent, Trial, try_settings
+from loopcheck.engines.tuning import Family, Given, Settings
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.studies.tune.engine import AskedTuning
+from loopcheck.validation.studies.tune.purposes import Purpose
+from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest
+from loopcheck.validation.studies.tune.trial import Extent, Trial, try_settings
 
 SEARCHED = 150
-"""Samples of a run that are judged while settings are searched for [-]."""
+"""Judged samples of a run during the search [-]."""
 FINER = 4.0
-"""Step of the file over one at which actuators that are too weak for a motion are so for any [-]."""
+"""Refinement of the step of the file that shows too weak actuators at any step [-]."""
 PROVEN = 600
-"""Samples of a run that are judged where a figure is certified [-]."""
+"""Judged samples of a run for a certificate [-]."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,11 +35,11 @@ class Trials:
     given: Given
     pool: WorkerPool
     include_start: bool
-    """Whether the start counts too."""
+    """Whether the initial transient counts too."""
     rows: list[dict[str, Any]] = field(default_factory=list)
-    """Of every trial so far."""
+    """Rows of all trials."""
     families: Sequence[Family] = ()
-    """What the engine offers, asked for once."""
+    """Settings offered by the engine, requested once."""
     _known: dict[tuple[str, str], Trial] = field(default_factory=dict)
     """Trials of the search, by settings and motion."""
 
@@ -103,7 +103,7 @@ class Trials:
         """
         known = self._trials(purposes, candidate)
         return "; ".join(
-            f"{name}: {trial.reason or 'its error is no number'}"
+            f"{name}: {trial.reason or 'its error is not finite'}"
             for name, trial in known.items()
             if not np.isfinite(trial.bound(start=self.include_start))
         )

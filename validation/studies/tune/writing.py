@@ -5,10 +5,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from robots.errors import OutputError
-from robots.mjcf import files_of
-from robots.robot import Case
-from validation.model_copies import places_of_copies, write_copies
+from loopcheck.robots.errors import OutputError
+from loopcheck.robots.mjcf import files_of
+from loopcheck.robots.robot import Case
+from loopcheck.validation.model_copies import places_of_copies, write_copies
 
 TUNED = "tuned"
 
@@ -35,11 +35,13 @@ def write_tuned(case: Case, changed: Mapping[Path, bytes], folder: Path) -> tupl
     is_script = any(path.suffix == ".py" for path in changed)  # then the model stays where it is
     for path in changed:
         if places[path].resolve() == path.resolve():
-            raise OutputError(f"{folder}: holds {path.name} itself, want another folder by --out, or --in-place")
+            raise OutputError(
+                f"{folder}: contains the input {path.name}; name another folder with --out, or use --in-place"
+            )
     try:
         write_copies({path: place for path, place in places.items() if path in changed or not is_script}, changed)
     except OSError as error:
-        raise OutputError(f"{folder}: cannot write the tuned files: {error.strerror}") from error
+        raise OutputError(f"{folder}: tuned files cannot be written: {error.strerror}") from error
     main = next((places[path] for path in changed if path.suffix == ".py"), places[model])
     return main, [line for path, new in changed.items() for line in difference(path, new)]
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from validation.execution.tables import number, table_of, text
-from validation.judge.results import Results
-from validation.judge.sources import REFERENCE
-from validation.judge.tolerances import registered
-from validation.judge.verdicts import CASE, CaseVerdict, case_verdicts
+from loopcheck.validation.execution.tables import number, table_of, text
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.sources import REFERENCE
+from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.judge.verdicts import CASE, CaseVerdict, case_verdicts
 
 NOTICEABLE = 0.01
-"""Change of an effort of a source that is not judged, over its scale, from which on it is named [-]."""
+"""Smallest reported change of an effort of a source without a tolerance, over its scale."""
 SAME = "analytic/lagrange"
-"""The source whose tolerance says how far the reference may move: it depends on MuJoCo's compiler alone."""
+"""Source with the tolerance for changes of the reference: it depends only on the compiler of MuJoCo."""
 TABLE = table_of(
     {
         **{name: text() for name in (*CASE, "source", "version", "verdict")},
@@ -28,8 +28,8 @@ TABLE = table_of(
         **{name: text() for name in ("change", "note")},
     }
 )
-"""Errors and changes of effort over their scale; the ratio of wall times is to the oldest version that ran, changes are
-from the version before."""
+"""Errors and changes of effort over their scale; the ratio of wall times is relative to the oldest version that ran,
+changes are relative to the previous version."""
 
 
 _BLANK = {name: np.nan if name in TABLE.units else "" for name in TABLE.columns}
@@ -90,7 +90,7 @@ def _rows(
         row: dict[str, Any] = {**dict(zip([*CASE, "source"], key, strict=True)), "version": version}
         own = tables.get(version)
         if own is None or key not in own.verdicts:
-            note = results if isinstance(results, str) else "it is not among its results"
+            note = results if isinstance(results, str) else "missing in its results"
             rows.append({**_BLANK, **row, "verdict": "not run", "note": note})
             continue
         finding, seconds = own.verdicts[key], own.largest(key, "wall_time")
@@ -125,7 +125,7 @@ def _change(before: CaseVerdict, after: CaseVerdict, moved: float, limit: float)
     """What has changed, in words; empty if nothing that matters has."""
     parts = [f"{before.verdict} → {after.verdict}"] if before.verdict != after.verdict else []
     if moved > limit:
-        parts.append(f"efforts move by {moved:.1e} of their scale")
+        parts.append(f"efforts change by {moved:.1e} of their scale")
     return "; ".join(parts)
 
 

@@ -17,23 +17,24 @@ from tempfile import TemporaryDirectory
 
 from packaging.requirements import Requirement
 
-import engines
-from robots.errors import HarnessError
-from validation.execution import uv
-from validation.execution.environment_making import chosen_python, packages_with, unstated_needs
+import loopcheck
+from loopcheck import engines
+from loopcheck.robots.errors import HarnessError
+from loopcheck.validation.execution import uv
+from loopcheck.validation.execution.environment_making import chosen_python, packages_with, unstated_needs
 
 ROOMS = ("robots", "analytic", "engines", "validation")
-HOUSE = Path(__file__).parents[3]
+HERE = Path(__file__).parents[3]
 PLACE = ".loopcheck"
 FOLLOWER = """
 import os, runpy, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
+sys.path.insert(0, sys.argv.pop(1))
+runpy.run_module("loopcheck", run_name="__main__", alter_sys=True)
 """
-"""Runs a program that ends when the process which has started it does, and its end of the pipe is closed."""
+"""Runs a program that ends with its parent process, when its end of the pipe is closed."""
 BAD_INPUT = 2
-"""Exit status of a command that has written nothing."""
+"""Exit status of a command without results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +44,13 @@ class Environment:
     engine: str
     """Name of the engine."""
     version: str
-    """Of the package that brings it."""
+    """Version of its package."""
     made: str
-    """Where the environment comes from."""
+    """Origin of the environment."""
     interpreter: tuple[str, ...] = ()
     """Command that starts Python in it."""
     lacks: str = ""
-    """Why there is none; empty if there is."""
+    """Reason for a missing environment; empty if it exists."""
 
 
 def this_one(engine: str) -> Environment:
@@ -76,7 +77,7 @@ def made_by_uv(engine: str, version: str) -> Environment:
         program = uv.program()
         python = sys.executable if engine == "mujoco" else _python_for(engine, version)
     except uv.UvError as error:
-        lacks = f"{error}, or name an interpreter that has it with --python"
+        lacks = f"{error}. Or name an interpreter that has it with --python"
         return Environment(engine=engine, version=version, made=made, lacks=lacks)
     except HarnessError as error:
         return Environment(engine=engine, version=version, made=made, lacks=str(error))
@@ -86,7 +87,7 @@ def made_by_uv(engine: str, version: str) -> Environment:
     interpreter = (program, *options, *packages, "python")
     _, reason = _version_in(engine, interpreter)
     if reason:
-        place = "" if python == sys.executable else f" with Python {python}, which it has wheels for"
+        place = "" if python == sys.executable else f" with Python {python}, for which it has wheels"
         lacks = f"the environment could not be made{place}: {reason.split(' cause: ')[0]}"
         return Environment(engine=engine, version=version, made=made, lacks=lacks)
     return Environment(engine=engine, version=version, made=made, interpreter=interpreter)
@@ -105,7 +106,9 @@ def of_interpreter(engine: str, path: Path) -> Environment:
     version, reason = _version_in(engine, (str(path),))
     if reason:
         name = engines.lineage(engine)
-        raise HarnessError(f"{path}: want an interpreter that has {name} and what loopcheck needs: {reason}")
+        raise HarnessError(
+            f"{path}: --python must be an interpreter with {name} and the packages of loopcheck: {reason}"
+        )
     return Environment(engine=engine, version=version, made=str(path), interpreter=(str(path),))
 
 
@@ -120,8 +123,9 @@ def rooms(folder: Path) -> Iterator[Path]:
     shutil.rmtree(place, ignore_errors=True)
     try:
         for room in ROOMS:
-            shutil.copytree(HOUSE / room, place / room)  # compiled files too, which saves a second
-        shutil.copy(HOUSE / "loopcheck.py", place)
+            shutil.copytree(HERE / room, place / "loopcheck" / room)  # compiled files too, which saves a second
+        for module in ("__init__.py", "__main__.py"):
+            shutil.copy(Path(loopcheck.__file__).with_name(module), place / "loopcheck")
         about = importlib.metadata.distribution("loopcheck")
         metadata = place / f"loopcheck-{about.version}.dist-info" / "METADATA"
         metadata.parent.mkdir()
@@ -144,8 +148,8 @@ def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> s
     """
     if environment.lacks:
         return environment.lacks
-    status, _, errors = _call((*environment.interpreter, "-c", FOLLOWER, str(place / "loopcheck.py"), *arguments))
-    lines = errors.splitlines() or [f"it ended with status {status}"]
+    status, _, errors = _call((*environment.interpreter, "-c", FOLLOWER, str(place), *arguments))
+    lines = errors.splitlines() or [f"exit status {status}"]
     has_ended = status in (0, 1, 3) and "Traceback (most recent call last)" not in errors
     return "" if has_ended else lines[-1].removeprefix("loopcheck: ")
 
@@ -164,7 +168,7 @@ def _version_in(engine: str, interpreter: Sequence[str]) -> tuple[str, str]:
     )
     status, text, errors = _call((*interpreter, "-c", program))
     version = text.split()[-1] if text.split() else ""  # some engines print when they are imported
-    return version, " ".join(errors.split()) or "it says nothing" if status else ""
+    return version, " ".join(errors.split()) or "no error message" if status else ""
 
 
 def _call(command: Sequence[str]) -> tuple[int, str, str]:

@@ -1,21 +1,22 @@
 """The figure of the study: the error of each source on each robot, a mark for each version."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
-from validation.report.figures import COLORS, FLOOR, MARKERS, WIDTH, as_svg, literal
+from loopcheck.validation.report.figures import COLORS, FLOOR, MARKERS, WIDTH, as_svg, literal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ROW = 0.3
 """Height of a line of the figure [inch]."""
 
 
 @as_svg
-def errors_figure(table: pd.DataFrame, versions: Sequence[str], engine: str) -> Figure | None:
+def errors_figure(table: pd.DataFrame, versions: Sequence[str], engine: str) -> "Figure | None":
     """Largest error over variants, modes and actuators, a panel for each source, a line for each robot.
 
     Args:
@@ -23,6 +24,9 @@ def errors_figure(table: pd.DataFrame, versions: Sequence[str], engine: str) -> 
         versions: Those that ran, the oldest first.
         engine: What they are versions of.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
+
     rows = table[np.isfinite(table["relative_error"])]
     if rows.empty:
         return None

@@ -9,21 +9,21 @@ import numpy as np
 import pandas as pd
 from rich.console import RenderableType
 
-import engines
-from validation.judge.known_issues import Issue, known_issues
-from validation.judge.sources import REFERENCE
-from validation.judge.verdicts import CASE, MEANING, WORST_FIRST, CaseVerdict
-from validation.report import terminal
-from validation.report.blocks import NOTHING, Block, Cell, Picture, Section, Table, cell, digits, facts, table
-from validation.studies.versions.comparison import NOTICEABLE
-from validation.studies.versions.pictures import errors_figure
+from loopcheck import engines
+from loopcheck.validation.judge.known_issues import Issue, known_issues
+from loopcheck.validation.judge.sources import REFERENCE
+from loopcheck.validation.judge.verdicts import CASE, MEANING, WORST_FIRST, CaseVerdict
+from loopcheck.validation.report import terminal
+from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Picture, Section, Table, cell, digits, facts, table
+from loopcheck.validation.studies.versions.comparison import NOTICEABLE
+from loopcheck.validation.studies.versions.pictures import errors_figure
 
 IN_A_CELL = (
     "The worst verdict and the largest relative error over variants, modes and actuators; gap: the largest opening of "
-    "the loops [m or rad]; ×: the wall time over that of the oldest version that ran, the median of the cases, which a "
-    "busy machine spoils."
+    "the loops [m or rad]; ×: the wall time over the wall time of the oldest version that ran, as median of the cases. "
+    "Other programs on the machine affect it."
 )
-"""What a cell of the matrix says."""
+"""Meaning of a cell of the matrix."""
 _FINDING = ["verdict", "relative_error", "tolerance", "note"]
 _STEP = ["robot", "source", "change"]
 
@@ -33,9 +33,9 @@ class VersionsResult:
     """What the study has found, and all that its page is made from."""
 
     table: pd.DataFrame
-    """What `versions.csv` holds."""
+    """Content of `versions.csv`."""
     run: Mapping[str, Any]
-    """What `run.json` holds."""
+    """Content of `run.json`."""
 
     @property
     def engine(self) -> str:
@@ -102,12 +102,12 @@ def _step(comparison: VersionsResult, before: str, after: str) -> str:
     texts = [f"{count} {verdicts}" for verdicts, count in counts.items()]
     moved = changed[np.isfinite(changed["effort_change"])].sort_values("effort_change", kind="stable")
     for robot, source, most in moved[["robot", "source", "effort_change"]].tail(1).itertuples(index=False):
-        texts.append(f"efforts move by up to {most:.1e} of their scale ({robot}, {source})")
+        texts.append(f"efforts change by up to {most:.1e} of their scale ({robot}, {source})")
     reread = changed[changed["source"] == REFERENCE]
     if len(reread):
         robots = ", ".join(dict.fromkeys(reread["robot"]))
         most = reread["effort_change"].max()
-        texts.append(f"MuJoCo's compiler reads {robots} otherwise: the reference itself moves by up to {most:.1e}")
+        texts.append(f"MuJoCo's compiler reads {robots} differently: the reference itself changes by up to {most:.1e}")
     return f"{words}: {'; '.join(texts)}."
 
 
@@ -121,14 +121,14 @@ def _answer(comparison: VersionsResult) -> Section:
         title="Answer",
         anchor="answer",
         blocks=[
-            *(steps(comparison) or ["One version ran, so there is nothing to compare it with."]),
+            *(steps(comparison) or ["One version ran, so no comparison is possible."]),
             Table([comparison.engine, *shown], rows),
-            "The same command is run in an environment for each version; all that loopcheck itself needs has the same "
-            "version in those that uv makes in the same Python, where it can. A change is another verdict, or an "
-            "effort that moves between two versions by more than the tolerance of its source, over its scale; for "
-            "sources that are not judged by more "
-            f"than {NOTICEABLE:g}. The reference is computed from what MuJoCo's compiler makes of the model, and by "
-            "nothing else of it: where it moves, the compiler reads another robot.",
+            "The same command runs in an environment for each version. All other packages have the same "
+            "version in environments that uv makes with the same Python, if possible. A change is a different "
+            "verdict, or an effort that changes between two versions by more than the tolerance of its source, over "
+            "its scale; for sources without a tolerance by more "
+            f"than {NOTICEABLE:g}. The reference depends on MuJoCo's compiler, but on no other part of MuJoCo: "
+            "if the reference changes, the compiler reads the model differently.",
             facts(
                 {
                     "command": " ".join(comparison.run["command"]),
@@ -216,8 +216,8 @@ def _named(comparison: VersionsResult) -> Sequence[Block]:
                 ]
             )
     columns = ["upgrade", "robot", "source", "change", "cases", "error before [-]", "error after [-]"]
-    shown = Table([*columns, "effort moves by [-]", "note"], rows)
-    return [shown] if rows else ["Nothing that matters changes between these versions."]
+    shown = Table([*columns, "change of effort [-]", "note"], rows)
+    return [shown] if rows else ["No relevant change between these versions."]
 
 
 def _explained(comparison: VersionsResult) -> Section:
@@ -225,11 +225,9 @@ def _explained(comparison: VersionsResult) -> Section:
     of_engine = [issue for issue in known_issues() if issue.engine == comparison.run["engine"]]
     ran_with = [(issue, [v for v in comparison.ran if issue.applies(v)]) for issue in of_engine]
     rows = [_issue(issue, versions) for issue, versions in ran_with if 0 < len(versions) < len(comparison.ran)]
-    columns = [comparison.engine, "difference", "size", "cause", "what loopcheck does"]
-    text = "Entries of the ledger of explained differences that hold for some of these versions only."
-    blocks: Sequence[Block] = (
-        [text, Table(columns, rows)] if rows else ["None is known that sets these versions apart."]
-    )
+    columns = [comparison.engine, "difference", "size", "cause", "remedy in loopcheck"]
+    text = "Known issues of some of these versions only."
+    blocks: Sequence[Block] = [text, Table(columns, rows)] if rows else ["These versions have the same known issues."]
     return Section(title="Explained differences", anchor="explained", blocks=blocks)
 
 
@@ -246,8 +244,8 @@ def _robot(robot: str, rows: pd.DataFrame, versions: Sequence[str]) -> Section:
         "tolerance": "tolerance [-]",
         "closure_drift": "closure drift [m or rad]",
         "wall_time": "wall time [s]",
-        "wall_time_ratio": f"wall time over that of {versions[0]} [-]",
-        "effort_change": "effort moves by [-]",
+        "wall_time_ratio": f"wall time relative to {versions[0]} [-]",
+        "effort_change": "change of effort [-]",
         "change": "change",
         "note": "note",
     }

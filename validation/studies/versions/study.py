@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 from packaging.version import InvalidVersion, Version
 
-import engines
-from robots.errors import HarnessError
-from validation.execution.environments import environments as added_environments
-from validation.execution.tables import TableSpec
-from validation.execution.workers import WorkerPool
-from validation.judge.results import Results, read
-from validation.studies.study import Computed, Conclusion, Study, StudyResult
-from validation.studies.versions.comparison import TABLE, versions_table
-from validation.studies.versions.environments import (
+from loopcheck import engines
+from loopcheck.robots.errors import HarnessError
+from loopcheck.validation.execution.environments import environments as added_environments
+from loopcheck.validation.execution.tables import TableSpec
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.judge.results import Results, read
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.versions.comparison import TABLE, versions_table
+from loopcheck.validation.studies.versions.environments import (
     Environment,
     made_by_uv,
     of_interpreter,
@@ -24,12 +24,12 @@ from validation.studies.versions.environments import (
     run_in,
     this_one,
 )
-from validation.studies.versions.report import VersionsResult, sections, summary
+from loopcheck.validation.studies.versions.report import VersionsResult, sections, summary
 
 OLDER = ("3.6.0", "3.7.0")
-"""Run beside the installed version by default: between them MuJoCo changed how loops are solved."""
+"""Default versions beside the installed version: MuJoCo changed its solution of loops between them."""
 ROUTES = ("kkt", "forward", "as_is")
-"""Routes of the engine that run by default."""
+"""Default routes of the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Versions(Study):
     tables: ClassVar[dict[str, TableSpec]] = {"versions": TABLE}
 
     environments: Sequence[Environment]
-    """The oldest version first; all of one engine."""
+    """Environments, the oldest version first; all of the same engine."""
     arguments: tuple[str, ...]
     """The command and its arguments, without `--out`."""
 
@@ -74,7 +74,6 @@ class Versions(Study):
             title=f"loopcheck: versions of {comparison.engine}",
             sections=sections(comparison),
             summary=list(summary(comparison)),
-            last=[f"report: {result.folder / 'versions.html'}"],
             verdicts=list(comparison.table["verdict"]),
         )
 
@@ -103,10 +102,10 @@ def environments(engine: str, versions: Sequence[str], interpreters: Sequence[Pa
             every_one.append(made_by_uv(engine, version))
     ordered = sorted(every_one, key=lambda environment: Version(environment.version))
     if not ordered:
-        raise HarnessError(f"want a version of {name}, as --engine {engine}==VERSION: none is installed here")
+        raise HarnessError(f"--engine must name a version, {engine}==VERSION: {name} is not installed here")
     for one, other in pairwise(ordered):
         if one.version == other.version:
-            raise HarnessError(f"{name} {one.version} twice: {one.made} and {other.made}; want another version")
+            raise HarnessError(f"{name} {one.version} twice: {one.made} and {other.made}; name another version")
     return ordered
 
 
@@ -125,7 +124,7 @@ def _want_version(name: str, text: str) -> None:
     try:
         Version(text)
     except InvalidVersion as error:
-        raise HarnessError(f"want a version of {name} as 3.6.0, got '{text}'") from error
+        raise HarnessError(f"version of {name} must be a number such as 3.6.0, got '{text}'") from error
 
 
 def folder_of(environment: Environment) -> str:
@@ -141,7 +140,7 @@ def _results_of(environment: Environment, place: Path, arguments: Sequence[str],
     results = read(folder)
     version = (results.run.get("versions") or {}).get(environment.engine)
     name = engines.lineage(environment.engine)
-    return results if version == environment.version else f"it ran with {name} {version}"
+    return results if version == environment.version else f"unexpected version {name} {version}"
 
 
 def _record(environment: Environment, results: Results | str) -> Mapping[str, Any]:

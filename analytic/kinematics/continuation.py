@@ -1,0 +1,393 @@
+"""Follows a prescribed motion with the loops closed, from state to state.
+
+Newton's method closes the loops on the joints that are not prescribed, from where the last state would move to. Steps
+are halved until the correction is small beside the step, so that the robot stays in its working mode.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from loopcheck.analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_names,
+    closure_residual,
+    null_space,
+    solve_dependent,
+)
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import LoopClosureError, SingularityError
+from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
+from loopcheck.robots.motion import Drive, Law, Motion
+
+CLOSED = 1e-6
+"""Largest closure residual of an assembled pose [m or rad]; models that close exactly reach 1e-15."""
+SOUND = 10 * RANK_TOLERANCE
+"""Smallest relative singular value of Φᵘ above which a pose is certainly on its own branch [-]."""
+FINEST_STEP = 2.0**-14
+"""Finest step of the continuation, relative to a step of the grid [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedPose:
+    """A pose with closed loops."""
+
+    t: float
+    """Time [s]."""
+    q: Array
+    """Joint positions [m or rad], shape (1, nq)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracer:
+    """Continuation of one mechanism along one law."""
+
+    mechanism: Mechanism
+    law: Law
+    drives: tuple[Coordinate, ...]
+    """Prescribed coordinates, in the order of the law."""
+    where: str
+
+    @property
+    def of_joints(self) -> list[int]:
+        """Places in `drives` of single joints, which are set to their prescribed positions."""
+        return [k for k, drive in enumerate(self.drives) if drive.is_joint]
+
+    @property
+    def of_tendons(self) -> list[int]:
+        """Places in `drives` of the others, which are prescribed by further closures."""
+        return [k for k, drive in enumerate(self.drives) if not drive.is_joint]
+
+    @property
+    def dofs(self) -> list[int]:
+        """The dofs of prescribed joints."""
+        return [self.mechanism.dof_slices[self.drives[k].joints[0]].start for k in self.of_joints]
+
+    @property
+    def passive(self) -> AnyArray:
+        """Mask of the dofs that follow, shape (nv,)."""
+        mask = np.ones(self.mechanism.nv, dtype=bool)
+        mask[self.dofs] = False
+        return mask
+
+    def with_tendons_held(self, t: float) -> Mechanism:
+        """The mechanism with a closure for each prescribed tendon that holds it at its length at a time [s]."""
+        of_tendons = self.of_tendons
+        if not of_tendons:
+            return self.mechanism
+        tendons = [self.drives[k] for k in of_tendons]
+        rest = self.mechanism.values_of(tendons, self.mechanism.rest_position[None])[0]
+        lengths = self.law(np.array([t])).q[0, of_tendons] - rest
+        closures = [
+            CoordinateClosure(name=tendon.name, follower=tendon, leader=None, coefficients=np.array([x, 0, 0, 0, 0]))
+            for tendon, x in zip(tendons, lengths, strict=True)
+        ]
+        return replace(self.mechanism, closures=(*self.mechanism.closures, *closures))
+
+    def undriven(self, q: Array) -> int:
+        """How many degrees of freedom are not prescribed.
+
+        Args:
+            q: Closed pose [m or rad], shape (1, nq).
+        """
+        Phi, W = closure_jacobian_at(self.mechanism, q)[0], self.mechanism.rates_of(self.drives)
+        return null_space(np.concatenate([Phi, W])).shape[1]
+
+    def start(self, guess: Array, t: float) -> ClosedPose:
+        """Close the loops at a time.
+
+        Args:
+            guess: Joint positions nearby [m or rad], shape (nq,).
+            t: Time [s].
+
+        Raises:
+            LoopClosureError: If they cannot be closed.
+        """
+        q, residual = self.close(guess[None], t)
+        if residual > CLOSED:
+            raise LoopClosureError(
+                f"{self.where}: the loops cannot be closed at the start, t = {t:g} s: loop gap must be at "
+                f"most {CLOSED:g}, got {residual:.3g} (m or rad) at closure '{self._widest(q)}'{self._conflict(q, t)}",
+                residual=residual,
+                tolerance=CLOSED,
+                time=t,
+            )
+        return ClosedPose(t=t, q=q)
+
+    def advance(self, state: ClosedPose, end: float) -> ClosedPose:
+        """Follow the motion to another time, in smaller steps where one does not do.
+
+        Raises:
+            SingularityError: If it cannot be followed; says where it ends.
+        """
+        t, finest = end, abs(end - state.t) * FINEST_STEP
+        while state.t != end:
+            q = self._step(state, t)
+            if q is not None:
+                state, t = ClosedPose(t=t, q=q), end
+            elif abs(t - state.t) > finest:
+                t = (state.t + t) / 2
+            else:
+                raise self._singular("leaves the workspace or meets a singularity", state)
+        return state
+
+    def rates(self, q: Array, drive: Drive) -> tuple[Array, Array]:
+        """Velocities and accelerations that keep the loops closed, both of shape (nt, nv).
+
+        Args:
+            q: Joint positions [m or rad], shape (nt, nq).
+            drive: What is prescribed there.
+        """
+        mechanism, dofs, passive = self.with_tendons_held(0.0), self.dofs, self.passive
+        joints, tendons = self.of_joints, self.of_tendons
+        qd, qdd = np.zeros((len(q), mechanism.nv)), np.zeros((len(q), mechanism.nv))
+        qd[:, dofs], qdd[:, dofs] = drive.qd[:, joints], drive.qdd[:, joints]
+        state = State(mechanism=mechanism, q=q, qd=qd)
+        Phi, dependent = state.Phi, state.dependent_rates(~passive)
+        last = slice(Phi.shape[1] - len(tendons), None)  # rows that hold them
+        right = Phi @ qd[..., None]
+        right[:, last, 0] -= drive.qd[:, tendons]
+        qd[:, passive] = dependent(right)[..., 0]
+        right = Phi @ qdd[..., None] + state.with_velocities(qd).Phi_dot @ qd[..., None]
+        right[:, last, 0] -= drive.qdd[:, tendons]
+        qdd[:, passive] = dependent(right)[..., 0]
+        return qd, qdd
+
+    def dependent_jacobian(self, q: Array) -> Array:
+        """Columns of Φ of the passive dofs, Φᵘ, shape (nt, nc, nu); rows of prescribed tendons come last.
+
+        Args:
+            q: Joint positions [m or rad], shape (nt, nq).
+        """
+        return closure_jacobian_at(self.with_tendons_held(0.0), q)[..., self.passive]
+
+    def refuse_singularities(self, states: list[ClosedPose], Phi_u: Array) -> None:
+        """Raise if Φᵘ changes its orientation between two samples, or is singular at one.
+
+        Args:
+            states: The samples.
+            Phi_u: Φᵘ at them [m/rad or m/m], shape (nt, nc, nu).
+
+        Raises:
+            SingularityError: Says when, with the smallest singular value.
+        """
+        if not Phi_u.shape[-1]:
+            return
+        ratios = conditioning(Phi_u)[0]
+        sound = np.flatnonzero(ratios > SOUND)
+        U = np.linalg.svd(Phi_u[sound], full_matrices=False)[0].swapaxes(1, 2)  # of the range of Φᵘ, turning slowly
+        before, after = np.linalg.det(U[:-1] @ Phi_u[sound[:-1]]), np.linalg.det(U[:-1] @ Phi_u[sound[1:]])
+        turned = np.flatnonzero(before * after < 0)
+        if turned.size:
+            crossings = [self._crossing(states[sound[k]], states[sound[k + 1]], U[k]) for k in turned]
+            raise self._singular("meets a singularity", *crossings)
+        worst = int(np.argmin(ratios))
+        if ratios[worst] < RANK_TOLERANCE:
+            raise self._singular("meets a singularity", states[worst])
+        for k in np.flatnonzero(may_vanish(ratios)):
+            deepest = self._worst_conditioned(states[k], states[k + 1])
+            if conditioning(self.dependent_jacobian(deepest.q))[0][0] < RANK_TOLERANCE:
+                raise self._singular("meets a singularity", deepest)
+
+    def _worst_conditioned(self, before: ClosedPose, after: ClosedPose) -> ClosedPose:
+        """Where between two states Φᵘ is conditioned worst.
+
+        Where branches cross, a step can come out on the other one, on which the orientation of Φᵘ is the same.
+        """
+        from scipy.optimize import minimize_scalar
+
+        def ratio(time: float) -> float:
+            return float(conditioning(self.dependent_jacobian(self.advance(before, time).q))[0][0])
+
+        span = after.t - before.t
+        minimum = minimize_scalar(ratio, bounds=(before.t, after.t), method="bounded", options={"xatol": 1e-9 * span})
+        return self.advance(before, float(minimum.x))
+
+    def _crossing(self, before: ClosedPose, after: ClosedPose, U: Array) -> ClosedPose:
+        """Where the orientation of Φᵘ changes between two states, seen through U of shape (nu, nc).
+
+        Newton's method cannot tell the branches that meet there apart, so the positions are interpolated through it.
+        """
+        from scipy.interpolate import BarycentricInterpolator
+        from scipy.optimize import brentq
+
+        t = np.linspace(before.t, after.t, 9)
+        q = np.concatenate([before.q, *(self.advance(before, float(time)).q for time in t[1:-1]), after.q])
+        sound = conditioning(self.dependent_jacobian(q))[0] > SOUND
+        path = BarycentricInterpolator(t[sound], q[sound], rng=0)  # it draws the order of its nodes
+
+        def orientation(time: float) -> float:
+            return float(np.linalg.det(U @ self.dependent_jacobian(path(np.array([time])))[0]))
+
+        time = brentq(orientation, before.t, after.t, xtol=1e-12)
+        return ClosedPose(t=time, q=path(np.array([time])))
+
+    def _step(self, state: ClosedPose, t: float) -> Array | None:
+        """Joint positions at the new time, shape (1, nq), or None if the step is too long to trust."""
+        dt, drive = t - state.t, self.law(np.array([state.t, t]))
+        qd, qdd = self.rates(state.q, Drive(*(x[:1] for x in drive)))
+        move = qd * dt + qdd * dt**2 / 2
+        predicted = retract(self.mechanism, state.q, move)
+        q, residual = self._closed(predicted, t, drive.q[1:])
+        trusted = 1e-4 + 0.5 * np.abs(move).max()  # a larger correction may be a jump to another working mode
+        return q if residual <= CLOSED and np.abs(q - predicted).max() <= trusted else None
+
+    def close(self, q: Array, t: float) -> tuple[Array, float]:
+        """Close the loops on the passive dofs at a time.
+
+        Args:
+            q: Joint positions nearby [m or rad], shape (1, nq).
+            t: Time [s].
+
+        Returns:
+            Joint positions, shape (1, nq), and the largest residual [m or rad].
+        """
+        return self._closed(q, t, self.law(np.array([t])).q)
+
+    def _closed(self, q: Array, t: float, driven: Array) -> tuple[Array, float]:
+        """As `close`, given the prescribed coordinates at the time, shape (1, drives)."""
+        q = q.copy()
+        joints = self.of_joints
+        if joints:
+            columns = [self.mechanism.q_slices[self.drives[k].joints[0]].start for k in joints]
+            q[:, columns] = driven[:, joints]
+        return close(self.with_tendons_held(t), q, self.passive)
+
+    def _singular(self, what: str, state: ClosedPose, *more: ClosedPose) -> SingularityError:
+        ratios, smallest = conditioning(self.dependent_jacobian(state.q))
+        again = f", again at {', '.join(f'{other.t:.6f}' for other in more)} s" if more else ""
+        return SingularityError(
+            f"{self.where}: the motion {what} at t = {state.t:.6f} s{again} (passive closure Jacobian: smallest "
+            f"singular value {smallest[0]:.3g}, ratio to the largest {ratios[0]:.3g})",
+            time=state.t,
+            singular_value=float(ratios[0]),
+        )
+
+    def _conflict(self, q: Array, t: float) -> str:
+        """The closures without which the others can be closed from a pose (1, nq), as a clause; nothing if none is."""
+        closures, culprits = self.mechanism.closures, []
+        for closure in closures if len(closures) > 1 else ():
+            rest = tuple(other for other in closures if other is not closure)
+            if replace(self, mechanism=replace(self.mechanism, closures=rest)).close(q, t)[1] <= CLOSED:
+                culprits.append(f"'{closure.name}'")
+        return (
+            (f". The closures contradict each other: without {' or '.join(culprits)} the loops close")
+            if culprits
+            else ""
+        )
+
+    def _widest(self, q: Array) -> str:
+        """Name of the closure that is open widest."""
+        phi = np.abs(closure_residual(self.mechanism, poses(self.mechanism, q), q)[0])
+        return closure_names(self.mechanism)[int(np.argmax(phi))]
+
+
+def may_vanish(ratios: Array) -> AnyArray:
+    """Between which samples a conditioning may reach zero: the lines from both sides meet at less than half of it.
+
+    Args:
+        ratios: Smallest singular value over the largest at samples of a path [-], shape (nt,).
+
+    Returns:
+        Mask of the intervals [-], shape (nt - 1,); the first and the last have no line on one side.
+    """
+    mask = np.zeros(max(len(ratios) - 1, 0), np.bool_)
+    if len(ratios) < 4:
+        return mask
+    before, after = ratios[1:-2], ratios[2:-1]
+    falling, rising = before - ratios[:-3], ratios[3:] - after
+    is_dip = (falling < 0) & (rising > 0)
+    s = np.clip((after - rising - before) / np.where(is_dip, falling - rising, 1), 0, 1)
+    mask[1:-1] = is_dip & (before + falling * s < np.minimum(before, after) / 2)
+    return mask
+
+
+def conditioning(Phi_u: Array, follow: int | None = None) -> tuple[Array, Array]:
+    """Smallest singular value of each sample relative to the largest, and by itself; both of shape (nt,).
+
+    Args:
+        Phi_u: Passive columns of the closure Jacobian [m/rad or m/m], shape (nt, nc, nu).
+        follow: How many of the passive dofs follow from the closures; by default all.
+    """
+    values = np.asarray(np.linalg.svd(Phi_u, compute_uv=False), dtype=np.float64)
+    smallest = values[:, -1 if follow is None else follow - 1]
+    return smallest / values[:, 0], smallest
+
+
+def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, float]:
+    """Close the loops by Newton's method, until the residual stalls.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions nearby [m or rad], shape (1, nq).
+        passive: Mask of the dofs that may move [-], shape (nv,).
+
+    Returns:
+        Joint positions, shape (1, nq), and the largest closure residual [m or rad].
+    """
+    best, best_residual, stalled = q, np.inf, 0
+    while True:
+        body_poses = poses(mechanism, q)
+        phi = closure_residual(mechanism, body_poses, q)
+        residual = float(np.abs(phi).max(initial=0.0))
+        stalled = 0 if residual < best_residual / 2 else stalled + 1
+        if residual < best_residual:
+            best, best_residual = q, residual
+        if best_residual == 0 or stalled >= (1 if best_residual <= CLOSED else 3):
+            return best, best_residual
+        Phi = closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q)
+        step = np.zeros((1, mechanism.nv))
+        step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
+        q = retract(mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
+
+
+def follow(tracer: Tracer, known: list[ClosedPose], t: Array) -> Motion:
+    """The motion at increasing times, followed from the nearest state that is known, so that it keeps its mode.
+
+    Args:
+        tracer: Mechanism and law.
+        known: States on the motion.
+        t: Times [s], shape (nt,).
+
+    Raises:
+        SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
+    """
+    state = min(known, key=lambda state: abs(state.t - t[0]))
+    states = [state := tracer.advance(state, float(time)) for time in t]
+    return motion_through(tracer, np.concatenate([state.q for state in states]), t)
+
+
+def motion_through(tracer: Tracer, q: Array, t: Array) -> Motion:
+    """The motion through closed poses.
+
+    Args:
+        tracer: Mechanism and law.
+        q: Joint positions that close the loops where the law is then [m or rad], shape (nt, nq).
+        t: Increasing times [s], shape (nt,).
+
+    Raises:
+        SingularityError: If the motion meets a singularity; it says when.
+    """
+    states = [ClosedPose(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
+    tracer.refuse_singularities(states, tracer.dependent_jacobian(q))
+    qd, qdd = tracer.rates(q, tracer.law(t))
+    again = partial(follow, tracer, states)
+    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law_of_drives(tracer, again), assemble=again)
+
+
+def law_of_drives(tracer: Tracer, again: Callable[[Array], Motion]) -> Law:
+    """How all driven coordinates move, also where only some of them are prescribed and the others follow."""
+    prescribed = [(drive.name, drive.joints) for drive in tracer.drives]
+    every = [(drive.name, drive.joints) for drive in tracer.mechanism.drives]
+    return tracer.law if prescribed == every else partial(_drive_of_motion, tracer.mechanism, again)
+
+
+def _drive_of_motion(mechanism: Mechanism, again: Callable[[Array], Motion], t: Array) -> Drive:
+    motion, W_T = again(t), mechanism.rates_of(mechanism.drives).T
+    return Drive(q=mechanism.values_of(mechanism.drives, motion.q), qd=motion.qd @ W_T, qdd=motion.qdd @ W_T)

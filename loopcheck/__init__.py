@@ -1,0 +1,28 @@
+"""`from loopcheck import judge` for logs in notebooks and tests; the command `loopcheck` is in `__main__`.
+
+The packages are `loopcheck.robots`, `loopcheck.analytic`, `loopcheck.engines` and `loopcheck.validation`. A wheel
+contains them here. In a checkout they are at the top of the repository, and links here serve tools that map paths to
+module names.
+"""
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from loopcheck.validation.studies.judge.library import Judgement, judge
+
+__all__ = ["Judgement", "judge"]
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+_PACKAGE = os.path.join(_HERE, "robots")  # noqa: PTH118
+if os.path.islink(_PACKAGE) or not os.path.isdir(_PACKAGE):  # noqa: PTH112, PTH114
+    __path__.insert(0, os.path.dirname(_HERE))  # noqa: PTH120
+
+
+def __getattr__(name: str) -> Any:
+    """Load the public names on first use, so that the command line starts fast."""
+    if name not in ("Judgement", "judge"):
+        raise AttributeError(f"module 'loopcheck' has no attribute '{name}'")
+    from loopcheck.validation.studies.judge import library
+
+    return getattr(library, name)

@@ -1,5 +1,0 @@
-"""`python -m validation` is the command `loopcheck`."""
-
-from validation.cli import main
-
-main()

@@ -1,0 +1,169 @@
+"""Targets of the commands: catalogue robots, model files, and folders with a `robot.toml`."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from loopcheck.analytic.motion.configurations import with_configurations
+from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
+from loopcheck.robots import catalogue
+from loopcheck.robots.catalogue import names, want_targets
+from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.probe import want_readable
+from loopcheck.robots.robot import (
+    DEFAULT,
+    Case,
+    MotionSpec,
+    Robot,
+    load,
+    load_folder,
+    make_case,
+    regular_modes,
+)
+from loopcheck.robots.robot import configurations as gravities_of
+from loopcheck.robots.robot import modes as modes_of
+
+
+def robot_of(target: str | Path, *, actuated: str = "", motion: Path | None = None) -> Robot:
+    """The robot of a target, with its configurations.
+
+    Args:
+        target: Name of a catalogue robot, path of a model file, or folder with a `robot.toml`.
+        actuated: Names of the actuated joints, as J1,J2, instead of the actuators of the model.
+        motion: CSV file with the motion of the actuated joints, instead of the robot's own motion.
+
+    Raises:
+        NotFoundError: If there is no such target.
+        MechanismError: If the model or `robot.toml` is bad.
+    """
+    want_targets([target])
+    robot = _loaded(target)
+    joints = tuple(name.strip() for name in actuated.split(",") if name.strip())
+    if actuated and not joints:
+        raise MechanismError(f"--actuated must name joints, for example J1,J2, got '{actuated}'")
+    changes = {
+        **({"actuated": joints} if joints else {}),
+        **({"motion": MotionSpec(law=RECORDED, parameters={"file": str(motion.absolute())})} if motion else {}),
+    }
+    robot = robot.model_copy(update=changes)
+    if robot.folder.parent == catalogue.CATALOGUE:
+        return robot  # its gravity lies along the axes of its paper
+    want_readable(ModelFile(path=robot.folder / robot.mjcf))
+    return with_configurations(robot)
+
+
+def cases_of(
+    targets: Sequence[str | Path],
+    *,
+    variants: Sequence[str] = (),
+    modes: Sequence[str] = (),
+    configurations: Sequence[str] = (),
+    actuated: str = "",
+    motion: Path | None = None,
+) -> list[Case]:
+    """The cases of some targets; an empty selection means all, of a model file its first mode.
+
+    Args:
+        targets: See `robot_of`.
+        variants: Names of variants.
+        modes: Names of modes.
+        configurations: Names of configurations.
+        actuated: See `robot_of`.
+        motion: See `robot_of`.
+
+    Raises:
+        NotFoundError: If a name is unknown to all targets; the message lists the known names.
+        MechanismError: If a model is bad, or two targets have the same name.
+    """
+    robots = {target: robot_of(target, actuated=actuated, motion=motion) for target in dict.fromkeys(targets)}
+    _want_different_names(robots.values())
+    every = [
+        (robot, variant, mode, configuration)
+        for target, robot in robots.items()
+        for variant in robot.variant_names
+        for mode in _modes(target, robot, variant, modes)
+        for configuration in _configurations(robot, variant)
+    ]
+    selections = {"variant": variants, "mode": modes, "configuration": configurations}
+    for column, (kind, selected) in enumerate(selections.items(), start=1):
+        known = tuple(dict.fromkeys(str(combination[column]) for combination in every))
+        for name in selected:
+            if name not in known:
+                raise NotFoundError(f"{kind} of {', '.join(robot.name for robot in robots.values())}", name, known)
+    return [
+        make_case(robot, variant=variant, mode=mode, configuration=configuration)
+        for robot, variant, mode, configuration in every
+        if all(
+            not selected or name in selected
+            for selected, name in zip(selections.values(), (variant, mode, configuration), strict=True)
+        )
+    ]
+
+
+def case_of(
+    target: str | Path,
+    *,
+    variant: str = DEFAULT,
+    mode: str = "",
+    configuration: str = "",
+    actuated: str = "",
+    motion: Path | None = None,
+) -> Case:
+    """One case of a target: by default its first regular mode, in the gravity of its file.
+
+    Args:
+        target: See `robot_of`.
+        variant: Name of the variant.
+        mode: Name of the mode.
+        configuration: Name of the configuration.
+        actuated: See `robot_of`.
+        motion: See `robot_of`.
+
+    Raises:
+        NotFoundError: If a name is unknown; the message lists the known names.
+        MechanismError: If the model is bad.
+    """
+    robot = robot_of(target, actuated=actuated, motion=motion)
+    return make_case(
+        robot,
+        variant=variant,
+        mode=mode or regular_modes(robot, variant)[0],
+        configuration=configuration or _configurations(robot, variant)[0],
+    )
+
+
+def _loaded(target: str | Path) -> Robot:
+    if str(target) in names():
+        return load(str(target))
+    path = Path(target)
+    if path.is_dir():
+        return load_folder(path)
+    return Robot(
+        name=path.stem,
+        folder=path.absolute().parent,  # workers have another working directory
+        title=path.name,
+        mjcf=path.name,
+        motion=MotionSpec(law=AUTOMATIC),
+        source=f"the file {path.name}",
+    )
+
+
+def _modes(target: str | Path, robot: Robot, variant: str, selected: Sequence[str]) -> Sequence[str]:
+    """Modes to choose from: all; of a model file only the first, unless modes are selected."""
+    every = tuple(modes_of(robot.mechanism(variant)))
+    is_file = str(target) not in names() and not Path(target).is_dir()
+    return every[:1] if is_file and not selected else every
+
+
+def _configurations(robot: Robot, variant: str) -> tuple[str, ...]:
+    return tuple(gravities_of(robot, robot.mechanism(variant)))
+
+
+def _want_different_names(robots: Iterable[Robot]) -> None:
+    places: dict[str, Path] = {}
+    for robot in robots:
+        place = robot.folder / robot.mjcf
+        if places.setdefault(robot.name, place) != place:
+            raise MechanismError(
+                f"targets must have different names, got '{robot.name}' twice: {places[robot.name]}, {place}"
+            )

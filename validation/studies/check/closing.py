@@ -1,0 +1,316 @@
+"""Closing lines of a check, the same on the terminal and at the top of the report."""
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from textwrap import shorten
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from loopcheck import engines
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.closed_twins import AS_IT_IS
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.verdicts import (
+    CASE,
+    JUDGED,
+    NOT_SUPPORTED,
+    WORST_FIRST,
+    CaseVerdict,
+    Key,
+    about_robots,
+    case_verdicts,
+    gravest,
+)
+from loopcheck.validation.report.blocks import digits
+from loopcheck.validation.studies.check.sections.audit import first_divergence
+from loopcheck.validation.studies.check.views import rows_where, where
+
+MOST = 3
+"""Sources with an error in a closing line; the report has all sources."""
+LONGEST = 160
+"""Reason in a closing line [characters]; the report has the whole note."""
+TYPICAL = 0.01
+"""Accuracy in a suggested command, if the user has given no accuracy [-]."""
+VERBS = {
+    "agree": "agrees",
+    "disagree": "disagrees",
+    "not comparable": "is not comparable",
+    "not run": "did not run",
+    "informational": "cannot be judged",
+}
+
+
+class Line(NamedTuple):
+    """A closing line."""
+
+    label: str
+    text: str
+    command: str = ""
+    """Command behind the text."""
+
+    def __str__(self) -> str:
+        return f"{self.label}: {' '.join(filter(None, (self.text, self.command)))}"
+
+
+class WorstCase(NamedTuple):
+    """The worst case of a source."""
+
+    source: str
+    finding: CaseVerdict
+    case: Key
+    actuator: str
+    unit: str
+    error: float
+    """Largest error of the actuator [N or N m]."""
+
+
+def closing_lines(results: Results) -> list[Line]:
+    """At most four lines: the user's own simulation, the agreement, the rest, and the next step."""
+    worst = _worst_cases(results)
+    unmodified = [off for source, off in worst.items() if _is_as_is(source)]
+    others = [off for source, off in worst.items() if not _is_as_is(source)]
+    lines = (
+        _unmodified(results, unmodified),
+        _agreement(results),
+        _open(results, others),
+        _next(results, unmodified, others),
+    )
+    return [line for line in lines if line]
+
+
+def worst_simulation(results: Results) -> WorstCase | None:
+    """The worst case of the unmodified simulations, or of the logs; None without an error."""
+    worst = [off for off in _worst_cases(results).values() if _size(off)]
+    logs = [off for off in worst if sources.is_log(off.source)]
+    if logs:
+        gravest_logs = [off for off in logs if off.finding.verdict == logs[0].finding.verdict]
+        return max(gravest_logs, key=lambda off: off.finding.error)
+    return next((off for off in worst if _is_as_is(off.source)), None)
+
+
+def _is_as_is(source: str) -> bool:
+    return not sources.is_log(source) and sources.is_as_is(source)
+
+
+def _worst_cases(results: Results) -> Mapping[str, WorstCase]:
+    """The worst case of each source that is neither the reference nor unsupported, worst source first."""
+    by_source: dict[str, dict[Key, CaseVerdict]] = {}
+    for case, of_case in case_verdicts(results).items():
+        for source, finding in of_case.items():
+            if finding.verdict not in ("reference", NOT_SUPPORTED):
+                by_source.setdefault(source, {})[case] = finding
+    worst = {source: _worst_case(results, source, findings) for source, findings in by_source.items()}
+    return dict(sorted(worst.items(), key=lambda item: WORST_FIRST.index(item[1].finding.verdict)))
+
+
+def _worst_case(results: Results, source: str, findings: Mapping[Key, CaseVerdict]) -> WorstCase:
+    verdict = gravest(list(findings.values())).verdict
+    grave = {case: finding for case, finding in findings.items() if finding.verdict == verdict}
+    case = max(grave, key=lambda key: -math.inf if math.isnan(grave[key].error) else grave[key].error)
+    rows = rows_where(results.summary, source=source, **dict(zip(CASE, case, strict=True)))
+    finite = rows[rows["relative_error"].notna()]
+    if finite.empty:
+        return WorstCase(source, grave[case], case, "", "", math.nan)
+    (row,) = finite.nlargest(1, "relative_error").to_dict("records")
+    return WorstCase(source, grave[case], case, str(row["actuator"]), str(row["unit"]), float(row["max_error"]))
+
+
+def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | None:
+    """Errors of the unmodified simulations."""
+    if not unmodified:
+        return None
+    first, *others = unmodified
+    limit = f", accuracy {percent(first.finding.tolerance)}" if first.finding.tolerance > 0 else ""
+    judged = "" if limit or not _size(first) else "; not judged without --accuracy"
+    parts = [f"{_verdict(first)}{_size(first)}{where(first.case, results)}{limit}{_reason(first)}{judged}"]
+    for off in others[: MOST - 1]:
+        size = f"{percent(off.finding.error)}" if _size(off) else _verb(off)
+        parts.append(f"{off.source} {size}" if off.finding.verdict == "informational" else f"{_verdict(off)} {size}")
+    if len(others) >= MOST:
+        parts.append(f"{len(others) - MOST + 1} more in the report")
+    owner = "Your simulation" if target_of(results, first.case[0]) else "Unmodified simulation"
+    return Line(owner, "; ".join(parts))
+
+
+def _agreement(results: Results) -> Line:
+    """How many comparisons agree, the unmodified simulations apart."""
+    judged = [
+        finding
+        for of_case in case_verdicts(results).values()
+        for source, finding in of_case.items()
+        if finding.verdict in JUDGED and not _is_as_is(source)
+    ]
+    agreeing = [finding for finding in judged if finding.verdict == "agree"]
+    if not judged:
+        return Line("Agreement", "no source was judged")
+    number = f"{len(agreeing)} of {len(judged)}"
+    largest = f", largest error {max(one.error for one in agreeing):.1e} of the effort scale" if agreeing else ""
+    return Line("Agreement", f"{number} comparisons with the reference agree{largest}")
+
+
+def _open(results: Results, others: Sequence[WorstCase]) -> Line | None:
+    """Sources that do not agree, the worst with its reason."""
+    notable = [off for off in others if off.finding.verdict in JUDGED[1:]]
+    if not notable:
+        return None
+    first, *more = notable
+    also = [f"{off.source} ({off.finding.verdict})" for off in more[:MOST]]
+    also += [f"{len(more) - MOST} more"] if len(more) > MOST else []
+    text = f"{_verdict(first)}{_size(first)}{where(first.case, results)}{_reason(first)}"
+    return Line("Not in agreement", "; also ".join([text, ", ".join(also)] if also else [text]))
+
+
+def _next(results: Results, unmodified: Sequence[WorstCase], others: Sequence[WorstCase]) -> Line | None:
+    """The finding about the model or the command that helps most; for several robots, none."""
+    robots = about_robots(results)
+    if len(robots) != 1:
+        return None
+    (robot, about), *_ = robots.items()
+    return next(
+        filter(
+            None, (_oddity(about), _serial(about), _tuning(results, robot, unmodified), _difference(results, others))
+        ),
+        None,
+    )
+
+
+def _oddity(about: Mapping[str, Any]) -> Line | None:
+    oddities = about.get("oddities") or []
+    more = f" ({len(oddities) - 1} more in the report)" if len(oddities) > 1 else ""
+    return Line("Check the model", f"{oddities[0]}{more}") if oddities else None
+
+
+def _serial(about: Mapping[str, Any]) -> Line | None:
+    """The error of a serial model against its closed-loop version."""
+    twin = about.get("closed_twin") or {}
+    if not twin:
+        return None
+    if not twin["motors"]:
+        return Line("Serial model", f"not compared with {twin['file']}: {twin['reason']}")
+    plain = pd.DataFrame(twin["motors"]).max(numeric_only=True)[AS_IT_IS]
+    command = shlex.join(["loopcheck", "serial", twin["file"], twin["model"]])
+    return Line("Serial model", f"rms error {percent(plain)} of the peak against {twin['file']}. Next:", command)
+
+
+def _tuning(results: Results, robot: str, unmodified: Sequence[WorstCase]) -> Line | None:
+    """The command that finds settings for the unmodified simulation, or that judges it."""
+    tunable = [off for off in unmodified if _is_tunable(off.source.split("/")[0]) and _size(off)]
+    if not tunable:
+        return None
+    off, target = tunable[0], target_of(results, robot) or robot
+    accuracy = off.finding.tolerance if off.finding.tolerance > 0 else TYPICAL
+    option = ["--accuracy", f"{100 * accuracy:.4g}%"]
+    if off.finding.verdict == "disagree" or (off.finding.verdict == "informational" and off.finding.error > accuracy):
+        named = [] if off.source == "mujoco/as_is" else ["--source", off.source]
+        return Line("Next", "", shlex.join(["loopcheck", "tune", target, *option, *named]))
+    if off.finding.verdict == "informational":
+        return Line("Next", "", shlex.join(["loopcheck", "check", target, *option]))
+    return None
+
+
+def _is_tunable(engine: str) -> bool:
+    return engine in engines.engine_names() and engines.provides(engine, "tuning")
+
+
+def _difference(results: Results, others: Sequence[WorstCase]) -> Line | None:
+    """The first difference of a disagreeing engine from the model."""
+    for off in others:
+        engine = off.source.split("/")[0]
+        rows = rows_where(results.audit, engine=engine, **dict(zip(CASE, off.case, strict=True)))
+        if off.finding.verdict == "disagree" and len(rows):
+            return Line("First difference", shorten(f"{engine}, {first_divergence(rows)}", LONGEST, placeholder=" …"))
+    return None
+
+
+def target_of(results: Results, robot: str) -> str:
+    """Model file or folder of a robot as in the command line; empty for catalogue robots."""
+    for argument in results.run.get("command") or ():
+        path = Path(str(argument))
+        if str(argument) != robot and robot in (path.stem, path.name):
+            return str(argument)
+    return ""
+
+
+def percent(ratio: float) -> str:
+    """A ratio in percent with two significant digits, or below a hundredth of a percent as a number."""
+    return f"{_two_digits(100 * ratio)} %" if ratio == 0 or ratio >= 1e-4 else f"{ratio:.1e}"
+
+
+def _two_digits(value: float) -> str:
+    return digits(float(f"{value:.2g}")) if value == 0 or value >= 1e-3 else f"{value:.1e}"
+
+
+def _verb(off: WorstCase) -> str:
+    return VERBS.get(off.finding.verdict, off.finding.verdict)
+
+
+def _verdict(off: WorstCase) -> str:
+    """Source and verdict; an error without verdict follows directly."""
+    if off.finding.verdict == "informational" and _size(off):
+        return off.source
+    return f"{off.source} {_verb(off)}"
+
+
+def _size(off: WorstCase) -> str:
+    """The error with its actuator and unit; empty if there is none."""
+    if math.isnan(off.finding.error) or not off.actuator:
+        return ""
+    verb = " is" if off.finding.verdict == "informational" else ","
+    absolute = f"{_two_digits(off.error)} {off.unit}"
+    return f"{verb} off by {percent(off.finding.error)} of the effort scale at '{off.actuator}' ({absolute})"
+
+
+def _reason(off: WorstCase) -> str:
+    """First part of the note of a source that does not agree."""
+    explained = off.finding.verdict in JUDGED[1:] and not (_is_as_is(off.source) and off.finding.verdict == "disagree")
+    if not off.finding.note or not (explained or not _size(off)):
+        return ""
+    first = off.finding.note.split("; ")[0]
+    return f": {first if off.finding.verdict == 'not run' else shorten(first, LONGEST, placeholder=' …')}"
+
+
+def unsupported_in_words(results: Results) -> str:
+    """Sources without an element for something in a model, with that element, and engines that are not installed."""
+    groups: dict[str, list[str]] = {}
+    for source, notes in _unsupported(results).items():
+        groups.setdefault(", ".join(dict.fromkeys(notes)), []).append(source)
+    for engine in results.run.get("absent") or {}:
+        groups.setdefault("not installed", []).append(engine)
+    return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in groups.items())
+
+
+def wholly_unsupported(results: Results, robot: str) -> frozenset[str]:
+    """Sources that are unsupported in every case of a robot."""
+    supported: set[str] = set()
+    every: set[str] = set()
+    for case, of_case in case_verdicts(results).items():
+        if case[0] == robot:
+            every |= of_case.keys()
+            supported |= {source for source, finding in of_case.items() if finding.verdict != NOT_SUPPORTED}
+    return frozenset(every - supported)
+
+
+def _unsupported(results: Results) -> Mapping[str, list[str]]:
+    """Unsupported elements by source; an engine without any supported route stands for all its routes."""
+    by_source: dict[str, list[str]] = {}
+    supported: set[str] = set()
+    for of_case in case_verdicts(results).values():
+        for source, finding in of_case.items():
+            if finding.verdict == NOT_SUPPORTED:
+                by_source.setdefault(source, []).extend(_elements(finding.note))
+            else:
+                supported.add(source.split("/")[0])
+    by_name: dict[str, list[str]] = {}
+    for source, elements in by_source.items():
+        engine = source.split("/")[0]
+        by_name.setdefault(source if engine in supported else engine, []).extend(elements)
+    return by_name
+
+
+def _elements(note: str) -> Iterator[str]:
+    """Elements in a note of the form `ENGINE: not supported: ELEMENT (reason); ELEMENT (reason)`."""
+    for part in note.rpartition("not supported: ")[2].split("; "):
+        yield part.partition(" (")[0]

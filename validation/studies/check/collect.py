@@ -1,0 +1,178 @@
+"""Collects the tables of a run from what its workers have found."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from loopcheck.analytic.dynamics.excitation import excitation_in_words
+from loopcheck.analytic.kinematics.mobility import in_words, mobility
+from loopcheck.analytic.motion.laws import task
+from loopcheck.analytic.motion.task import task_efforts
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.audit import blocking_reasons, doubts, effort_rows
+from loopcheck.validation.judge.compare import Evidence, case_and_source, ladder_rows, summarize
+from loopcheck.validation.judge.evaluate import Outcome
+from loopcheck.validation.judge.results import Results, table
+from loopcheck.validation.judge.verdicts import Key
+from loopcheck.validation.report.geometry import point_rows
+from loopcheck.validation.studies.check.effort_limits import beyond_limits
+from loopcheck.validation.studies.check.record import Request, RunOutput, run_record
+
+
+def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Results:
+    """All tables of a run.
+
+    Args:
+        cases: What was run.
+        output: What was found.
+        request: What was asked for.
+    """
+    motions, outcomes, audited = output.motions, output.outcomes, output.audited
+    beside = {outcome.case.key: outcome.case for outcome in outcomes if outcome.case.key in output.beside}
+    every = [*cases, *beside.values()]
+    first = {case.key[:3]: case for case in reversed(cases) if case.key in motions}
+    moving = {case.key[:3]: case for case in reversed(every) if case.key in motions}
+    free = [case for case in every if case.key in motions and _is_own(case, every, motions)]
+    references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
+    rungs = [
+        row
+        for outcome in outcomes
+        for reference in [references[outcome.case.key]]
+        if reference.history is not None and reference.scale is not None
+        for row in ladder_rows(outcome, reference.history, reference.scale)
+    ]
+    evidence = Evidence(
+        tolerances=request.tolerances,
+        blocking_reasons=blocking_reasons(audited),
+        doubts=doubts(audited),
+        resolutions=output.resolutions,
+        requested=request.requested,
+    ).with_cases_beside(output.beside)
+    summary = summarize(outcomes, evidence)
+    return Results(
+        efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
+        motion=table("motion", [row for case in _in_order(moving) for row in _motion_rows(case, motions[case.key])]),
+        free_motion=table(
+            "free_motion",
+            [
+                {"configuration": case.configuration, **row}
+                for case in free
+                for row in _motion_rows(case, motions[case.key])
+            ],
+        ),
+        task=table("task", [row for case in _in_order(first) for row in _task_rows(case, motions[case.key])]),
+        task_efforts=table("task_efforts", [row for outcome in outcomes for row in _task_effort_rows(outcome)]),
+        summary=summary,
+        ladder=table("ladder", rungs),
+        audit=table("audit", [*audited, *effort_rows(summary)]),
+        points=table(
+            "points",
+            [
+                {**_of_motion(case), **row}
+                for case in _in_order(first)
+                for row in point_rows(case.mechanism, motions[case.key], case.robot.trace)
+            ],
+        ),
+        frames=table("frames", output.movies.frames),
+        run=run_record(cases, output, request, _descriptions(cases, motions, references.values())),
+    )
+
+
+def _in_order(first: Mapping[Any, Case]) -> list[Case]:
+    """Cases that were collected from the last to the first."""
+    return list(first.values())[::-1]
+
+
+def _is_own(case: Case, cases: Sequence[Case], motions: Mapping[Key, Motion]) -> bool:
+    """Whether the configurations of a case move differently: dofs that nothing drives follow gravity."""
+    alike = [other.key for other in cases if other.key[:3] == case.key[:3]]
+    return any(motions.get(key) is not motions[case.key] for key in alike)
+
+
+def _effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
+    history = outcome.compared
+    if history is None:
+        return
+    units = {
+        a.name: unit
+        for a, unit in zip(outcome.case.mechanism.actuators, outcome.case.mechanism.actuator_units, strict=True)
+    }
+    for column, actuator in enumerate(history.actuators):
+        for t, effort in zip(history.t, history.effort[:, column], strict=True):
+            yield {
+                **case_and_source(outcome),
+                "actuator": actuator,
+                "unit": units.get(actuator, ""),
+                "t": t,
+                "effort": effort,
+            }
+
+
+def _task_rows(case: Case, motion: Motion) -> Iterator[Mapping[str, Any]]:
+    law = task(case)
+    for coordinate, unit, x in zip(law.coordinates, law.units, law.path(motion.t), strict=True) if law else ():
+        for k, t in enumerate(motion.t):
+            numbers = {"x": x.x[k], "xd": x.d[k], "xdd": x.dd[k]}
+            yield {**_of_motion(case), "t": t, "coordinate": coordinate, "unit": unit, **numbers}
+
+
+def _task_effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
+    """A row for each task coordinate and time, if the outcome has the effort of every actuator."""
+    law, history, mechanism = task(outcome.case), outcome.compared, outcome.case.mechanism
+    if law is None or history is None or history.actuators != tuple(actuator.name for actuator in mechanism.actuators):
+        return
+    efforts = task_efforts(law, mechanism, history.t, history.effort)
+    for coordinate, unit, of_coordinate in zip(law.coordinates, law.effort_units, efforts.T, strict=True):
+        for t, effort in zip(history.t, of_coordinate, strict=True):
+            yield {**case_and_source(outcome), "coordinate": coordinate, "unit": unit, "t": t, "effort": effort}
+
+
+def _motion_rows(case: Case, motion: Motion) -> Iterator[Mapping[str, Any]]:
+    """A row for each entry of q; a quaternion has four, of which the last three carry the angular velocity."""
+    mechanism = case.mechanism
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        entries = {"ball": "wxyz", "free": ("x", "y", "z", "qw", "qx", "qy", "qz")}.get(joint.kind, ("",))
+        rates = iter(range(dofs.start, dofs.stop))
+        for entry, column in zip(entries, range(columns.start, columns.stop), strict=True):
+            dof = None if entry in ("w", "qw") else next(rates)
+            for k, t in enumerate(motion.t):
+                yield {
+                    **_of_motion(case),
+                    "t": t,
+                    "joint": f"{joint.name}.{entry}" if entry else joint.name,
+                    "q": motion.q[k, column],
+                    "qd": np.nan if dof is None else motion.qd[k, dof],
+                    "qdd": np.nan if dof is None else motion.qdd[k, dof],
+                }
+
+
+def _of_motion(case: Case) -> dict[str, str]:
+    return {"robot": case.robot.name, "variant": case.variant, "mode": case.mode}
+
+
+def _descriptions(
+    cases: Sequence[Case], motions: Mapping[Key, Motion], references: Iterable[Outcome]
+) -> Mapping[str, Mapping[str, Any]]:
+    """What kind of mechanism each robot is, seen in its first case, how it moves, and which motors are too weak."""
+    first, beyond = {case.robot.name: case for case in reversed(cases)}, beyond_limits(references)
+    return {
+        name: {**_description(case.mechanism, motions.get(case.key)), "beyond_limits": beyond.get(name, [])}
+        for name, case in first.items()
+    }
+
+
+def _description(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, Any]:
+    """What kind of mechanism it is, seen at the middle of its motion."""
+    analysis = mobility(mechanism, mechanism.rest_position if motion is None else motion.q[len(motion.t) // 2])
+    counts = ("bodies", "joints", "loops", "closure_rows", "rank", "dof", "actuators", "driven")
+    return {
+        "mechanism": {name.replace("_", " "): getattr(analysis, name) for name in counts},
+        "in_words": in_words(analysis),
+        "undriven": list(analysis.unactuated),
+        "oddities": list(analysis.warnings),
+        "motion": [] if motion is None else [*motion.notes, *excitation_in_words(mechanism, motion)],
+    }

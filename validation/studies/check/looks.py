@@ -1,0 +1,15 @@
+"""How each source is drawn: what the answer on the terminal need not wait for stands apart from other views."""
+
+from collections.abc import Mapping
+
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.verdicts import reference_of
+from loopcheck.validation.report import figures
+from loopcheck.validation.studies.check.views import source_names
+
+
+def looks_of_sources(results: Results) -> Mapping[str, figures.Look]:
+    """How each source is drawn in all figures of the page."""
+    informational = results.summary.loc[results.summary["verdict"] == "informational", "source"]
+    reference = reference_of(results.summary)
+    return figures.looks(source_names(results), reference=reference, informational=informational)

@@ -1,0 +1,67 @@
+"""Movies of the robots that move out of a plane, drawn by MuJoCo in worker processes; nothing else depends on them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck.validation.judge.verdicts import Key
+from loopcheck.validation.report.geometry import is_planar, paths, steps_shown
+from loopcheck.validation.studies.check.pictures import draw
+
+TIME_LIMIT = 120.0
+"""How long the drawing of a movie may take [s]; without a graphics card it takes a few seconds."""
+
+
+class Movies(NamedTuple):
+    """The robots that were drawn, and those that could not be."""
+
+    frames: Sequence[Mapping[str, Any]]
+    """Rows of the table of that name."""
+    missing: Mapping[str, str]
+    """Why there is no movie, by robot and mode, as `6spu, home`."""
+
+
+NO_MOVIES = Movies((), {})
+
+
+def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) -> Movies:
+    """Draw each mode of each robot that moves out of a plane, in its first variant.
+
+    Args:
+        cases: What was run.
+        motions: The motion of each case, or why there is none.
+        pool: Worker processes; one that dies or hangs takes only its movie along.
+    """
+    moving = [(case, motions[case.key]) for case in _first(cases, motions)]
+    spatial = [(case, motion) for case, motion in moving if _leaves_its_plane(case, motion)]
+    if not spatial:
+        return NO_MOVIES
+    tasks = [
+        Task(draw, (case.mechanism, case.robot.trace, motion.q[steps_shown(len(motion.t))])) for case, motion in spatial
+    ]
+    drawn = pool.limited(TIME_LIMIT).results(tasks, "movies")  # no run waits for a movie
+    rows, missing = [], {}
+    for (case, motion), result in zip(spatial, drawn, strict=True):
+        if isinstance(result, list):
+            shown = zip(motion.t[steps_shown(len(motion.t))], result, strict=True)
+            rows += [{"robot": case.robot.name, "mode": case.mode, "t": t, "image": image} for t, image in shown]
+        else:
+            missing[f"{case.robot.name}, {case.mode}"] = result.reason if isinstance(result, WorkerFailure) else result
+    return Movies(rows, missing)
+
+
+def _first(cases: Sequence[Case], motions: Mapping[Key, Any]) -> list[Case]:
+    """The first case of each mode of each robot that has a motion."""
+    cases_of_modes = {
+        (case.robot.name, case.mode): case for case in reversed(cases) if isinstance(motions[case.key], Motion)
+    }
+    return list(cases_of_modes.values())[::-1]
+
+
+def _leaves_its_plane(case: Case, motion: Motion) -> bool:
+    return not is_planar(np.concatenate(list(paths(case.mechanism, motion.q, case.robot.trace).values())))

@@ -1,0 +1,176 @@
+"""What another engineer needs to repeat a run: `run.json`."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from loopcheck import engines
+from loopcheck.analytic.papers import paper_model
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, WrenchSpec
+from loopcheck.validation.execution.environments import is_there
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.audit import Row
+from loopcheck.validation.judge.evaluate import Outcome, weighting
+from loopcheck.validation.judge.independence import lineage, shares
+from loopcheck.validation.judge.known_issues import concerning
+from loopcheck.validation.judge.resolution import SEED, Resolution
+from loopcheck.validation.judge.tolerances import REGISTER, Tolerance, audits, digest, registered
+from loopcheck.validation.judge.verdicts import Key
+from loopcheck.validation.studies.check.movies import NO_MOVIES, Movies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What was asked for."""
+
+    dt: float | None
+    """Step of the report grid from the command line [s], if any."""
+    tolerances: Mapping[str, Tolerance]
+    """Tolerances by source: registered, or limits of the user."""
+    requested: tuple[frozenset[str], ...] = ()
+    """Groups of sources that the user has named."""
+    absent: tuple[str, ...] = ()
+    """Default engines that are not installed."""
+
+
+class RunOutput(NamedTuple):
+    """What the workers of a run have found."""
+
+    motions: Mapping[Key, Motion]
+    """By robot, variant, mode and configuration."""
+    outcomes: Sequence[Outcome]
+    """Of every source on every case."""
+    audited: Sequence[Row]
+    """Rows of the audit of every engine on every case."""
+    resolutions: Mapping[tuple[Key, str], Resolution]
+    """Of every source beyond its limit, by case and source."""
+    movies: Movies = NO_MOVIES
+    beside: Mapping[Key, Key] = MappingProxyType({})
+    """Original cases, by the additional cases on random motions."""
+
+
+def run_record(
+    cases: Sequence[Case], output: RunOutput, request: Request, descriptions: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What `run.json` holds.
+
+    Args:
+        cases: What was run.
+        output: What the workers have found.
+        request: What was asked for.
+        descriptions: What kind of mechanism each robot is and how it moves, in words and numbers.
+    """
+    outcomes = output.outcomes
+    run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
+    first = {case.robot.name: case for case in reversed(cases)}
+    return {
+        "dt": request.dt,
+        "requested": [sorted(group) for group in request.requested],
+        "analytic_only": bool(request.requested)
+        and all(source in sources.ANALYTIC for group in request.requested for source in group),
+        "absent": {
+            engine: {"lineage": engines.lineage(engine), "extra": engines.extra(engine)} for engine in request.absent
+        },
+        "not_drawn": dict(output.movies.missing),
+        "seeds": {"resolution": SEED} if output.resolutions else {},  # nothing else in a run is random
+        "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
+        "sources": {source: sources.description(source) for source in run_sources if _is_there(source)},
+        "lineages": {source: lineage(source) for source in run_sources},
+        "shares": {source: list(shares(source)) for source in run_sources if _votes(source)},
+        "known_issues": [
+            {**issue.model_dump(mode="json"), "reproduce": issue.reproduce}
+            for issue in concerning(list(first), list(run_sources))
+        ],
+        "tolerances": {
+            "file": REGISTER.name,
+            "sha256": digest(),
+            "routes": {
+                name: {**tolerance.model_dump(exclude_defaults=True), "margin": tolerance.margin, "unit": "-"}
+                for name, tolerance in request.tolerances.items()
+                if name in run_sources
+            },
+            "own": {
+                name: tolerance.relative_error
+                for name, tolerance in request.tolerances.items()
+                if name in run_sources and tolerance != registered().get(name)
+            },
+            "audits": {name: tolerance.model_dump(exclude_none=True) for name, tolerance in audits().items()},
+        },
+        "models": {name: _model_record(case) for name, case in first.items()},
+        "gravity": {
+            name: {case.configuration: case.mechanism.gravity.tolist() for case in cases if case.robot.name == name}
+            for name in first
+        },
+        "random_modes": _random_modes(output.beside),
+        "robots": {name: {**robot_record(case), **descriptions[name]} for name, case in first.items()},
+    }
+
+
+def _random_modes(originals: Mapping[Key, Key]) -> dict[str, dict[str, str]]:
+    """Modes that stand for random motions, by robot, and the mode that each of them repeats."""
+    modes: dict[str, dict[str, str]] = {}
+    for (robot, _, mode, _), (_, _, original, _) in originals.items():
+        modes.setdefault(robot, {})[mode] = original
+    return modes
+
+
+def _votes(source: str) -> bool:
+    """Whether a source is judged by a registered limit; what it shares is tried by `loopcheck mutants`."""
+    tolerance = registered().get(source)
+    return source != sources.REFERENCE and tolerance is not None and tolerance.relative_error is not None
+
+
+def _is_there(source: str) -> bool:
+    engine = sources.engine_of(source)
+    return not engine or is_there(engine)
+
+
+def _model_record(case: Case) -> Mapping[str, str]:
+    path = case.mechanism.model.path
+    return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def robot_record(case: Case) -> Mapping[str, Any]:
+    """What is known of a robot before it is computed."""
+    robot = case.robot
+    errata = paper_model(robot.paper).ERRATA if robot.paper else ()
+    weighed = f"The reference takes the redundant efforts of least norm: {weighting(case.mechanism)}."
+    return {
+        "title": robot.title,
+        "source": robot.source,
+        "trace": robot.trace,
+        "assumptions": [
+            *robot.assumptions,
+            *map(_wrench_in_words, robot.wrenches),
+            *([weighed] if robot.effort_scales else []),
+            *(f"Without {source}: {reason}" for source, reason in robot.without.items()),
+        ],
+        "left_out": list(case.mechanism.left_out),
+        "expected": dict(robot.expected),
+        "actuated": {
+            case.mechanism.joints[j].name: case.mechanism.joints[j].unit for j in case.mechanism.actuated_joints
+        },
+        "errata": [
+            {
+                "key": erratum.key,
+                "equation": erratum.equation,
+                "printed": erratum.printed,
+                "corrected": erratum.corrected,
+                "effect": "switchable" if erratum.computes else "slip of notation",
+            }
+            for erratum in errata
+        ],
+    }
+
+
+def _wrench_in_words(wrench: WrenchSpec) -> str:
+    force, point, moment = (
+        ", ".join(f"{x:g}" for x in vector) for vector in (wrench.force, wrench.point, wrench.moment)
+    )
+    return (
+        f"Constant external wrench on the {wrench.body}, world axes: force ({force}) N at the point ({point}) m of the "
+        f"body frame, moment ({moment}) N m."
+    )

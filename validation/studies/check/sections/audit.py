@@ -1,0 +1,100 @@
+"""Section of the report: the audit of each engine, and its first difference from the model."""
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from loopcheck.validation.judge.audit import EFFORT, TIERS
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.verdicts import CASE, FILE, SEVERITY
+from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table, folded_if_long, table
+from loopcheck.validation.studies.check.views import case_name
+
+NOWHERE = "no difference"
+UNSUPPORTED = ": not supported: "
+"""Part of the note on an engine without support for the model."""
+
+
+def audit_section(results: Results) -> Section:
+    """The worst verdicts of each engine in each tier, and its first difference from the model."""
+    audit = results.audit[~results.audit["note"].fillna("").str.contains(UNSUPPORTED, regex=False)]
+    rows = [
+        [
+            Cell(case_name((str(names[0]), str(names[1]), str(names[2]), str(names[3])), results)),
+            Cell(str(names[-1])),
+            *(_worst(of_engine, tier) for tier in TIERS[:2]),
+            Cell(first_divergence(of_engine)),
+        ]
+        for names, of_engine in audit.groupby([*CASE, "engine"], sort=False)
+    ]
+    folds = [
+        Section(title=f"Audit of {robot}", anchor=f"audit-{k}", folded=True, blocks=[_quantities(of_robot)])
+        for k, (robot, of_robot) in enumerate(audit.groupby("robot", sort=False), start=1)
+    ]
+    text = (
+        "The audit compares the model with the quantities that each engine reports. Static tier: masses, joints, "
+        "loads and constraints in one pose. Instantaneous tier: mass matrix, velocity terms, weights, dampers and "
+        "constraints in three states of the motion. Errors are relative to the size of the quantity; errors of "
+        "efforts are relative to the effort scale. An engine that fails the static tier simulates a different robot, "
+        f"and its efforts are not compared. The row {FILE} is an independent reading of the robot's files by MuJoCo's "
+        "compiler. If that reading differs, the model is wrong, and no source of the case agrees. Engines without "
+        "support for the model have no audit."
+    )
+    columns = ["case", "engine", *TIERS[:2], "first difference"]
+    shown = folded_if_long("Audit by case", "audit-cases", Table(columns, rows))
+    blocks: Sequence[Block] = [text, *shown, *folds] if rows else ["No engine was audited."]
+    return Section(title="Audit", anchor="audit", blocks=blocks)
+
+
+def first_divergence(audit: pd.DataFrame) -> str:
+    """The first difference of an engine and of each of its routes from the model.
+
+    Args:
+        audit: Rows of the table of the audit, of one engine in one case.
+    """
+    beyond = audit[(audit["verdict"] != "agree") & ~(audit["error"] <= audit["tolerance"])]
+    is_effort = beyond["quantity"].str.startswith(EFFORT)
+    of_engine = [f"{row.tier}: {row.quantity} of {row.element}" for row in beyond[~is_effort].head(1).itertuples()]
+    of_routes = [
+        f"{str(row.quantity).removeprefix(EFFORT)}: {row.tier}, {_off(row.error, row.verdict, row.element)}"
+        for row in beyond[is_effort].itertuples()
+    ]
+    return "; ".join([*of_engine, *of_routes]) or NOWHERE
+
+
+def _off(error: object, verdict: object, element: object) -> str:
+    number = float(str(error))
+    return str(verdict) if math.isnan(number) else f"effort of {element} off by {number:.1e} of its scale"
+
+
+def _worst(rows: pd.DataFrame, tier: str) -> Cell:
+    """The worst verdict of the engine in a tier with the largest error, without efforts."""
+    of_tier = rows[(rows["tier"] == tier) & ~rows["quantity"].str.startswith(EFFORT)]
+    if of_tier.empty:
+        return Cell(NOTHING)
+    verdict = min(of_tier["verdict"], key=SEVERITY.index)
+    measured = of_tier[of_tier["error"].notna()]
+    largest = measured.iloc[int(measured["error"].argmax())] if len(measured) else None
+    worst = "" if largest is None else f"\n{largest['error']:.1e} ({largest['quantity']})"
+    return Cell(f"{verdict}{worst}", verdict)
+
+
+def _quantities(rows: pd.DataFrame) -> Table:
+    """The worst case of each quantity of each engine."""
+    group = rows.groupby(["engine", "tier", "quantity"], sort=False).ngroup()
+    ordered = rows.assign(group=group, severity=rows["verdict"].map(SEVERITY.index)).sort_values(
+        ["group", "severity", "error"], ascending=[True, True, False], kind="stable"
+    )
+    worst = ordered.groupby("group").head(1)
+    worst = worst.assign(case=worst[CASE[1:]].agg(" · ".join, axis=1))
+    headers = {
+        **{name: name for name in ("engine", "tier", "quantity", "element", "unit")},
+        **{name: name for name in ("wanted", "found")},
+        "error": "error [-]",
+        "tolerance": "tolerance [-]",
+        "verdict": "verdict",
+        "case": "worst case",
+        "note": "note",
+    }
+    return table(worst.assign(note=worst["note"].fillna(""))[list(headers)].rename(columns=headers))

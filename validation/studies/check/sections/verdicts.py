@@ -1,0 +1,111 @@
+"""Section of the report: verdicts by case, their independent confirmation, comparisons that do not agree."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from loopcheck.validation.judge.independence import IN_WORDS, bases
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.verdicts import (
+    FILE,
+    MEANING,
+    NOT_SUPPORTED,
+    CaseVerdict,
+    case_verdicts,
+    original_mode,
+)
+from loopcheck.validation.report.blocks import NOTHING, Cell, Section, Table, cell, folded_if_long
+from loopcheck.validation.studies.check.views import (
+    anchors_of_cases,
+    case_name,
+    section_if,
+    source_names,
+    verdict_matrix,
+)
+
+UNSUPPORTED = CaseVerdict(NOT_SUPPORTED, np.nan, np.nan, "")
+
+SHARED_TEXT = (
+    "Inputs that a source shares with the reference. A source cannot detect a fault in a shared input, because the "
+    "fault is in the reference too. All sources share the prescribed motion and the parameter overrides of a variant. "
+    f"MuJoCo's compiler reads the robot's files a second time, independently of the reader of the reference ({FILE} in "
+    "the audit). If the two readings differ, the reference is in doubt and no source of the case agrees. The study "
+    "mutants seeds faults in the inputs of these columns and tests that a source or the second reading detects each "
+    "of them."
+)
+CONFIRMATION_TEXT = (
+    "The agreement of a case is confirmed independently in two ways: the closed-form equations of the paper agree with "
+    "the reference, or engines of two code bases agree that share no code. MuJoCo and its ports "
+    "count as a single code base. The two analytic models share a code base and do not count."
+)
+
+
+def verdicts(results: Results) -> Section:
+    """Verdicts by case, their independent confirmation, and all comparisons that do not agree."""
+    findings, anchors, grounds = case_verdicts(results), anchors_of_cases(results), bases(results)
+    names = {case: case_name(case, results) for case in findings}
+    rows = {names[case]: (anchors[case], of_case) for case, of_case in findings.items()}
+    supported = [
+        name
+        for name in source_names(results)
+        if any(of_case.get(name, UNSUPPORTED).verdict != NOT_SUPPORTED for of_case in findings.values())
+    ]
+    confirmation = [
+        [Cell(names[case], link=anchors[case]), Cell(grounds[case].text if case in grounds else "no agreement")]
+        for case in findings
+        if not original_mode(results, case)
+    ]
+    shared = [
+        [Cell(source), *(Cell("shared" if name in common else "independent") for name in IN_WORDS)]
+        for source, common in (results.run.get("shares") or {}).items()
+    ]
+    ledger = [row for case, of_case in findings.items() for row in _ledger_rows(names[case], anchors[case], of_case)]
+    columns = ["case", "source", "verdict", "relative error [-]", "tolerance [-]", "note"]
+    return Section(
+        title="Verdicts",
+        anchor="verdicts",
+        blocks=[
+            "Worst verdict and worst relative error of the actuators, by source and case:",
+            *folded_if_long("Verdicts by case", "matrix", verdict_matrix(rows, supported)),
+            [f"{verdict}: {meaning}" for verdict, meaning in MEANING.items()],
+            *section_if(
+                grounds,
+                "Independent confirmation",
+                "confirmation",
+                CONFIRMATION_TEXT,
+                *folded_if_long(
+                    "Confirmation by case", "confirmation-rows", Table(["case", "confirmation"], confirmation)
+                ),
+            ),
+            *section_if(
+                shared,
+                "Inputs shared with the reference",
+                "shared",
+                SHARED_TEXT,
+                Table(["source", *IN_WORDS.values()], shared),
+                folded=True,
+            ),
+            *section_if(
+                ledger,
+                "Comparisons that do not agree",
+                "ledger",
+                *folded_if_long("All comparisons that do not agree", "ledger-rows", Table(columns, ledger)),
+            ),
+        ],
+    )
+
+
+def _ledger_rows(name: str, anchor: str, of_case: Mapping[str, CaseVerdict]) -> Iterable[Sequence[Cell]]:
+    """Comparisons of a case that do not agree; sources with the same verdict and note share a row."""
+    notable = [f for f in of_case.values() if f.verdict in ("disagree", "not run", "not comparable", "as expected")]
+    for verdict, note in dict.fromkeys((finding.verdict, finding.note) for finding in notable):
+        alike = {s: f for s, f in of_case.items() if (f.verdict, f.note) == (verdict, note)}
+        largest = max(alike.values(), key=lambda finding: np.nan_to_num(finding.error))
+        yield [
+            Cell(name, link=anchor),
+            Cell(", ".join(alike)),
+            Cell(verdict, verdict),
+            cell(largest.error),
+            cell(largest.tolerance),
+            Cell("; ".join(dict.fromkeys(note.split("; "))) or NOTHING),  # actuators repeat parts of a note
+        ]

@@ -1,0 +1,42 @@
+"""Terminal output of a check: a table for each robot, unsupported sources, closing lines."""
+
+from collections.abc import Iterator, Mapping
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.verdicts import CaseVerdict, about_robots, case_verdicts
+from loopcheck.validation.report.terminal import table, verdict_cell
+from loopcheck.validation.studies.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
+
+
+def title(results: Results) -> str:
+    """Title of the page."""
+    return f"loopcheck: {', '.join(about_robots(results)) or 'no robot'}"
+
+
+def summary(results: Results) -> Iterator[RenderableType]:
+    """The worst verdict of each source in each configuration, unsupported sources, and the closing lines."""
+    for robot, by_source in _by_robot(results).items():
+        columns = list(dict.fromkeys(configuration for cells in by_source.values() for configuration in cells))
+        unsupported = wholly_unsupported(results, robot)
+        rows = (
+            [source, *(verdict_cell(cells.get(name, [])) for name in columns)]
+            for source, cells in by_source.items()
+            if source not in unsupported
+        )
+        yield table(["source", *columns], rows, title=f"{robot}: worst relative effort error")
+    if unsupported_sources := unsupported_in_words(results):
+        yield f"Not supported: {unsupported_sources}"
+    for line in closing_lines(results):
+        yield Text(str(line)) if line.command else str(line)
+
+
+def _by_robot(results: Results) -> Mapping[str, Mapping[str, Mapping[str, list[CaseVerdict]]]]:
+    """The findings of each robot, by source and configuration."""
+    by_robot: dict[str, dict[str, dict[str, list[CaseVerdict]]]] = {}
+    for (robot, _, _, configuration), of_case in case_verdicts(results).items():
+        for source, finding in of_case.items():
+            by_robot.setdefault(robot, {}).setdefault(source, {}).setdefault(configuration, []).append(finding)
+    return by_robot

@@ -1,0 +1,141 @@
+"""Views of the results that several sections of the report share."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import pandas as pd
+
+from loopcheck.robots.robot import DEFAULT
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.sources import is_log
+from loopcheck.validation.judge.verdicts import CASE, CaseVerdict, Key, case_verdicts, original_mode
+from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table
+
+RUN_HEADERS = {
+    "closure_drift": "closure drift [m or rad]",
+    "tracking_error": "tracking error [m or rad]",
+    "wall_time": "wall time [s]",
+}
+
+
+def verdict_cell(finding: CaseVerdict | None) -> Cell:
+    """A verdict with its largest error, in its colour."""
+    if finding is None:
+        return Cell(NOTHING)
+    number = "" if finding.verdict == "reference" or math.isnan(finding.error) else f"\n{finding.error:.1e}"
+    return Cell(finding.verdict + number, finding.verdict)
+
+
+def verdict_matrix(rows: Mapping[str, tuple[str, Mapping[str, CaseVerdict]]], names: Sequence[str]) -> Table:
+    """Verdicts of cases or groups of cases by source; few cases are columns, which fit a telephone.
+
+    Args:
+        rows: Anchor and verdicts by source of each case, by its name.
+        names: Sources to show.
+    """
+    if len(rows) >= len(names):
+        cells = [
+            [Cell(name, link=anchor), *(verdict_cell(of_case.get(source)) for source in names)]
+            for name, (anchor, of_case) in rows.items()
+        ]
+        return Table(["case", *names], cells)
+    links = [Cell(""), *(Cell("efforts and errors", link=anchor) for anchor, _ in rows.values())]
+    verdicts = [
+        [Cell(source), *(verdict_cell(of_case.get(source)) for _, of_case in rows.values())] for source in names
+    ]
+    return Table(["source", *rows], [*verdicts, links])
+
+
+def rows_where(frame: pd.DataFrame, **values: str) -> pd.DataFrame:
+    """The rows of a table with these values."""
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame
+
+
+def part_of(results: Results, *tables: str, **values: str) -> Results:
+    """The results with the matching rows of some tables, and without the other tables: the input of a worker."""
+    frames = {field.name: getattr(results, field.name) for field in fields(results)}
+    kept: dict[str, Any] = {
+        name: rows_where(frame, **values) if name in tables else frame.iloc[:0]
+        for name, frame in frames.items()
+        if isinstance(frame, pd.DataFrame)
+    }
+    return replace(results, **kept)
+
+
+def source_names(results: Results) -> list[str]:
+    """All sources, in the order in which the tables name them."""
+    tables = (results.summary, results.efforts, results.ladder)
+    return [str(source) for source in pd.concat([frame["source"] for frame in tables]).unique()]
+
+
+def anchors_of_cases(results: Results) -> Mapping[Key, str]:
+    """Anchor of each case on the page."""
+    cases_of = results.summary[[*CASE]].drop_duplicates().itertuples(index=False, name=None)
+    return {(str(a), str(b), str(c), str(d)): f"case-{k}" for k, (a, b, c, d) in enumerate(cases_of, start=1)}
+
+
+def section_if(
+    content: object, title: str, anchor: str, *blocks: Block, folded: bool | None = None
+) -> Sequence[Section]:
+    """A section, if it has content."""
+    return [Section(title=title, anchor=anchor, blocks=blocks, folded=folded)] if content else []
+
+
+def case_name(case: Key, results: Results) -> str:
+    """Name of a case for readers, as "3prr, horizontal (gravity -Z), mode plus"."""
+    robot, variant, _, configuration = case
+    variants = set(results.summary.loc[results.summary["robot"] == robot, "variant"])
+    parts = [
+        robot,
+        *([f"variant {variant}"] if variants != {DEFAULT} else []),
+        configuration_name(robot, configuration, results),
+    ]
+    return ", ".join([*parts, *_mode(case, results)])
+
+
+def where(case: Key, results: Results) -> str:
+    """The part of a case's name that distinguishes it from the other cases, behind a comma."""
+    robot, variant, mode, configuration = case
+    of_robot = rows_where(results.summary, robot=robot)
+    original = original_mode(results, case)
+    modes = of_robot["mode"].nunique() - len((results.run.get("random_modes") or {}).get(robot, {}))
+    parts = [
+        *([robot] if len(of_robot) < len(results.summary) else []),
+        *([f"variant {variant}"] if of_robot["variant"].nunique() > 1 else []),
+        *([f"mode {original or mode}"] if modes > 1 else []),
+        *([configuration] if of_robot["configuration"].nunique() > 1 else []),
+        *(["random motion"] if original else []),
+    ]
+    return "".join(f", {part}" for part in parts)
+
+
+def _mode(case: Key, results: Results) -> Sequence[str]:
+    log = [name for name in case_verdicts(results).get(case, {}) if is_log(name)]
+    if log:
+        return [f"log {case[2]}"]
+    original = original_mode(results, case)
+    return [f"mode {original or case[2]}", *(["random motion"] if original else [])]
+
+
+def configuration_name(robot: str, configuration: str, results: Results) -> str:
+    """A configuration with the direction of gravity."""
+    gravity = ((results.run.get("gravity") or {}).get(robot) or {}).get(configuration)
+    if gravity is None:
+        return configuration
+    return f"{configuration} ({gravity_in_words(gravity)})"
+
+
+def gravity_in_words(gravity: Sequence[float]) -> str:
+    """Direction of gravity along an axis, else its components [m/s²]."""
+    components = [0.0 if abs(component) < 1e-9 else component for component in gravity]
+    along = [(name, component) for name, component in zip("XYZ", components, strict=True) if component]
+    if not along:
+        return "no gravity"
+    if len(along) == 1:
+        ((name, component),) = along
+        return f"gravity {'-' if component < 0 else '+'}{name}"
+    return f"gravity {', '.join(f'{component:.3g}' for component in components)} m/s²"

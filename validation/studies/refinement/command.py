@@ -1,0 +1,64 @@
+"""`loopcheck study refinement`."""
+
+import click
+
+from loopcheck.validation.studies.options import (
+    RESULTS,
+    Command,
+    Execution,
+    configurations_option,
+    execution_options,
+    option,
+    sources_option,
+    targets_argument,
+)
+
+
+@click.command(cls=Command, short_help="Effort error against step size and solver settings.")
+@targets_argument
+@option(
+    "--mode",
+    "modes",
+    metavar="M",
+    multiple=True,
+    group="Target",
+    help="Working mode: a keyframe; may repeat.  [default: the first regular mode]",
+)
+@configurations_option
+@sources_option("Route, as mujoco/forward; may repeat.  [default: all forward routes]")
+@execution_options(RESULTS / "refinement")
+def command(
+    targets: tuple[str, ...],
+    modes: tuple[str, ...],
+    configurations: tuple[str, ...],
+    sources: tuple[str, ...],
+    execution: Execution,
+) -> int:
+    """Measure the error and cost of step sizes and solver settings, and recommend settings for 1 %, 0.1 % and 1e-6.
+
+    Refines every forward route of each TARGET: observed orders of convergence, error floors, work-precision diagrams.
+    Without a TARGET: the whole catalogue.
+
+    \b
+    Examples:
+      loopcheck study refinement 3prr
+      loopcheck study refinement 6spu --configuration vertical --source mujoco/forward --out refinement
+    """
+    from loopcheck.robots.catalogue import names, want_targets
+    from loopcheck.robots.robot import DEFAULT, regular_modes
+    from loopcheck.validation.judge.targets import cases_of, robot_of
+
+    want_targets(targets)
+    cases = [
+        case
+        for target in targets or names()
+        for case in cases_of(
+            [target],
+            variants=[DEFAULT],
+            modes=modes or regular_modes(robot_of(target))[:1],
+            configurations=configurations,
+        )
+    ]
+    from loopcheck.validation.studies.refinement.study import Refinement
+
+    return execution.run(Refinement(cases=cases, sources=sources))

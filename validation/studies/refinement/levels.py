@@ -1,0 +1,149 @@
+"""Runs all levels of a ladder, extrapolates from them, and compares both with the reference."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.extrapolation import value_at_zero
+from loopcheck.engines.ladder import Ladder, Level, sourced
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.tables import flag, integer, number, table_of, text
+from loopcheck.validation.judge.compare import relative_error
+from loopcheck.validation.judge.evaluate import outcome_of
+from loopcheck.validation.studies.refinement.analysis import RICHARDSON, refinements
+
+LEVELS = table_of(
+    {
+        # `base` is the ladder that was simulated, `ladder` the same or one extrapolated from its levels
+        **{name: text() for name in ("robot", "mode", "configuration", "route", "base", "ladder", "refined")},
+        "theory": number(),
+        "value": number("unit of the refined setting"),
+        "dt": number("s"),
+        "runs": integer(),
+        "plain": flag(),
+        "settings": text(),
+        **{name: number() for name in ("relative_error", "change", "order", "index")},
+        "wall_time": number("s"),
+        "span": number("s"),
+        "own": flag(),
+        "note": text(),
+    },
+    parquet=True,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedCase:
+    """A case, its motion and the reference."""
+
+    case: Case
+    motion: Motion
+    reference: Array
+    """Efforts [N or N m], shape (nt, na)."""
+    scale: Array
+    """Scale of the errors of each actuator [N or N m], shape (na,)."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Robot, mode and configuration."""
+        return {"robot": self.case.robot.name, "mode": self.case.mode, "configuration": self.case.configuration}
+
+
+def prepared_case(case: Case) -> PreparedCase:
+    """A case with its motion and the reference."""
+    motion = prescribe(case)
+    reference, scale = Noc().compute_efforts(case, motion).effort, effort_scale(case.mechanism, motion).scale
+    return PreparedCase(case=case, motion=motion, reference=reference, scale=scale)
+
+
+def simulate_levels(prepared: PreparedCase, ladder: Ladder) -> pd.DataFrame:
+    """Run all levels of a ladder, extrapolate from them, and compare both with the reference."""
+    levels = []
+    for trial in sourced(ladder, prepared.motion).trials:
+        assert trial.source is not None
+        compute = partial(trial.source.compute_efforts, prepared.case, prepared.motion)
+        outcome = outcome_of(prepared.case, prepared.motion, ladder.route, compute)
+        history = outcome.compared
+        took = sum(rung.wall_time for rung in history.ladder) if history else float("nan")
+        effort, note = (history.effort, "") if history else (None, outcome.note)
+        levels.append(_LevelResult(*_about(trial), effort=effort, wall_time=took, note=note))
+    rows = [_rows(prepared, ladder, ladder.name, ladder.order, levels)]
+    for count in ladder.extrapolated:
+        groups = [levels[k - count : k] for k in range(count, len(levels) + 1)]
+        name = f"{ladder.name}{RICHARDSON}{count}"
+        rows.append(_rows(prepared, ladder, name, float(count), [_extrapolated(group) for group in groups]))
+    return LEVELS.frame(pd.concat(rows, ignore_index=True))
+
+
+class _LevelResult(NamedTuple):
+    value: float
+    dt: float
+    runs: int
+    plain: bool
+    settings: str
+    effort: Array | None
+    wall_time: float
+    note: str
+
+
+def _about(trial: Level) -> tuple[float, float, int, bool, str]:
+    return trial.value, trial.dt, trial.runs, trial.plain, trial.settings
+
+
+def levels_not_run(prepared: PreparedCase, ladder: Ladder, reason: str) -> pd.DataFrame:
+    """The levels of a ladder that was not simulated."""
+    levels = [_LevelResult(*_about(trial), effort=None, wall_time=np.nan, note=reason) for trial in ladder.trials]
+    return LEVELS.frame(_rows(prepared, ladder, ladder.name, ladder.order, levels))
+
+
+def _extrapolated(group: Sequence[_LevelResult]) -> _LevelResult:
+    """The value at zero of the polynomial through the efforts of the levels."""
+    efforts = [level.effort for level in group if level.effort is not None]
+    finest = group[-1]
+    return finest._replace(
+        runs=sum(level.runs for level in group),
+        plain=False,
+        effort=value_at_zero([level.value for level in group], efforts) if len(efforts) == len(group) else None,
+        wall_time=sum(level.wall_time for level in group),
+        note=next((level.note for level in group if level.note), ""),
+    )
+
+
+def _rows(
+    prepared: PreparedCase, ladder: Ladder, name: str, theory: float, levels: Sequence[_LevelResult]
+) -> pd.DataFrame:
+    values = [level.value for level in levels]
+    efforts = [level.effort for level in levels]
+    count = round(theory) if name != ladder.name else 1
+    rows = [
+        {
+            **prepared.labels,
+            "route": ladder.route,
+            "base": ladder.name,
+            "ladder": name,
+            "refined": ladder.refined,
+            "theory": theory,
+            **{field: getattr(level, field) for field in ("value", "dt", "runs", "plain", "settings")},
+            "relative_error": _error(level.effort, prepared),
+            "wall_time": level.wall_time,
+            "span": float(prepared.motion.t[-1] - prepared.motion.t[0]),
+            "own": ladder.own[0] == count and bool(np.isclose(ladder.own[1], level.value, rtol=1e-9)),
+            "note": level.note,
+        }
+        for level in levels
+    ]
+    table = pd.concat([pd.DataFrame(rows), refinements(values, efforts, prepared.scale, theory)], axis=1)
+    return table[list(LEVELS.columns)]
+
+
+def _error(effort: Array | None, prepared: PreparedCase) -> float:
+    return np.nan if effort is None else relative_error(effort, prepared.reference, prepared.scale)

@@ -1,0 +1,276 @@
+"""Batches of an engine, measured: whether worlds agree, how many steps they make, and what their efforts are off by."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.contract import Batch, State, Worlds
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import EngineError, HarnessError
+from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.as_is import settled
+from loopcheck.validation.judge.verdicts import MEASURED
+
+SAME, DIFFERENT = "same", "different"
+"""Initial states of the worlds: the same state, or different seeded states."""
+ALONE = 3
+"""Number of worlds of a batch that also run separately [-]."""
+ROUND_OFF = 3.0
+"""Largest spread of worlds over the effect of the last digit of the initial state on a world [-]."""
+LEAST_TIME = 0.3
+"""Shortest timed duration of a batch [s]."""
+REPEATS = 3
+LONG = 10.0
+"""Duration above which a batch is timed only once [s]; its rate is then accurate to a few percent."""
+TIMED = 20
+"""Number of steps in a timed call [-]."""
+EPSILON: Mapping[str, type[np.floating[Any]]] = {"single": np.float32, "double": np.float64}
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starts:
+    """States in which worlds begin, and efforts that they are given."""
+
+    state: State
+    tau: Array
+    """Efforts, constant over all steps [N or N m], shape (n, na)."""
+
+    def some(self, places: Sequence[int]) -> "Starts":
+        """Those of some worlds.
+
+        Args:
+            places: Their numbers.
+        """
+        q, qd = self.state
+        return Starts(state=(q[places], qd[places]), tau=self.tau[places])
+
+
+def agreement(case: Case, engine: str, precision: str, counts: Sequence[int], steps: int, seed: int) -> list[Row]:
+    """Rows for batches of some sizes: worlds that begin alike, and worlds of their own beside the same alone.
+
+    Args:
+        case: The case.
+        engine: The engine.
+        precision: Single or double.
+        counts: Sizes of the batches.
+        steps: After how many steps worlds are held against each other.
+        seed: Of where they begin.
+    """
+    first = {**_named(case, engine, precision), "steps": steps}
+    try:
+        batch, motion = batch_of(engine), prescribe(case)
+        rng = np.random.default_rng(seed)
+        starts = states(case, motion, rng, max(counts))
+        run = _Runs(case, batch, precision, steps)
+        round_off = run.round_off(starts.some([0]))
+        return [
+            {**first, "device": batch.device(), "worlds": count, "start": start, **figures}
+            for count in counts
+            for start, figures in (
+                (SAME, run.alike(starts.some([0] * count), round_off)),
+                (DIFFERENT, run.beside_alone(starts.some(range(count)), rng)),
+            )
+        ]
+    except HarnessError as error:
+        return unmeasured(case, engine, precision, str(error))
+
+
+def rates(case: Case, engine: str, precision: str, counts: Sequence[int], seed: int) -> list[Row]:
+    """Rows for settings: what a run with them is off by, and how many steps a batch makes.
+
+    Args:
+        case: The case.
+        engine: The engine.
+        precision: Single or double.
+        counts: Sizes of the batches; the largest is timed with all settings, the others with the file's own.
+        seed: Of where worlds begin.
+    """
+    try:
+        batch, motion = batch_of(engine), prescribe(case)
+        starts = states(case, motion, np.random.default_rng(seed), max(counts))
+        choices = batch.choices(case.mechanism)
+        return [
+            row for name in choices for row in _of_choice((case, engine, precision), (motion, starts), counts, name)
+        ]
+    except HarnessError as error:
+        return unmeasured(case, engine, precision, str(error))
+
+
+def _of_choice(
+    key: tuple[Case, str, str], given: tuple[Motion, Starts], counts: Sequence[int], name: str
+) -> Iterator[Row]:
+    """Rows of one choice of settings, for each size of a batch that is timed with them."""
+    (case, engine, precision), (motion, starts), batch = key, given, batch_of(key[1])
+    settings = batch.choices(case.mechanism)[name]
+    step, own = batch.timestep(case.mechanism, settings), float(compile_model(case.mechanism.model).opt.timestep)
+    row = {
+        **_named(case, engine, precision),
+        "device": batch.device(),
+        "choice": name,
+        "settings": "; ".join(f"{option} {value}" for option, value in settings.items()),
+        "timestep": step,
+    }
+    try:
+        left = settled(case.mechanism, batch.as_is(case, motion, settings, precision))
+        off: dict[str, Any] = {"verdict": "not comparable" if left.reason else MEASURED, "note": left.reason}
+        if not left.reason:
+            names = ("rms", "largest", "floor")
+            off |= {figure: _largest(getattr(left, figure), left.scale) for figure in names}
+    except HarnessError as error:
+        off = {"verdict": "not comparable", "note": str(error)}
+    for count in counts if not settings else counts[-1:]:
+        try:
+            some = starts.some(range(count))
+            fresh = partial(batch.worlds, case.mechanism, some.state, settings, precision)
+            pace = steps_per_second(fresh, some.tau)
+            yield {**row, "worlds": count, "steps_per_second": pace, "rate": pace * step / own, **off}
+        except HarnessError as error:
+            yield {**row, "worlds": count, **off, "verdict": "not comparable", "note": str(error)}
+
+
+def batch_of(engine: str) -> Batch:
+    """The module of an engine that has batches.
+
+    Raises:
+        EngineError: If it has none.
+    """
+    batch = engines.engine(engine).batch()
+    if batch is None:
+        raise EngineError(f"{engine}: batches are not supported")
+    return batch
+
+
+def states(case: Case, motion: Motion, rng: np.random.Generator, count: int) -> Starts:
+    """Closed states along a motion, at speeds of their own, and the efforts that the motion needs there.
+
+    Args:
+        case: The case.
+        motion: Its motion.
+        rng: Draws samples and speeds.
+        count: How many [-].
+    """
+    places, speeds = rng.integers(len(motion.t), size=count), rng.uniform(0, 1, (count, 1))
+    effort = Noc().compute_efforts(case, motion).effort
+    return Starts(state=(motion.q[places], speeds * motion.qd[places]), tau=effort[places])
+
+
+def steps_per_second(fresh: Callable[[], Worlds], tau: Array) -> float:
+    """Steps of all worlds together in a second, the best of several [1/s].
+
+    Args:
+        fresh: Makes the batch; held efforts lead a robot away, so that it begins anew after some steps.
+        tau: Efforts that are held [N or N m], shape (n, na).
+    """
+    best, whole = np.inf, 0.0
+    for _ in range(REPEATS):
+        span, runs = 0.0, 0
+        while span < LEAST_TIME / REPEATS:
+            worlds = fresh()
+            begin = time.perf_counter()
+            worlds.run(tau, TIMED)
+            span, runs = span + time.perf_counter() - begin, runs + 1
+        best, whole = min(best, span / runs), whole + span
+        if whole > LONG:
+            break
+    return len(tau) * TIMED / best
+
+
+def unmeasured(case: Case, engine: str, precision: str, reason: str) -> list[Row]:
+    """The row of an engine that could not be measured."""
+    verdict = "not run" if precision == ANY else "not comparable"
+    return [{**_named(case, engine, precision), "verdict": verdict, "note": reason}]
+
+
+ANY = ""
+"""Precision of an engine without any information."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Batches of a robot, and where their worlds are after some steps."""
+
+    case: Case
+    batch: Batch
+    precision: str
+    steps: int
+
+    def ends(self, starts: Starts) -> State:
+        """Where worlds are after the steps."""
+        worlds = self.batch.worlds(self.case.mechanism, starts.state, {}, self.precision)
+        worlds.run(starts.tau, self.steps)
+        return worlds.state()
+
+    def round_off(self, start: Starts) -> float:
+        """What the last digit of where a world begins changes [-], the worst of both directions."""
+        q, qd = start.state
+        kind = EPSILON[self.precision]
+        nudged = [np.nextafter(q.astype(kind), kind(side)).astype(float) for side in (-np.inf, np.inf)]
+        own, *others = (self.ends(Starts(state=(positions, qd), tau=start.tau)) for positions in (q, *nudged))
+        return max(_apart(own, other) for other in others)
+
+    def alike(self, starts: Starts, round_off: float) -> Row:
+        """How far worlds that begin alike come apart."""
+        q, qd = self.ends(starts)
+        return _figures([_apart((q[:1], qd[:1]), (q[k : k + 1], qd[k : k + 1])) for k in range(len(q))], round_off)
+
+    def beside_alone(self, starts: Starts, rng: np.random.Generator) -> Row:
+        """How far some worlds of a batch are from what they do alone."""
+        count = len(starts.tau)
+        places = sorted({0, count - 1, *rng.integers(count, size=ALONE - 2).tolist()})
+        q, qd = self.ends(starts)
+        apart = dict.fromkeys(range(count), np.nan)
+        round_off = 0.0
+        for place in places:
+            one = starts.some([place])
+            apart[place] = _apart((q[[place]], qd[[place]]), self.ends(one))
+            round_off = max(round_off, self.round_off(one))
+        return _figures(list(apart.values()), round_off)
+
+
+def _figures(apart: Sequence[float], round_off: float) -> Row:
+    known = np.array(apart)
+    failed = np.flatnonzero(np.isinf(known))
+    worst = int(np.nanargmax(known))
+    agree = bool(known[worst] <= ROUND_OFF * round_off)
+    note = "" if agree else f"world {worst} is farthest"
+    if failed.size:
+        note = f"{failed.size} worlds are no longer finite, beginning with world {failed[0]}"
+    return {
+        "spread": float(known[worst]),
+        "round_off": round_off,
+        "world": worst,
+        "verdict": "agree" if agree else "disagree",
+        "note": note,
+    }
+
+
+def _apart(one: State, other: State) -> float:
+    """How far two states are apart, over the largest position or velocity [-]; infinite where one is not finite."""
+    parts = []
+    for a, b in zip(one, other, strict=True):
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            return np.inf
+        parts.append(float(np.abs(a - b).max() / max(np.abs(a).max(), np.finfo(float).tiny)))
+    return max(parts)
+
+
+def _largest(values: Array, scale: Array) -> float:
+    acting = scale > 0
+    return float((values[acting] / scale[acting]).max()) if acting.any() else np.nan
+
+
+def _named(case: Case, engine: str, precision: str) -> dict[str, Any]:
+    robot, variant, mode, configuration = case.key
+    first = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration}
+    return {**first, "engine": engine, "precision": precision}

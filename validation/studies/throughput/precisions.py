@@ -1,0 +1,12 @@
+"""In which precisions an engine has batches, asked where it is."""
+
+from loopcheck.validation.studies.throughput.measure import batch_of
+
+
+def precisions(engine: str) -> tuple[str, ...]:
+    """The precisions of the batches of an engine.
+
+    Args:
+        engine: The engine.
+    """
+    return tuple(batch_of(engine).PRECISIONS)

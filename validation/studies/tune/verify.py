@@ -1,0 +1,224 @@
+"""Every claim of a certificate computed again, of the files as they are now, in the engine that is installed."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+from rich.console import RenderableType
+from rich.markup import escape
+
+from loopcheck.robots.errors import HarnessError, OutputError
+from loopcheck.robots.mjcf import files_of
+from loopcheck.validation.execution.environments import engine_versions
+from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
+from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.report.blocks import Section, table
+from loopcheck.validation.report.terminal import coloured
+from loopcheck.validation.report.terminal import table as shown_table
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.tune.certificate import Certificate, hashes, settings_in
+from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError
+from loopcheck.validation.studies.tune.purposes import Purpose, given_purposes, random_purposes, seeds_in, variations
+from loopcheck.validation.studies.tune.trial import Trial
+from loopcheck.validation.studies.tune.trials import Trials
+
+TABLE = "certificate"
+SHOWN = 12
+"""Number of shown digits of a hash; all digits are compared [-]."""
+LEEWAY = 0.1
+"""Largest relative difference between a figure and the certificate, besides the noise floor [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedCertificate(Study):
+    """Files, engine and figures against what a certificate says of them."""
+
+    name: ClassVar[str] = "tune.verify"
+    page: ClassVar[str] = "certificate"
+    tables: ClassVar[Mapping[str, TableSpec]] = {
+        TABLE: table_of(
+            {
+                "claim": text(),
+                "unit": text(),
+                "certified": text(),
+                "found": text(),
+                "leeway": number("as the claim"),
+                "verdict": text(),
+                "note": text(),
+            }
+        )
+    }
+
+    model: Path
+    certificate: Certificate
+    folder: Path
+    """Folder of the certificate, which also contains an external motion."""
+
+    def compute(self, pool: WorkerPool, folder: Path) -> Computed:
+        """See `Study.compute`; figures are computed only of the files and the engine that were certified."""
+        rows = list(self._identity())
+        if all(row["verdict"] == "agree" for row in rows):
+            try:
+                rows += self._figures(pool)
+            except LostAnswerError as error:
+                rows.append(_row("figures", "as certified", "none", note=str(error)))
+        record = {"model": self.model.name, "badge": self._badge(rows), "accuracy": self.certificate.accuracy}
+        return Computed({TABLE: self.tables[TABLE].frame(rows)}, record)
+
+    def _identity(self) -> Iterator[dict[str, Any]]:
+        """Whether this is the certificate that was written, of these files, for this engine."""
+        certificate = self.certificate
+        whole = certificate.digest == certificate.expected_digest
+        note = "" if whole else "its digest does not match: a figure has been edited"
+        yield _row("certificate", "as written", "as written" if whole else "edited", note=note)
+        yield from self._files()
+        version = engine_versions().get(certificate.engine, "not installed")
+        yield _row(f"{certificate.engine} (version)", certificate.engine_version, version)
+
+    def _files(self) -> Iterator[dict[str, Any]]:
+        """Files against their hashes: those of the tuned model, or a script and the model that it is for."""
+        certificate, home = self.certificate, self.model.parent
+        try:
+            beside = [home / file for file in files_of(self.model)]
+        except HarnessError as error:
+            raise OutputError(f"{self.model}: {error}") from error
+        of_model = certificate.original if certificate.has_script else certificate.files
+        names = {name: self.model.name if name == certificate.model else name for name in of_model}
+        now = hashes([*beside, *(home / name for name in names.values())], home)
+        for name, place in names.items():
+            yield _of_file(place, of_model[name], now.get(place, "missing"))
+        for name in sorted(now.keys() - set(names.values())):
+            note = "the model uses a file that is not in the certificate"
+            yield _row(f"file {name}", "none", now[name][:SHOWN], note=note)
+        if certificate.has_script:
+            script = hashes([self.folder / certificate.model], self.folder).get(certificate.model, "missing")
+            yield _of_file(certificate.model, certificate.files.get(certificate.model, "none"), script)
+
+    def _figures(self, pool: WorkerPool) -> Iterator[dict[str, Any]]:
+        """Settings, and every figure of the proof again."""
+        certificate = self.certificate
+        case = case_of(
+            self.model,
+            configuration=certificate.configuration,
+            mode=certificate.mode,
+            actuated=certificate.actuated,
+            motion=self.folder / certificate.motion if certificate.motion else None,
+        )
+        tuning = AskedTuning(engine=certificate.engine, pool=pool)
+        given = replace(tuning.given(case.mechanism), bandwidth=certificate.bandwidth)
+        left = settings_in(given.settings, certificate.settings)
+        if certificate.has_script:
+            (script,) = tuning.files(case.mechanism, certificate.settings).values()
+            same = (self.folder / certificate.model).read_bytes() == script
+            yield _row("calls of the script", "equal to settings", "equal to settings" if same else "different")
+        else:
+            for name, value in certificate.settings.items():
+                yield _row(f"setting {name}", value, given.settings.get(name, "none") if name in left else value)
+            left = {}
+        shown = given_purposes(case, certificate.engine, pool)[0]
+        purposes = list(shown)
+        if shown:
+            seeds = seeds_in(claim.purpose for claim in certificate.claims)
+            purposes += random_purposes(case, certificate.engine, pool, shown[0].motion, seeds)[0]
+            purposes += variations(shown[0])
+        by_name: dict[str, Purpose] = {purpose.name: purpose for purpose in purposes}
+        trials = Trials(
+            case=case, engine=certificate.engine, given=given, pool=pool, include_start=certificate.includes_start
+        )
+        known = [by_name[claim.purpose] for claim in certificate.claims if claim.purpose in by_name]
+        by_purpose = {trial.purpose: trial for trial in trials.on("proof", known, left)}
+        for claim in certificate.claims:
+            yield from self._of_claim(claim.model_dump(), by_purpose.get(claim.purpose))
+
+    def _of_claim(self, claim: Mapping[str, Any], trial: Trial | None) -> Iterator[dict[str, Any]]:
+        """The figures of a run: its error within its floor and a tenth, and below the accuracy; its cost."""
+        name = str(claim["purpose"])
+        if trial is None or trial.reason:
+            yield _row(name, f"{claim['error']:.3g}", "missing", note=trial.reason if trial else "no such motion")
+            return
+        for column in ("error", "rms", "start", "gap"):
+            certified, figure = float(claim[column]), float(getattr(trial, column))
+            leeway = LEEWAY * certified + (0 if column == "gap" else float(claim["floor"]))
+            judged = column == "error" or (column == "start" and self.certificate.includes_start)
+            within = abs(figure - certified) <= leeway and (not judged or figure <= self.certificate.accuracy)
+            unit = "m or rad" if column == "gap" else "-"
+            row = _row(f"{name}: {column}", f"{certified:.3g}", f"{figure:.3g}", agrees=within)
+            yield {**row, "unit": unit, "leeway": leeway}
+        same = math.isclose(trial.cost, float(claim["cost"]), rel_tol=LEEWAY)
+        yield {**_row(f"{name}: cost", f"{claim['cost']:.4g}", f"{trial.cost:.4g}", agrees=same), "unit": "1/s"}
+
+    def _badge(self, rows: list[dict[str, Any]]) -> str:
+        """A line for the README of the robot."""
+        certificate = self.certificate
+        if any(row["verdict"] != "agree" for row in rows):
+            return "loopcheck: certificate refused"
+        engine = f"{certificate.engine} {certificate.engine_version}"
+        return f"loopcheck: efforts within {100 * certificate.accuracy:g} % in {engine}"
+
+    @staticmethod
+    def conclude(result: StudyResult) -> Conclusion:
+        """See `Study.conclude`."""
+        rows = result.tables[TABLE]
+        return Conclusion(
+            title="loopcheck: verification of a certificate",
+            sections=_sections(rows, result.record),
+            summary=list(_summary(rows, result.record)),
+            verdicts=list(rows["verdict"]),
+        )
+
+
+STUDY = VerifiedCertificate
+
+
+def _of_file(name: str, certified: str, result: str) -> dict[str, Any]:
+    """The row of a file, by its hashes."""
+    return _row(f"file {name}", certified[:SHOWN], result[:SHOWN], agrees=certified == result)
+
+
+def _row(
+    claim: str,
+    certified: str,
+    result: str,
+    *,
+    agrees: bool | None = None,
+    note: str = "",
+) -> dict[str, Any]:
+    """A row, whose claim holds if both texts are one, unless something else is said."""
+    agreeing = certified == result if agrees is None else agrees
+    verdict = "agree" if agreeing else "disagree"
+    return {
+        "claim": claim,
+        "unit": "",
+        "certified": certified,
+        "found": result,
+        "leeway": math.nan,
+        "verdict": verdict,
+        "note": note,
+    }
+
+
+def _summary(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """What does not hold, or the worst that does, and the badge."""
+    refused = rows[rows["verdict"] != "agree"]
+    shown = refused if len(refused) else rows[~rows["claim"].str.contains(": (?:rms|gap|start)$")]
+    columns = ["claim", "unit", "certified", "found", "verdict", "note"]
+    lines = [
+        [
+            *(escape(str(row[name])) for name in columns[:4]),
+            coloured(row["verdict"], row["verdict"]),
+            escape(row["note"]),
+        ]
+        for row in shown.to_dict("records")
+    ]
+    yield shown_table(columns, lines, title=f"{record['model']}: {len(rows)} claims, {len(refused)} do not hold")
+    yield record["badge"]
+
+
+def _sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]:
+    verdict = "agree" if (rows["verdict"] == "agree").all() else "disagree"
+    blocks = [record["badge"], table(rows.rename(columns={"leeway": "leeway [as the claim]"}))]
+    yield Section(title=record["model"], anchor="certificate", verdict=verdict, blocks=blocks)
